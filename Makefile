@@ -57,7 +57,7 @@ check: $(VENV)/test
 	$(VENV)/bin/typos
 	$(PY) tools/prose.py
 	@tools/setup.sh frontend
-	@! command -v npm >/dev/null || npm --prefix graphsurgeon/widget/frontend run --silent lint
+	@! command -v npm >/dev/null || npm --prefix graphsurgeon/ui/frontend run --silent lint
 
 notebooks: $(VENV)/test
 	$(PY) tools/write_references.py $(or $(NOTEBOOKS),$(wildcard notebooks/*.ipynb))
@@ -80,7 +80,7 @@ docs: $(VENV)/test
 
 build:
 	@tools/setup.sh frontend
-	npm --prefix graphsurgeon/widget/frontend run build
+	npm --prefix graphsurgeon/ui/frontend run build
 
 release: $(VENV)/test
 	$(PY) tools/release.py --tag '$(TAG)'
@@ -89,7 +89,7 @@ compat:
 	$(COMPAT) --tests '$(TESTS)'
 
 clean:
-	rm -rf $(VENV) build dist graphsurgeon/widget/frontend/node_modules
+	rm -rf $(VENV) build dist graphsurgeon/ui/frontend/node_modules
 
 # Stamps: a package list that did not change is not installed again.
 $(VENV)/python:

@@ -21,7 +21,7 @@ from benchmarks.graphs import layered, tf1
 from benchmarks.peer import NAME, peer_seconds
 from benchmarks.rows import Row, in_turns, seconds
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.graph_editor import planned
+from graphsurgeon.graph_editor import transform
 
 #: the whole of the call, views and maps of all ops and tensors included; the copy itself has its own target
 TARGET = 1.5
@@ -65,7 +65,7 @@ def _few() -> Iterator[Row]:
         ge.copy_with_input_replacements(ops, {}, dst_scope="few")
 
     def by_plan() -> None:
-        with patch.object(planned, "SHARE", sys.maxsize):
+        with patch.object(transform, "SHARE", sys.maxsize):
             few()
 
     ours, theirs = in_turns(few, by_plan)

@@ -7,11 +7,11 @@ from typing import Any
 
 from benchmarks.rows import Row, seconds
 from graphsurgeon.errors import nearest
+from graphsurgeon.graph.compatibility import hazards
 from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.hazards import hazards
-from graphsurgeon.plan.blockers import blocks
+from graphsurgeon.plan.resolve.remove import blocks
 
 SIZE = 100_000
 

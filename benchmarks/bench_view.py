@@ -32,7 +32,7 @@ from benchmarks.peak import _held, can_measure
 from benchmarks.peers import LIMIT, PAINTED, PEERS, picture, see, version
 from benchmarks.pictures import grow, legibility, moved, walk
 from benchmarks.rows import MEGABYTE, Row, seconds, skipped
-from graphsurgeon.screen import pane
+from graphsurgeon.ui import pane
 from graphsurgeon.view import levels
 from graphsurgeon.view.engines import live
 from graphsurgeon.view.graphviz_wasm import LayoutTimeout

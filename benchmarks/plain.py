@@ -12,11 +12,11 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
-from graphsurgeon.view import edge_labels
+from graphsurgeon.view import edge_routes
+from graphsurgeon.view.boxes import width
+from graphsurgeon.view.dot import HEADING, size_of
 from graphsurgeon.view.engines import live
 from graphsurgeon.view.layout import PlacedScene
-from graphsurgeon.view.sketch import HEADING, size_of
-from graphsurgeon.view.text import width
 
 MARGIN = 12.0
 
@@ -100,7 +100,7 @@ def place(scene: Any, *, direction: str = "auto", **_: Any) -> PlacedScene:
     places = {box.id: i for i, box in enumerate(boxes)}
     edges = [replace(e, d=paths[places[e.source], places[e.target]]) for e in scene.edges]
     w, h = right - left + 2 * MARGIN, top - bottom + 2 * MARGIN
-    edge_labels.put(boxes, groups, edges, w)
+    edge_routes.put(boxes, groups, edges, w)
     return PlacedScene(scene.rev, w, h, direction, boxes, groups, edges, dict(scene.stats), {})
 
 

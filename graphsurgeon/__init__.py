@@ -26,17 +26,19 @@ from typing import TYPE_CHECKING, Any
 from .plan.menu import offer
 
 if TYPE_CHECKING:
-    from . import examples as examples
     from . import recipes as recipes
-    from .applied import Applied
-    from .compare import Comparison, compare
-    from .connect import connect
-    from .diff import diff
-    from .editor import Editor
+    from .editor import examples as examples
+    from .editor.applied import Applied
+    from .editor.compare import Comparison, compare
+    from .editor.connect import connect
+    from .editor.diff import diff
+    from .editor.editor import Editor
+    from .editor.open import open
+    from .editor.recover import recover
+    from .editor.transfer import transfer
     from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError, TrustError
-    from .evolve.candidate import Candidate, candidate
+    from .evolve.candidate import Candidate, candidate, crossover
     from .evolve.evolution import Evolution, Generation, evolve
-    from .evolve.variation import crossover
     from .graph.boundary import Boundary, Leak
     from .graph.diff import Diff
     from .graph.graph import Graph
@@ -46,19 +48,15 @@ if TYPE_CHECKING:
     from .graph.reports import Restored, Saved, Transferred
     from .graph.selection import OpView, Selection
     from .graph.trace import Trace
-    from .open import open
     from .plan.fault import Fault
     from .plan.menu import Recipe
     from .plan.plan import Plan
     from .plan.preview import Preview
-    from .recover import recover
     from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
     from .replica.cluster import LocalCluster, local_cluster
     from .replica.duplicate import duplicate
-    from .replica.replica import Replica
-    from .replica.update import Update
+    from .replica.replica import Replica, Update
     from .tf.functions.keras_layer import GraphLayer as GraphLayer
-    from .transfer import transfer
     from .view.engines import doctor
 
 __version__ = "0.1.0"
@@ -128,15 +126,14 @@ __all__ = [
 
 
 _NAMES = {
-    ".applied": "Applied",
-    ".compare": "Comparison compare",
-    ".connect": "connect",
-    ".diff": "diff",
-    ".editor": "Editor",
+    ".editor.applied": "Applied",
+    ".editor.compare": "Comparison compare",
+    ".editor.connect": "connect",
+    ".editor.diff": "diff",
+    ".editor.editor": "Editor",
     ".errors": "LayoutError OpenError PlanError SelectionError StalePlanError SurgeryError TrustError",
-    ".evolve.candidate": "Candidate candidate",
+    ".evolve.candidate": "Candidate candidate crossover",
     ".evolve.evolution": "Evolution Generation evolve",
-    ".evolve.variation": "crossover",
     ".graph.boundary": "Boundary Leak",
     ".graph.diff": "Diff",
     ".graph.graph": "Graph",
@@ -146,17 +143,16 @@ _NAMES = {
     ".graph.reports": "Restored Saved Transferred",
     ".graph.selection": "OpView Selection",
     ".graph.trace": "Trace",
-    ".open": "open",
+    ".editor.open": "open",
     ".plan.fault": "Fault",
     ".plan.plan": "Plan",
     ".plan.preview": "Preview",
-    ".recover": "recover",
+    ".editor.recover": "recover",
     ".recursive_copy": "copy_op_to_graph copy_to_graph copy_variable_to_graph get_copied get_copied_op",
     ".replica.cluster": "LocalCluster local_cluster",
     ".replica.duplicate": "duplicate",
-    ".replica.replica": "Replica",
-    ".replica.update": "Update",
-    ".transfer": "transfer",
+    ".replica.replica": "Replica Update",
+    ".editor.transfer": "transfer",
     ".view.engines": "doctor",
     ".tf.functions.keras_layer": "GraphLayer",
 }
@@ -165,7 +161,7 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 
 
 class _Package(ModuleType):
-    """A package in which a function keeps its name, although a module has the same name: `open`, `compare`, ..."""
+    """A package in which a function keeps its name, although a module has the same name: `evolve`."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (isinstance(value, ModuleType) and name in _MODULE_OF):
@@ -177,7 +173,7 @@ sys.modules[__name__].__class__ = _Package
 
 def __getattr__(name: str) -> Any:
     if name in ("examples", "recipes"):
-        return import_module(f".{name}", __name__)
+        return import_module(".editor.examples" if name == "examples" else ".recipes", __name__)
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_MODULE_OF[name], __name__), name)

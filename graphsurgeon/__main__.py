@@ -13,10 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .errors import OpenError, SurgeryError
-from .graph.opened import KINDS
-from .graph.whole import write_whole
-from .words import counted
+from .errors import OpenError, SurgeryError, counted
+from .graph.atomic_files import write_whole
+from .graph.open_graph import KINDS
 
 FORMATS: dict[str, Callable[[Any, Any], str]] = {
     "dot": lambda ed, given: str(ed.to_dot(given.unfold).source),
@@ -121,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _view(given: argparse.Namespace) -> int:
-    from .open import open as opened
+    from .editor.open import open as opened
 
     if given.output is None:
         given.output = f"{Path(given.model).name.split('.')[0] or 'graph'}.{given.format or 'html'}"
@@ -153,7 +152,7 @@ def _view(given: argparse.Namespace) -> int:
 
 
 def _scan(given: argparse.Namespace) -> int:
-    from .tf.open.scan import scan
+    from .tf.open.protos import scan
 
     try:
         found = scan(Path(given.model))

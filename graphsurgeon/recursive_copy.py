@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from .editor.open import open
 from .errors import PlanError, SelectionError
-from .graph.downstream import downstream, writers_of
 from .graph.graph import Graph
-from .graph.live import TFGraph
 from .graph.names import free_name, op_name, under, valid_name
 from .graph.selection import Selection, listed
-from .open import open
+from .graph.tf_types import TFGraph
+from .graph.training import downstream, writers_of
 
 #: destination graph -> source graph -> (namespace, what the copies wait for) -> names of source ops with a copy there.
 _COPIED: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[tuple[str, frozenset[str]], set[str]]]] = (
@@ -63,9 +63,9 @@ def copy_variable_to_graph(
         'CopiedOps/w:0'
     """
     verb = "copy_variable_to_graph"
-    from .tf import elements
+    from .tf import graph_parts
 
-    if not elements.is_variable_object(org_instance):
+    if not graph_parts.is_variable_object(org_instance):
         raise PlanError(
             f"{verb}({_word(org_instance)}, ...)",
             f"it is of type {type(org_instance).__name__}, not a tf.Variable of a graph",
@@ -275,17 +275,17 @@ class _Request:
 
 def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) -> _Request:
     """Looks at the arguments of a call; nothing is done before all of them are of their kind."""
-    from .tf import elements
+    from .tf import graph_parts
 
     request = f"{verb}({_word(thing)}, ...)"
-    thing = elements.bare(thing)
-    live = isinstance(thing, elements.Operation | elements.Tensor) or elements.is_variable_object(thing)
+    thing = graph_parts.bare(thing)
+    live = isinstance(thing, graph_parts.Operation | graph_parts.Tensor) or graph_parts.is_variable_object(thing)
     if not live or getattr(thing, "graph", None) is None:
         how = "Give an op, a tensor or a variable"
         if isinstance(thing, str):
             how += f" of the graph to copy from, as graph.as_graph_element({thing!r})"
         raise PlanError(request, f"an object of type {type(thing).__name__} is not a part of a graph", how)
-    if not isinstance(graph, elements.Graph):
+    if not isinstance(graph, graph_parts.Graph):
         raise PlanError(
             f"{verb}({_word(thing)}, {_word(graph)}, ...)",
             f"an object of type {type(graph).__name__} is not a tf.Graph",
@@ -311,26 +311,26 @@ def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) 
 
 def _known(variables: Any, request: str) -> dict[str, Any]:
     """Variables by the names under which they are used: from a dict, an iterable, or one alone."""
-    from .tf import elements
+    from .tf import graph_parts
 
     how = "Give a dict of name to tf.Variable, as {'CopiedOps/w:0': w}, or a list of variables"
     if variables is None:
         return {}
-    if elements.is_variable_object(variables):
+    if graph_parts.is_variable_object(variables):
         return {variables.name: variables}
     if isinstance(variables, Mapping) and not isinstance(variables, MutableMapping):
         problem = f"copied_variables is of type {type(variables).__name__}, to which new variables cannot be added"
         raise PlanError(request, problem, how)
     if isinstance(variables, Mapping):
         items = list(variables.items())
-    elif isinstance(variables, Iterable) and not isinstance(variables, bytes | elements.Tensor):
+    elif isinstance(variables, Iterable) and not isinstance(variables, bytes | graph_parts.Tensor):
         items = [(getattr(v, "name", ""), v) for v in variables]
     else:
         raise PlanError(
             request, f"copied_variables is of type {type(variables).__name__}, not a dict of variables", how
         )
     for name, variable in items:
-        if not isinstance(name, str) or not elements.is_variable_object(variable):
+        if not isinstance(name, str) or not graph_parts.is_variable_object(variable):
             what = f"{name!r}: {_word(variable)}" if isinstance(variables, Mapping) else _word(variable)
             raise PlanError(request, f"copied_variables holds {what}, not a variable of a graph under its name", how)
     return dict(items)
@@ -444,13 +444,13 @@ def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
 
 def _needed(source: Any, wanted: str) -> Selection:
     """An op, its ancestors, the ops that these were made for, the ancestors of those, and so on."""
-    from .tf import elements
+    from .tf import graph_parts
 
     ops = source.graph.get_operations()
     block: Selection = source.select(name=[wanted]).ancestors()
     fresh = block.numbers
     while fresh:
-        originals = elements.originals_of([ops[i] for i in fresh])
+        originals = graph_parts.originals_of([ops[i] for i in fresh])
         names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in block}
         if not names:
             break
@@ -461,10 +461,10 @@ def _needed(source: Any, wanted: str) -> Selection:
 
 def _keep_originals(call: _Request, names: set[str]) -> None:
     """Sets the original op of each copy whose source has one to the copy of that one."""
-    from .tf import elements
+    from .tf import graph_parts
 
     source, scope = call.thing.graph, call.scope
-    originals = elements.originals_of([source.get_operation_by_name(name) for name in names])
+    originals = graph_parts.originals_of([source.get_operation_by_name(name) for name in names])
     for name, original in zip(names, originals, strict=False):
         if original is None:
             continue
@@ -472,12 +472,12 @@ def _keep_originals(call: _Request, names: set[str]) -> None:
             copy = call.graph.get_operation_by_name(under(scope, original.name))
         except KeyError:
             continue
-        elements.set_original(call.graph.get_operation_by_name(under(scope, name)), copy)
+        graph_parts.set_original(call.graph.get_operation_by_name(under(scope, name)), copy)
 
 
 def _brought(call: _Request, source: Any, destination: Any) -> dict[str, str]:
     """Ops of variables that the caller says are copied: these are not made again."""
-    from .plan.closure import variable_parts
+    from .plan.dependencies import variable_parts
 
     graph, there = source.snapshot, destination.snapshot
     reuse = {}
@@ -515,13 +515,13 @@ def _brought(call: _Request, source: Any, destination: Any) -> dict[str, str]:
 
 def _waits(call: _Request, after: Any, values: Any) -> list[str]:
     """Names of the ops that a copy within the graph has to wait for; none: it is a plain copy."""
-    from .tf import elements
+    from .tf import graph_parts
 
     same, given = call.thing.graph is call.graph, []
     tops = [] if after is None else list(after) if isinstance(after, list | tuple | set | frozenset) else [after]
-    for top in map(elements.bare, tops):
+    for top in map(graph_parts.bare, tops):
         top = getattr(top, "op", top)
-        if not isinstance(top, elements.Operation):
+        if not isinstance(top, graph_parts.Operation):
             problem = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
             raise PlanError(call.request, problem, "Give the ops that set the variables, as after=[train]")
         if top.graph is not call.thing.graph or not same:
@@ -529,7 +529,7 @@ def _waits(call: _Request, after: Any, values: Any) -> list[str]:
             raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.thing)}, or leave after out")
         given.append(top)
     if same and not call.is_variable:
-        given += elements.waited_for(call.graph)
+        given += graph_parts.waited_for(call.graph)
     if not given:
         return []
     why = (
@@ -541,7 +541,7 @@ def _waits(call: _Request, after: Any, values: Any) -> list[str]:
     if why:
         how = "Type copy_to_graph(tensor, graph, namespace='again', after=[train])"
         raise PlanError(f"{call.request[:-4]}after={given[0].name!r})", why, how)
-    return [op.name for op in sorted(set(given), key=elements.number_of)]
+    return [op.name for op in sorted(set(given), key=graph_parts.number_of)]
 
 
 def _again(call: _Request, source: Any, wanted: str) -> tuple[Selection, list[str]]:

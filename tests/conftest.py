@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from graphsurgeon.graph.collector import gc_paused
+from graphsurgeon.graph.concurrency import gc_paused
 from tests import tiers
 from tests.corpus import Corpus, open_corpus
 from tests.lab import Server

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from graphsurgeon.journal import SETTING
+from graphsurgeon.editor.journal import SETTING
 
 tf1 = tf.compat.v1
 

@@ -76,7 +76,7 @@ def serve(number: int) -> None:
     import ipykernel.kernelapp
     import tensorflow  # noqa: F401
 
-    import graphsurgeon.screen.screen  # noqa: F401  # but no widgets: to a kernel that runs they announce themselves
+    import graphsurgeon.ui.screen  # noqa: F401  # but no widgets: to a kernel that runs they announce themselves
 
     gc.freeze()  # no kernel looks for garbage in what all of them share
     assert len(os.listdir("/proc/self/task")) == 1, "a child has but one of the threads"

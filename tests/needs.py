@@ -26,7 +26,7 @@ def corpus_folder() -> str | None:
 
 def _front_end() -> str | None:
     """Returns the front end's folder when its node packages are installed."""
-    folder = ROOT / "graphsurgeon" / "widget" / "frontend"
+    folder = ROOT / "graphsurgeon" / "ui" / "frontend"
     return str(folder) if shutil.which("npm") and (folder / "node_modules").is_dir() else None
 
 

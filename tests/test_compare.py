@@ -65,7 +65,7 @@ def test_copies_of_other_graphs_are_left_alone():
 
 
 def test_texts_and_shapes():
-    from graphsurgeon.compare import _difference
+    from graphsurgeon.editor.compare import _difference
 
     assert _difference("t", np.array([b"a"], object), np.array([b"a"], object)).equal
     assert _difference("t", np.array([b"a"], object), np.array([b"b"], object)).absolute == float("inf")

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.editor.connect import unneeded
 from graphsurgeon.errors import OpenError, PlanError, SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.input_pipeline import unneeded
 from tests.graphs import KINDS
 from tests.refusal import refuses
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.diff import diff
+from graphsurgeon.editor.diff import diff
 from graphsurgeon.errors import LayoutError, OpenError, SelectionError
 from tests.cost import growth, lines
 from tests.graphs import model, tiny
@@ -144,7 +144,7 @@ def test_a_difference_too_large_to_draw_is_told(monkeypatch):
     def refuse(_found):
         raise LayoutError("draw", "too many boxes", "Fold")
 
-    monkeypatch.setattr("graphsurgeon.view.contrast.contrast", refuse)
+    monkeypatch.setattr("graphsurgeon.view.comparison.contrast", refuse)
     assert set(diff(tf.Graph(), tf.Graph())._repr_mimebundle_()) == {"text/plain"}
 
 

@@ -87,7 +87,7 @@ def _text(site: Path, page: str) -> str:
     return (site / page).read_text()
 
 
-_PLACES = {"graphsurgeon": "", "Screen": "graphsurgeon.screen.screen.", "History": "graphsurgeon.history."}
+_PLACES = {"graphsurgeon": "", "Screen": "graphsurgeon.ui.screen.", "History": "graphsurgeon.editor.history."}
 
 
 def test_parameters_of_a_method_as_a_table(site):

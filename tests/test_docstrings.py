@@ -11,8 +11,8 @@ from typing import Any
 import graphsurgeon as gs
 from graphsurgeon import examples as example_graphs
 from graphsurgeon import graph_editor, recipes
-from graphsurgeon.history import History
-from graphsurgeon.screen.screen import Screen
+from graphsurgeon.editor.history import History
+from graphsurgeon.ui.screen import Screen
 from tests.needs import ROOT
 
 _ARGS = re.compile(r"^Args:\n((?:    .*\n|\n)+)", re.M)
@@ -34,7 +34,7 @@ def public() -> Iterator[tuple[str, Callable[..., Any], bool]]:
     """Yields (name, function, whether its first parameter is the object) of all that people call."""
     classes: dict[str, type] = {"Screen": Screen, "History": History}
     for module in (gs, recipes, example_graphs, graph_editor):
-        short = module.__name__.removeprefix("graphsurgeon.")
+        short = module.__name__.removeprefix("graphsurgeon.").removeprefix("editor.")
         for name in module.__all__:
             value = getattr(module, name)
             if inspect.isfunction(value):

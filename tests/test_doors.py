@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from graphsurgeon import doors
-from graphsurgeon.doors import BusyError, Door, entered
 from graphsurgeon.errors import PlanError
+from graphsurgeon.graph import concurrency
+from graphsurgeon.graph.concurrency import BusyError, Door, entered
 from tests.refusal import refuses
 from tests.until import until
 
@@ -59,7 +59,7 @@ def test_a_reader_goes_in_again_while_a_writer_waits():
     with door.reading():
         writer = threading.Thread(target=write)
         writer.start()
-        until(lambda: doors._queue)
+        until(lambda: concurrency._queue)
         with door.reading():  # would wait for the writer, who waits for us
             assert not done.is_set()
     writer.join()
@@ -92,7 +92,7 @@ def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
     writes = 0
     while not stop.is_set():
         with door.writing():
-            until(lambda: doors._queue or stop.is_set())
+            until(lambda: concurrency._queue or stop.is_set())
         writes += 1
     thread.join()
     assert len(seen) == 20
@@ -102,7 +102,7 @@ def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
 def test_a_reader_that_gives_up_leaves_no_place_behind(monkeypatch):
     door = Door()
     with door.writing():
-        monkeypatch.setattr(doors._changed, "wait_for", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        monkeypatch.setattr(concurrency._changed, "wait_for", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         thread = threading.Thread(target=lambda: _interrupted(door))
         thread.start()
         thread.join()
@@ -110,7 +110,7 @@ def test_a_reader_that_gives_up_leaves_no_place_behind(monkeypatch):
     with door.writing():
         pass
     assert not door.is_reader()
-    assert not doors._queue
+    assert not concurrency._queue
 
 
 def _interrupted(door):
@@ -120,7 +120,7 @@ def _interrupted(door):
 
 def waiting(count):
     """Waits until so many requests wait."""
-    until(lambda: len(doors._queue) == count)
+    until(lambda: len(concurrency._queue) == count)
 
 
 def inside(done, *args, **options):
@@ -187,7 +187,7 @@ def test_waiting_ends_in_time():
         thread.start()
         thread.join(10)
         assert len(failed) == 1
-    assert not doors._queue
+    assert not concurrency._queue
 
 
 def test_a_thread_that_is_inside_may_be_alone_there_when_nobody_else_is():

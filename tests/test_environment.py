@@ -1,4 +1,4 @@
-"""environment.yml, pyproject.toml, CONTRIBUTING.md and the installed packages say the same."""
+"""environment.yml, pyproject.toml, docs/dependencies.md and the installed packages say the same."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def test_everything_imported_is_asked_for():
 
 
 def test_each_dependency_has_a_reason():
-    page = (ROOT / "CONTRIBUTING.md").read_text()
+    page = (ROOT / "docs" / "dependencies.md").read_text()
     rows = {name for row in re.findall(r"^\| (`.+?) \|", page, re.M) for name in re.findall(r"`([\w-]+)`", row)}
-    assert set(project_packages()) - rows == set(), "without a reason in CONTRIBUTING.md"
+    assert set(project_packages()) - rows == set(), "without a reason in docs/dependencies.md"
 
 
 def test_wheel_holds_the_widget_and_not_its_sources(tmp_path):
@@ -127,8 +127,8 @@ def test_wheel_holds_the_widget_and_not_its_sources(tmp_path):
     names = zipfile.ZipFile(built).namelist()
     assert "graphsurgeon/py.typed" in names
     assert not [n for n in names if "frontend" in n or "node_modules" in n]
-    static = [p.name for p in (ROOT / "graphsurgeon" / "widget" / "static").glob("*") if p.is_file()]
-    assert {f"graphsurgeon/widget/static/{name}" for name in static} <= set(names)
+    static = [p.name for p in (ROOT / "graphsurgeon" / "ui" / "static").glob("*") if p.is_file()]
+    assert {f"graphsurgeon/ui/static/{name}" for name in static} <= set(names)
 
 
 def program(path: Path, *lines: str) -> None:
@@ -139,7 +139,7 @@ def program(path: Path, *lines: str) -> None:
 @pytest.mark.parametrize("may", [True, False], ids=["may install", "may not"])
 def test_make_test_installs_node_where_it_may(tmp_path, may):
     copy, programs = tmp_path / "a path/tools", tmp_path / "programs"
-    front_end = copy.parent / "graphsurgeon/widget/frontend"
+    front_end = copy.parent / "graphsurgeon/ui/frontend"
     for folder in (copy, programs, front_end / "node_modules"):
         folder.mkdir(parents=True)
     shutil.copy(ROOT / "tools" / "setup.sh", copy)

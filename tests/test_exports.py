@@ -19,7 +19,7 @@ from traitlets.config import Config
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
-from graphsurgeon.tf.open import filling
+from graphsurgeon.tf.open import fill_graph
 from graphsurgeon.view import levels
 from graphsurgeon.view.graphviz_wasm import LayoutTimeout
 from tests.graphs import tiny
@@ -164,7 +164,7 @@ def test_nbconvert_without_the_saved_widgets_needs_no_network_either(notebook, o
 
 
 def test_the_widget_is_one_module_without_addresses():
-    from graphsurgeon.widget.widget import GraphWidget
+    from graphsurgeon.ui.widget import GraphWidget
 
     bundle = str(GraphWidget._esm) + str(GraphWidget._css)
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", bundle)
@@ -254,7 +254,7 @@ def test_a_picture_of_a_file_does_not_wait_for_its_shapes(monkeypatch):
     def waits(trial):
         raise AssertionError("it waits for another process")
 
-    monkeypatch.setattr("graphsurgeon.tf.open.trial.Trial.verdict", waits)
+    monkeypatch.setattr("graphsurgeon.tf.open.trial_import.Trial.verdict", waits)
     with tf.Graph().as_default() as graph:
         tf.exp(tf.constant([1.0, 2.0], name="x"), name="y")
     ed = gs.open(graph.as_graph_def())
@@ -266,7 +266,7 @@ def test_a_picture_of_a_file_does_not_wait_for_its_shapes(monkeypatch):
 def test_a_page_has_the_shapes_of_a_file_and_waits_no_longer_than_its_patience(call, monkeypatch):
     with tf.Graph().as_default() as graph:
         tf.exp(tf.constant([1.0, 2.0, 3.0], name="x"), name="y")
-    monkeypatch.setattr("graphsurgeon.exports.PATIENCE", 60.0)
+    monkeypatch.setattr("graphsurgeon.editor.export.PATIENCE", 60.0)
     made = gs.open(graph.as_graph_def())
     getattr(made, call)()
     assert made.snapshot.stated_info(1, 0) == ("float32", (3,))
@@ -275,10 +275,10 @@ def test_a_page_has_the_shapes_of_a_file_and_waits_no_longer_than_its_patience(c
     def waits(graph, graph_def, request):
         begun.set()
         go_on.wait()
-        filling.import_nodes(graph, graph_def)
+        fill_graph.import_nodes(graph, graph_def)
 
-    monkeypatch.setattr("graphsurgeon.exports.PATIENCE", 0.0)
-    monkeypatch.setattr(filling, "import_graph", waits)
+    monkeypatch.setattr("graphsurgeon.editor.export.PATIENCE", 0.0)
+    monkeypatch.setattr(fill_graph, "import_graph", waits)
     getattr(slow, call)()
     assert begun.wait(60)
     assert slow.snapshot.stated_info(1, 0) == ("float32", None)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.feeds import given, last_outputs, made_up, only_computes
+from graphsurgeon.running.feeds import given, last_outputs, made_up, only_computes
 from tests.graphs import tf1
 from tests.refusal import refuses
 

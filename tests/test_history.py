@@ -11,8 +11,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
+from graphsurgeon.editor.history import History
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
-from graphsurgeon.history import History
 from tests.graphs import collections, model, put, tf1, tiny
 from tests.random_graphs import NUMBER, RECIPE, built
 from tests.refusal import refuses

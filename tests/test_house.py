@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graphsurgeon.screen.verbs import VERBS
+from graphsurgeon.ui.commands.table import VERBS
 from tests.needs import ROOT
 
 PACKAGE = ROOT / "graphsurgeon"
@@ -243,17 +243,17 @@ def message_reads(code: str) -> list[tuple[str, int, str]]:
 #: The places that read a text of TensorFlow, Keras or protobuf, whose errors do not have the fact in another form.
 _READS_OTHERS = {
     "tf/copy/append.py": {"_refusal"},
-    "tf/edit/scratch.py": {"Scratch._imported"},
-    "tf/open/keras_files.py": {"keras_model"},
+    "tf/edit/validation.py": {"Scratch._imported"},
+    "tf/open/layers.py": {"keras_model"},
     "tf/private/sessions.py": {"knows"},
     "tf/run/errors.py": {"words_of", "out_of_memory", "unfed", "remedy"},
-    "tf/run/watched_run.py": {"_named"},
-    "tf/save/tflite.py": {"_error_row", "_interpret"},
+    "tf/run/traced_run.py": {"_named"},
+    "tf/save/converters.py": {"_error_row", "_interpret"},
     "tf/values/checkpoints.py": {"Checkpoint._whole"},
     "tf/values/initialization.py": {"start", "_stuck"},
     "tf/values/sessions.py": {"placed", "fill_tables"},
     "tf/values/variables.py": {"errors_if_empty", "errors_if_closed"},
-    "tf/wire.py": {"decoded", "lacks_memory"},
+    "tf/protos.py": {"decoded", "lacks_memory"},
     # It puts other names into a suggestion, and branches on nothing.
     "errors.py": {"SurgeryError.proposing"},
 }

@@ -126,7 +126,7 @@ def test_every_name_and_every_module_is_there(used):
 
 
 def test_the_widget_brings_its_page(used):
-    folder = ROOT / "graphsurgeon" / "widget" / "static"
+    folder = ROOT / "graphsurgeon" / "ui" / "static"
     assert used["static"] == {one.name: one.stat().st_size for one in folder.iterdir()}
     assert used["esm"] >= used["static"]["widget.js"] * 0.9
     assert used["css"] > 1000

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon import isolated
+from graphsurgeon.running import trace
 
 tf1 = tf.compat.v1
 
@@ -59,7 +59,7 @@ def test_the_values_are_those_of_now():
 def test_what_ends_the_process_is_an_error_here(monkeypatch):
     with tf.Graph().as_default() as graph:
         tf1.placeholder(tf.float32, [2], name="x")
-    monkeypatch.setattr(isolated, "_BEGIN", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    monkeypatch.setattr(trace, "_BEGIN", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     with pytest.raises(gs.PlanError) as refused:
         gs.open(graph, title="net").trace({"x": [1.0, 2.0]}, fetches="x:0", isolated=True)
     assert refused.value.problem == "the separate process in which net was run died (SIGSEGV)"
@@ -75,7 +75,7 @@ def test_what_is_refused_there_is_refused_here(monkeypatch):
         "suggestion": "Take another",
     }
     code = f"import json, sys; open(sys.argv[1] + '/fault.json', 'w').write(json.dumps({reported!r}))"
-    monkeypatch.setattr(isolated, "_BEGIN", code)
+    monkeypatch.setattr(trace, "_BEGIN", code)
     with pytest.raises(gs.SelectionError, match="it is not there"):
         gs.open(graph).trace({"x": [1.0, 2.0]}, isolated=True)
 
@@ -88,8 +88,8 @@ def test_a_file_that_reaches_out_is_run_apart_once_it_is_trusted(tmp_path, monke
     path = tmp_path / "net.pb"
     path.write_bytes(graph.as_graph_def().SerializeToString())
     began = []
-    run = isolated._run
-    monkeypatch.setattr(isolated, "_run", lambda *about: began.append(1) or run(*about))
+    run = trace._run_worker
+    monkeypatch.setattr(trace, "_run_worker", lambda *about: began.append(1) or run(*about))
     ed = gs.open(path)
     with pytest.raises(gs.TrustError):
         ed.trace({"x": [2.0, 3.0]}, fetches="y:0")
@@ -120,8 +120,8 @@ def test_a_run_that_is_ended_by_hand_keeps_what_ran():
 
 
 def test_an_interrupt_ends_the_process_too(monkeypatch):
-    started, start = [], isolated.subprocess.Popen
-    monkeypatch.setattr(isolated.subprocess, "Popen", lambda *a, **k: started.append(start(*a, **k)) or started[-1])
+    started, start = [], trace.subprocess.Popen
+    monkeypatch.setattr(trace.subprocess, "Popen", lambda *a, **k: started.append(start(*a, **k)) or started[-1])
 
     def interrupted(seen, of):
         raise KeyboardInterrupt

@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.editor.worker_main import run
 from graphsurgeon.graph.arrays import packed
-from graphsurgeon.isolated import ANSWER, FEEDS, GRAPH
-from graphsurgeon.isolated_child import run
+from graphsurgeon.running.trace import ANSWER, FEEDS, GRAPH
 from tests.test_isolated import endless
 
 tf1 = tf.compat.v1

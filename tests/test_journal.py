@@ -13,9 +13,9 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon import journal
+from graphsurgeon.editor import journal
+from graphsurgeon.editor.journal import Records, clean, folder, journals, line, offered
 from graphsurgeon.errors import OpenError
-from graphsurgeon.journal import Records, clean, folder, journals, line, offered
 from tests.journals import kept_in, small
 from tests.refusal import refuses
 
@@ -279,6 +279,6 @@ def test_where_there_are_no_locks_a_journal_counts_as_free(tmp_path, monkeypatch
         raise OSError(errno.ENOLCK, "No locks available")
 
     fake = SimpleNamespace(flock=none, LOCK_EX=2, LOCK_NB=4)
-    monkeypatch.setattr("graphsurgeon.graph.whole._fcntl", fake)
+    monkeypatch.setattr("graphsurgeon.graph.atomic_files._fcntl", fake)
     with open(tmp_path / "a", "w") as file:
         assert journal.lock(file.fileno())

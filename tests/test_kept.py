@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon import kept
+from graphsurgeon.editor import serialization
 from graphsurgeon.errors import PlanError
 from tests.screen.screens import chain_of_ops, row_of_ops, traits
 
@@ -121,7 +121,7 @@ def packed(data) -> str:
 
 
 def test_what_is_too_much_for_a_page_is_kept_as_code_alone(monkeypatch):
-    monkeypatch.setattr(kept, "_MOST", 2_000)
+    monkeypatch.setattr(serialization, "_MOST", 2_000)
     screen = row_of_ops()
     assert traits(screen)["plan"]["made"] == ""
     planned(screen)

@@ -15,8 +15,8 @@ from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
 from graphsurgeon.graph.compatibility import Converted
 from graphsurgeon.graph.layers import Call, Layer, Layers
 from graphsurgeon.graph.names import op_name
-from graphsurgeon.graph.opened import Opened
-from graphsurgeon.tf.save import targets
+from graphsurgeon.graph.open_graph import Opened
+from graphsurgeon.tf.save import converters
 from tests.refusal import refuses
 
 IMAGE = np.linspace(0, 1, 256, dtype="float32").reshape(1, 16, 16, 1)
@@ -255,7 +255,7 @@ def head() -> gs.Editor:
 @pytest.mark.parametrize("name", CASES)
 def test_a_layer_by_its_name(ed, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(targets, "convert", lambda *a: Converted())  # which takes seconds, and reads no names
+    monkeypatch.setattr(converters, "convert", lambda *a: Converted())  # which takes seconds, and reads no names
     kind, call = CASES[name]
     layer = "conv1" if kind == "consumer" else "features"
     means = MEANS[kind](ed, layer)

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.recipes.rename import rows
+from graphsurgeon.recipes.signature import rows
 from graphsurgeon.recipes.subject import unread
 from tests.graphs import tf1
 

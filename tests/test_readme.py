@@ -107,7 +107,7 @@ def test_the_screen_guide_describes_each_numbered_part():
     parts = re.findall(r'"(\.gs-[^"]+)"', text.partition("PARTS = [")[2].partition("]")[0])
     guide = (ROOT / "docs" / "guides" / "screen.md").read_text()
     assert list(map(int, re.findall(r"^\| (\d+) \|", guide, re.M))) == list(range(1, len(parts) + 1))
-    sources = "".join(p.read_text() for p in (ROOT / "graphsurgeon/widget/frontend/src").glob("*.ts"))
+    sources = "".join(p.read_text() for p in (ROOT / "graphsurgeon/ui/frontend/src").rglob("*.ts"))
     for name in re.findall(r"\.(gs-[\w-]+)", " ".join(parts)):
         stem = re.sub(r"-(source|destination)$", "-", name)  # `gs-pane-${name}`
         assert stem in sources, name

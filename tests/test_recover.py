@@ -15,12 +15,12 @@ import tensorflow as tf
 from hypothesis import assume, given
 
 import graphsurgeon as gs
-from graphsurgeon import journal
+from graphsurgeon.editor import journal
+from graphsurgeon.editor.journal import Records, journals, line
+from graphsurgeon.editor.serialization import FROM_FILE
 from graphsurgeon.errors import OpenError, TrustError
-from graphsurgeon.graph import trust
-from graphsurgeon.journal import Records, journals, line
+from graphsurgeon.graph import security
 from graphsurgeon.plan.steps import ReplaceStep
-from graphsurgeon.written import FROM_FILE
 from tests.fresh import read
 from tests.hostile import hostile
 from tests.journals import kept_in, small
@@ -99,7 +99,7 @@ def work(path):
 
 
 def test_a_kernel_killed_at_any_write_comes_back_to_the_last_step_or_the_one_before(path, place):
-    with writers("tests.test_recover", "graphsurgeon.tf.open.filling", "graphsurgeon.plan_backend") as stopped:
+    with writers("tests.test_recover", "graphsurgeon.tf.open.fill_graph", "graphsurgeon.editor.backend") as stopped:
         for at in count(1):
             shutil.rmtree(place, ignore_errors=True)
             end = stopped.run("work", str(path), at=at)
@@ -164,7 +164,7 @@ def work_on_a_full_disk(path, place):
 
 
 def test_a_journal_on_a_full_disk_says_so_and_brings_back_what_it_holds(path, place):
-    with writers("tests.test_recover", "graphsurgeon.tf.open.filling", "graphsurgeon.plan_backend") as stopped:
+    with writers("tests.test_recover", "graphsurgeon.tf.open.fill_graph", "graphsurgeon.editor.backend") as stopped:
         end = stopped.run("work_on_a_full_disk", str(path), str(place))
     assert end.error == ""
     assert int(end.said[0]) > 8
@@ -410,7 +410,7 @@ def test_recovery_trusts_nothing(place, tmp_path):
     del ed
     gc.collect()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trust, "_trusted", set())  # as in another process
+        patch.setattr(security, "_trusted", set())  # as in another process
         again = gs.recover(model)
         assert "z" in again.snapshot.index
         with refuses(TrustError, "that you have not trusted yet"):

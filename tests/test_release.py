@@ -54,12 +54,12 @@ def changed(wheel: Path, to: Path, without: str = "", more: str = "", text: dict
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"without": r"static/widget\.js$"}, "lacks graphsurgeon/widget/static/widget.js"),
-        ({"without": r"/words\.py$"}, "lacks graphsurgeon/words.py"),
+        ({"without": r"static/widget\.js$"}, "lacks graphsurgeon/ui/static/widget.js"),
+        ({"without": r"/words\.py$"}, "lacks graphsurgeon/errors.py"),
         ({"without": "LICENSE"}, r"lacks tf_graphsurgeon-[\d.]+.dist-info/licenses/LICENSE"),
         ({"without": "NOTICE"}, r"lacks tf_graphsurgeon-[\d.]+.dist-info/licenses/NOTICE"),
         ({"more": "tests/test_x.py"}, "holds what is not of the package: tests/test_x.py"),
-        ({"more": "graphsurgeon/widget/frontend/src/a.ts"}, "holds what is not of the package: .*frontend/src/a.ts"),
+        ({"more": "graphsurgeon/ui/frontend/src/a.ts"}, "holds what is not of the package: .*frontend/src/a.ts"),
         ({"more": "secrets.env"}, "holds what is not of the package: secrets.env"),
         ({"without": "entry_points"}, "installs no command `graphsurgeon`"),
         ({"text": {"entry_points.txt": "[console_scripts]\ngraphsurgeon = os:abort\n"}}, "installs no command"),
@@ -74,7 +74,7 @@ def test_a_wheel_that_is_not_right_is_refused(built, tmp_path, change, said):
 
 def test_an_sdist_that_makes_another_wheel_is_refused(built, tmp_path):
     (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
-    other = changed(wheel, tmp_path, text={"graphsurgeon/words.py": "x = 1\n"})
+    other = changed(wheel, tmp_path, text={"graphsurgeon/errors.py": "x = 1\n"})
     with pytest.raises(
         WRONG, match=r"the wheel built from tf_graphsurgeon-.*\.tar\.gz differs in graphsurgeon/words\.py"
     ):

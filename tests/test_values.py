@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import graphsurgeon as gs
-from graphsurgeon.tf.values.givers import giver_of
+from graphsurgeon.tf.values.transfer import giver_of
 from tests.graphs import KINDS, model, put
 from tests.refusal import refuses
 from tests.tiers import examples

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from graphsurgeon.words import counted, few, one_or_all
+from graphsurgeon.errors import counted, few, one_or_all
 from tests.needs import ROOT
 from tests.test_house import modules
 

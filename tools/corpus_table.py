@@ -27,7 +27,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import graphsurgeon as gs
-from graphsurgeon.tf.elements import Graph
+from graphsurgeon.tf.graph_parts import Graph
 from tests.corpus import Corpus, open_corpus
 from tests.recipes.real import APPLIES, RECIPES
 from tests.tf import test_corpus as runs

@@ -30,7 +30,7 @@ TARGETS = {
     "graphsurgeon/graph/selection.py": ["tests/graph/test_selection.py", "tests/graph/test_boundary.py", "tests/plan"],
     "graphsurgeon/plan/resolve": ["tests/plan", "tests/tf/edit", "tests/test_edit_properties.py"],
     "graphsurgeon/tf/copy": ["tests/tf/copy"],
-    "graphsurgeon/screen": ["tests/screen"],
+    "graphsurgeon/ui": ["tests/screen"],
 }
 #: Seconds of processor time for the tests of one mutant; a mutant that needs more counts as found.
 LIMIT = 200

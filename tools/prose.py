@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = (
     *("*.md", "docs/**/*.md", "notebooks/*.ipynb", "graphsurgeon/**/*.py", "tools/*.py", "benchmarks/*.py"),
-    "graphsurgeon/widget/frontend/src/**/*.ts",
+    "graphsurgeon/ui/frontend/src/**/*.ts",
 )
 LEFT_OUT = ("CODE_OF_CONDUCT.md", "docs/style.md", "tools/prose.py")
 KINDS = ("page", "notebook", "docstring", "comment", "message")

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MUST = (
     "graphsurgeon/__init__.py",
     "graphsurgeon/py.typed",
-    "graphsurgeon/widget/static/widget.js",
+    "graphsurgeon/ui/static/widget.js",
 )
 """The files that a wheel needs in addition to the Python files of the package and the files in `static`."""
 #: Folders and suffixes of which a wheel has none.

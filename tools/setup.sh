@@ -51,7 +51,7 @@ set_up_firefox() {
 }
 
 set_up_frontend() {
-    cd "$(dirname "$0")/../graphsurgeon/widget/frontend"
+    cd "$(dirname "$0")/../graphsurgeon/ui/frontend"
     [ -f package-lock.json ] || return 0
     command -v npm >/dev/null 2>&1 || {
         say "Installing Node for the tests of the front end."

@@ -22,7 +22,7 @@ def public_api() -> str:
 
 
 def _module(module: Any) -> Iterator[str]:
-    yield f"# {module.__name__}"
+    yield f"# {module.__name__.replace('.editor.', '.')}"
     for name in sorted(module.__all__):
         thing = getattr(module, name)
         if inspect.isclass(thing):

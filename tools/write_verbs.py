@@ -7,18 +7,30 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from graphsurgeon.screen.keys import GROUPS, KEYS
-from graphsurgeon.screen.verbs import COLOURS, MODE, PANE, POLICY, STAGE, TRAINING, UNMAPPED, VERBS, WAITS, Kind
-from graphsurgeon.view.ghosts import SIGNS
+from graphsurgeon.ui.commands.table import (
+    COLOURS,
+    GROUPS,
+    KEYS,
+    MODE,
+    PANE,
+    POLICY,
+    STAGE,
+    TRAINING,
+    UNMAPPED,
+    VERBS,
+    WAITS,
+    Kind,
+)
+from graphsurgeon.view.plan_marks import SIGNS
 
 ROOT = Path(__file__).resolve().parent.parent
-FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
+FRONTEND = ROOT / "graphsurgeon" / "ui" / "frontend"
 ALIASES = {
     "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
     "ColourBy": COLOURS, "Policy": POLICY, "StageName": STAGE, "Waits": WAITS,
 }  # fmt: skip
 """Kinds that have their own name in TypeScript."""
-_REFERENCE = "reference/screen.md#graphsurgeon.screen.screen.Screen"
+_REFERENCE = "reference/screen.md#graphsurgeon.ui.screen.Screen"
 _PAGE = """# All verbs of the screen
 
 Each gesture is a method of `ed.screen`. The page sends one message for each method:
@@ -30,10 +42,10 @@ Each gesture is a method of `ed.screen`. The page sends one message for each met
 def written() -> dict[Path, str]:
     """Returns what each file must hold."""
     return {
-        FRONTEND / "src" / "verbs.ts": typescript(),
-        FRONTEND / "src" / "keys.ts": typescript_keys(),
-        FRONTEND / "src" / "results.ts": typescript_results(),
-        FRONTEND / "src" / "signs.ts": typescript_signs(),
+        FRONTEND / "src" / "model" / "verbs.ts": typescript(),
+        FRONTEND / "src" / "model" / "keys.ts": typescript_keys(),
+        FRONTEND / "src" / "model" / "results.ts": typescript_results(),
+        FRONTEND / "src" / "model" / "signs.ts": typescript_signs(),
         FRONTEND / "tests" / "examples.ts": typescript_examples(),
         ROOT / "docs" / "verbs.md": f"{_PAGE}{verbs_table()}\n\n## All keys\n\n{keys_table()}\n",
     }
@@ -41,7 +53,7 @@ def written() -> dict[Path, str]:
 
 def typescript() -> str:
     """Returns the types of what the page may ask for: the source of its `verbs.ts`."""
-    out = ["// The verbs, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.", ""]
+    out = ["// The verbs, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
     out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
     for verb in VERBS.values():
@@ -52,7 +64,10 @@ def typescript() -> str:
 
 def typescript_keys() -> str:
     """Returns the keys of the page: the source of its `keys.ts`."""
-    out = ["// The keys, written from graphsurgeon/screen/keys.py by tools/write_verbs.py; hands.ts does them.", ""]
+    out = [
+        "// The keys, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.",
+        "",
+    ]
     out += ["export type Action =", *_wrapped(key.action for key in KEYS)]
     out += ["", "/** An action, its keys, how the list of shortcuts writes them, and its text there. */"]
     out += ["export type Key = [Action, string[], string?, string?];"]
@@ -73,7 +88,7 @@ def typescript_results() -> str:
     """Returns the types of what verbs answer: the source of the page's `results.ts`."""
     answers = {verb.name: verb.answers for verb in VERBS.values() if verb.answers}
     named = sorted({name for answer in answers.values() for name in re.findall(r"\b[A-Z]\w+", answer)})
-    out = ["// What the verbs answer, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.",
+    out = ["// What the verbs answer, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.",
            f'import type {{ {", ".join(named)} }} from "./types";', ""]  # fmt: skip
     out += ["/** Verb -> what it answers, for the verbs that answer something. */", "export interface Results {"]
     out += [f"  {name}: {answer};" for name, answer in answers.items()]
@@ -82,7 +97,7 @@ def typescript_results() -> str:
 
 def typescript_signs() -> str:
     """Returns the signs of what a plan does, as static pictures have them: the source of the page's `signs.ts`."""
-    out = ["// The signs on boxes and edges, written from graphsurgeon/view/ghosts.py by tools/write_verbs.py.",
+    out = ["// The signs on boxes and edges, written from graphsurgeon/view/plan_marks.py by tools/write_verbs.py.",
            'import type { EdgeMark, Mark } from "./types";', "",
            "export const SIGN: Record<Mark | EdgeMark, string> = {"]  # fmt: skip
     out += [f"  {state or _quoted('')}: {_quoted(sign)}," for state, sign in {"": "", **SIGNS}.items()]
@@ -92,7 +107,7 @@ def typescript_signs() -> str:
 def typescript_examples() -> str:
     """Returns a message for each verb, with types: the source of the page's `tests/examples.ts`."""
     out = ["// A few messages of each verb, written by tools/write_verbs.py; the compiler checks their types.",
-           'import type { Verbs } from "../src/verbs";', "",
+           'import type { Verbs } from "../src/model/verbs";', "",
            "export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];", "",
            "export const EXAMPLES: Example[] = ["]  # fmt: skip
     for verb in VERBS.values():

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import PlanError
-from ..words import counted
-from .candidate import Candidate, candidate
-from .variation import Rule, crossover, grow, jitter, sprout
+from ..errors import PlanError, counted
+from .candidate import Candidate, Rule, candidate, crossover, grow, jitter, sprout
 
 _ELITE = 2
 _ROUND = 3
@@ -137,8 +135,7 @@ def evolve(
         >>> found.best.score < 1e-9
         True
     """
-    from ..tf.run.growth import arity, refuse_mixed, specs_of
-    from ..tf.run.trials import workers_of
+    from ..tf.run.trials import arity, refuse_mixed, specs_of, workers_of
 
     if callable(functions):
         functions = [functions]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import Kind, SelectionError, did_you_mean
-from ..words import few
+from ..errors import Kind, SelectionError, did_you_mean, few
 from .graph import Graph, Mask
 from .traversal import backward, forward, kept_edges
 from .variables import ASKING_TYPES, FEED_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .boundary import Tensor
-from .contexts import MERGES, constant_entry
+from .control_flow import MERGES, constant_entry
 from .functions import reachable
 from .graph import Graph, Mask
-from .rewired import TURNING
+from .rewiring import TURNING
 from .traversal import backward
 
 SWITCHES = ("Switch", "RefSwitch")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ..words import few
-from .live import TFNodeDef
+from ..errors import few
+from .tf_types import TFNodeDef
 
 T = TypeVar("T")
 

@@ -15,16 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PlanError, SelectionError, unknown_name
-from ..words import counted
+from ..errors import PlanError, SelectionError, counted, unknown_name
 from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import reversed_edges, side_by_side, stacked
 from .functions import called_by, gradient_of, reachable, referred
-from .live import TFGraph
-from .names import begins_with, scopes_around
-from .pending import Current, current, made
-from .scopes import Scopes
+from .lazy_graph import Current, current, made
+from .names import Scopes, begins_with, scopes_around
+from .tf_types import TFGraph
 from .variables import State, VariableInfo
 
 Mask = NDArray[np.bool_]

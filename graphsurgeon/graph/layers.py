@@ -11,8 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..errors import SelectionError, nearest
-from ..words import counted, few
+from ..errors import SelectionError, counted, few, nearest
 from .calls import Calls, Part
 from .functions import called_by, short_name
 from .graph import Graph, Mask
@@ -51,7 +50,7 @@ class Layer:
     """
 
     name: str
-    class_name: str  # given by tf/functions/layer_calls.py (live), tf/open/keras_files.py, tf/open/saved_layers.py
+    class_name: str  # given by tf/functions/layer_calls.py (live), tf/open/layers.py, tf/open/layers.py
     path: str
     calls: tuple[Call, ...] = ()
     variables: tuple[str, ...] = ()

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import PlanError
-from ..words import few
+from ..errors import PlanError, few
 from .boundary import Tensor, control_entering, fed_from, from_inputs
-from .contexts import EXITS, MERGES, context_fault
-from .downstream import shared_holders, writers_of
-from .frames import ROOT, Frames, in_the_open
+from .control_flow import EXITS, MERGES, ROOT, Frames, context_fault, in_the_open
 from .graph import Graph, Mask
-from .rewired import TURNING
+from .rewiring import TURNING
+from .training import shared_holders, writers_of
 from .traversal import backward, end_of, forward, met_from
 from .variables import FEED_TYPES
 

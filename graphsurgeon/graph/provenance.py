@@ -1,21 +1,77 @@
-"""Provenance: the origin of each op of a graph, and the records of it in the graph."""
+"""The origin of each op of a graph, its records in the graph, and the ops that remain after an undo."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from .graph import Graph, Mask
 from .names import under
+
+_ORPHANS = "graphsurgeon_orphans"
+
+
+def orphans_of(graph: Any) -> dict[str, int]:
+    """Returns the orphans of a live graph: name of the op -> the step that made it.
+
+    Args:
+        graph: a `tf.Graph`, or None.
+
+    Example:
+        >>> class Live: "As a `tf.Graph`."
+        >>> graph = Live()
+        >>> leave(graph, ["a", "b"], 1)
+        >>> claim(graph, ["a"])
+        >>> orphans_of(graph)
+        {'b': 1}
+    """
+    return dict(getattr(graph, _ORPHANS, {}))
+
+
+def orphan_mask(graph: Graph) -> Mask:
+    """Returns a mask of the orphans of the live graph that a snapshot is of, or that a plan is for.
+
+    Args:
+        graph: the snapshot.
+
+    Example:
+        >>> orphan_mask(Graph.of([("a", "Const", [])])).tolist()
+        [False]
+    """
+    return graph.mask(graph.index[name] for name in orphans_of(graph.origin) if name in graph.index)
+
+
+def leave(graph: Any, names: Iterable[str], step: int) -> None:
+    """Notes ops of a live graph as orphans.
+
+    Args:
+        graph: a `tf.Graph`.
+        names: the names of the ops.
+        step: the number of the step that made them.
+    """
+    setattr(graph, _ORPHANS, {**orphans_of(graph), **dict.fromkeys(names, step)})
+
+
+def claim(graph: Any, names: Iterable[str]) -> None:
+    """Notes that ops of a live graph have a role again.
+
+    Args:
+        graph: a `tf.Graph`.
+        names: the names of the ops.
+    """
+    mine = set(names)
+    setattr(graph, _ORPHANS, {name: step for name, step in orphans_of(graph).items() if name not in mine})
+
 
 #: The collection of a graph that holds the records, one of bytes for each step.
 COLLECTION = "graphsurgeon/provenance"
 #: The attribute with the same record of one node, in a GraphDef that was requested with it.
 ATTRIBUTE = "_graphsurgeon"
-_MARK = b"graphsurgeon provenance 1"
+_RECORD = b"graphsurgeon provenance 1"
 #: Longer records are packed; unpacked, a record of a stranger may not be longer than this.
 _SHORT, _MOST = 1 << 16, 1 << 28
 _HOW = {
@@ -76,7 +132,7 @@ def written(step: int, about: Mapping[str, Any]) -> bytes:
     """
     body = json.dumps(about, separators=(",", ":"), ensure_ascii=True).encode()
     how, body = (b"json", body) if len(body) < _SHORT else (b"zlib", zlib.compress(body, 1))
-    return b"%s step %d %s\n%s" % (_MARK, step, how, body)
+    return b"%s step %d %s\n%s" % (_RECORD, step, how, body)
 
 
 def step_of(data: Any) -> int:
@@ -86,9 +142,9 @@ def step_of(data: Any) -> int:
         >>> step_of(written(3, {})), step_of(b"something else")
         (3, 0)
     """
-    if not isinstance(data, bytes) or not data.startswith(_MARK):
+    if not isinstance(data, bytes) or not data.startswith(_RECORD):
         return 0
-    words = data[len(_MARK) : len(_MARK) + 40].partition(b"\n")[0].split()
+    words = data[len(_RECORD) : len(_RECORD) + 40].partition(b"\n")[0].split()
     return int(words[1]) if len(words) == 3 and words[1].isdigit() and len(words[1]) < 10 else 0
 
 

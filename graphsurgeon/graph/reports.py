@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..words import counted, few
-from .sizes import size_text
+from ..errors import counted, few
+from .arrays import size_text
 
 
 @dataclass(frozen=True)

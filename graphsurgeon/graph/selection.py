@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SelectionError, did_you_mean
-from ..words import counted, few, one_or_all
+from ..errors import SelectionError, counted, did_you_mean, few, one_or_all
 from .boundary import Boundary, Tensor, control_entering, entering, leaks, leaving, region
 from .functions import where_inside
 from .graph import Graph, Mask, TensorInfo

@@ -1,4 +1,4 @@
-"""Trace: one run of a graph as a value: the values of each tensor and the cost of each op, in summary."""
+"""One run of a graph as a value: its tensors, its first NaN, and its first difference from another run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -15,17 +15,316 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OpenError, PlanError, SelectionError, one_of
-from ..words import counted, few
-from .arrays import packed, unpacked
-from .first_bad import FirstBad, first_bad
-from .first_difference import FirstDifference, differences, first_difference
-from .frames import order
+from ..errors import OpenError, PlanError, SelectionError, counted, few, one_of
+from .arrays import packed, size_text, unpacked
+from .atomic_files import refuse_there, write_whole
+from .control_flow import order
 from .graph import Graph
 from .names import op_name, tensor_name
-from .noted import Cost, Noted
-from .sizes import size_text
-from .whole import refuse_there, write_whole
+from .rewiring import TURNING
+from .tensor_stats import Cost, Noted
+from .traversal import shortest
+from .variables import FEED_TYPES, VARIABLE_TYPES
+
+_Rounds = tuple[int, ...]
+#: What gives a value without computing one.
+_GIVEN = FEED_TYPES | VARIABLE_TYPES | {"ReadVariableOp", "Const", "ImmutableConst"}
+_SAID = {"feed": "which was fed", "variable": "held by the variable", "constant": "a constant"}
+
+
+@dataclass(frozen=True, eq=False)
+class FirstBad:
+    """The op whose inputs are finite and whose output is not.
+
+    Args:
+        note: the summary of its output.
+        type: its op type.
+        inputs: the summaries of its inputs at that moment.
+        path: the shortest way back, as names of ops: from it to a feed or a variable, else to a constant.
+        then: the summary in which an infinity first becomes a NaN, if it does.
+        source: ``"feed"``, ``"variable"`` or ``"constant"`` if the value is given and not computed; else empty.
+    """
+
+    note: Noted
+    type: str
+    inputs: tuple[Noted, ...]
+    path: tuple[str, ...]
+    then: Noted | None = None
+    source: str = ""
+
+    @property
+    def op(self) -> str:
+        """The op's name."""
+        return self.note.tensor.partition(":")[0]
+
+    @property
+    def tensor(self) -> str:
+        """The name of its output."""
+        return self.note.tensor
+
+    @property
+    def rounds(self) -> _Rounds:
+        """In which round of each loop around it, counted from 0, the outermost first."""
+        return self.note.rounds
+
+    def __repr__(self) -> str:
+        lines = [f"{self.note!r}, by {self.type}"]
+        if self.source:
+            lines[0] = f"{self.note!r}, {_SAID[self.source]}"
+        lines += [f"  from  {note!r}" for note in self.inputs]
+        lines += [f"  then NaN in {self.then.where}"] if self.then is not None else []
+        return "\n".join([*lines, f"  back: {' <- '.join(self.path)}"])
+
+
+def first_bad(
+    graph: Graph,
+    notes: Mapping[str, Sequence[Noted]],
+    handed_on: Mapping[str, str] | None = None,
+    fed: Iterable[str] = (),
+    skipped: Container[str] = (),
+) -> FirstBad | None:
+    """Returns the op at which the first NaN or infinity of a run arises; None if all values are finite.
+
+    Args:
+        graph: the graph that ran.
+        notes: tensor -> its summaries, by round.
+        handed_on: tensor that is passed on unchanged -> the tensor in `notes`.
+        fed: the tensors that were fed.
+        skipped: ops that the way back passes over.
+
+    Example:
+        >>> import numpy as np
+        >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
+        >>> def held(name, infinite):
+        ...     return Noted(name, (), np.array([1, 2, 0, infinite, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 2.0]), np.zeros(0))
+        >>> notes = {name: [held(name, bad)] for name, bad in (("x:0", 0), ("y:0", 1), ("z:0", 1))}
+        >>> first_bad(graph, notes).op
+        'y'
+    """
+    return _Search(graph, notes, handed_on or {}, frozenset(fed), skipped).found()
+
+
+class _Search:
+    def __init__(
+        self,
+        graph: Graph,
+        notes: Mapping[str, Sequence[Noted]],
+        handed_on: Mapping[str, str],
+        fed: frozenset[str],
+        skipped: Container[str],
+    ) -> None:
+        self.graph, self.fed, self.skipped = graph, fed, skipped
+        self.at: dict[tuple[int, int], dict[_Rounds, Noted]] = {}
+        for name, held in notes.items():
+            self.at[self.graph.tensor(name)] = {note.rounds: note for note in held}
+        for name, origin in handed_on.items():
+            source = self.graph.tensor(origin)
+            if source in self.at and op_name(name) in self.graph.index:  # the op of a tensor that is fed may not run
+                self.at[self.graph.tensor(name)] = self.at[source]
+
+    def found(self) -> FirstBad | None:
+        """Returns the first bad op; if there are NaNs, the first of the ops that lead to one."""
+        causes, nans = [], []
+        for (op, port), notes in self.at.items():
+            for note in notes.values():
+                if note.bad and f"{self.graph.names[op]}:{port}" == note.tensor:
+                    before = [one for one in self.inputs(op, note.rounds) if one.bad]
+                    causes += [(op, note)] * (not before)
+                    nans += [(op, note)] * (note.nans > 0 and not any(one.nans for one in before))
+        if not causes:
+            return None
+        then = None
+        if nans:
+            order = self._order
+            op, first = min(nans, key=lambda one: (order[one[0]], one[1].rounds))
+            cause = self._cause(op, first)
+            then = first if cause[1] is not first else None
+        else:
+            order = self._order
+            computed = [one for one in causes if self.graph.types[one[0]] not in _GIVEN]
+            cause = min(computed or causes, key=lambda one: (order[one[0]], one[1].rounds))
+        return self._result(*cause, then)
+
+    def inputs(self, op: int, rounds: _Rounds) -> list[Noted]:
+        """Returns the summaries of the inputs of an op when it ran."""
+        found = []
+        if self.graph.types[op] in TURNING and rounds:
+            rounds = (*rounds[:-1], rounds[-1] - 1)
+        for end in self.graph.data.ends(op):
+            notes = self.at.get(end, {})
+            some = next(iter(notes), ())
+            if len(some) > len(rounds):  # it comes out of a loop: from the last round that let it
+                inside = [key for key in notes if key[: len(rounds)] == rounds]
+                found += [notes[max(inside)]] if inside else []
+            elif rounds[: len(some)] in notes:
+                found.append(notes[rounds[: len(some)]])
+        return found
+
+    def _cause(self, op: int, note: Noted) -> tuple[int, Noted]:
+        """The origin of a NaN, back through infinities: the op among them that is computed first."""
+        graph, order = self.graph, self._order
+        todo, seen, ends = [(op, note)], {(op, note.rounds)}, []
+        for here, held in todo:  # grows
+            before = []
+            for one in self.inputs(here, held.rounds):
+                if one.bad:
+                    before.append((graph.tensor(one.tensor)[0], one))
+            ends += [(here, held)] * (not before)
+            for maker, one in before:
+                if (maker, one.rounds) not in seen:
+                    seen.add((maker, one.rounds))
+                    todo.append((maker, one))
+        return min(ends or [(op, note)], key=lambda one: (one[1].rounds[:1], order[one[0]], one[1].rounds))
+
+    def _result(self, op: int, note: Noted, then: Noted | None) -> FirstBad:
+        graph, kind = self.graph, self.graph.types[op]
+        back = [name for i in self._way(op) if (name := graph.names[i]) not in self.skipped]
+        source = ""
+        if note.tensor in self.fed or kind in FEED_TYPES:
+            source = "feed"
+        elif kind in _GIVEN:
+            source = "constant" if kind in ("Const", "ImmutableConst") else "variable"
+        return FirstBad(note, kind, tuple(self.inputs(op, note.rounds)), tuple(back), then, source)
+
+    def _way(self, op: int) -> list[int]:
+        graph = self.graph
+        fed = [graph.tensor(name)[0] for name in self.fed if name.partition(":")[0] in graph.index]
+        goals = graph.typed(FEED_TYPES | VARIABLE_TYPES) | graph.mask(fed)
+        if goals[op]:
+            return [op]
+        for ends in (goals, graph.data.degrees == 0):
+            found = shortest(graph.data.rows, graph.data.node, op, ends)
+            if found:
+                return found
+        return [op]
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The place of each op in an order in which each comes after its inputs."""
+        return order(self.graph)
+
+
+Notes = Mapping[str, Sequence[Noted]]
+
+
+@dataclass(frozen=True, eq=False)
+class FirstDifference:
+    """The first op with a different output in another run.
+
+    Args:
+        note: the summary of its output in the first run.
+        other: the summary in the other run.
+        type: its op type.
+        difference: the difference, divided by the largest value; infinity if the shapes or the counts of NaN and
+            infinities differ.
+        tensors: the number of tensors that differ.
+    """
+
+    note: Noted
+    other: Noted
+    type: str
+    difference: float
+    tensors: int
+
+    @property
+    def op(self) -> str:
+        """The op's name, in the one run."""
+        return self.note.tensor.partition(":")[0]
+
+    def __repr__(self) -> str:
+        apart = "in shape, NaN or infinities" if math.isinf(self.difference) else f"by {self.difference:.3g}"
+        return (
+            f"{self.note!r}, by {self.type}\n  instead of  {self.other!r}\n  apart {apart}; "
+            f"in all {counted(self.tensors, 'tensors')} of another value"
+        )
+
+
+def first_difference(
+    graph: Graph,
+    ours: Notes,
+    theirs: Notes,
+    names: Mapping[str, str],
+    tolerance: float,
+    unsaid: Container[str] = (),
+) -> FirstDifference | None:
+    """Returns the first tensor, in the order of computing, that differs by more than a tolerance; None without any.
+
+    Args:
+        graph: the graph of the first run.
+        ours, theirs: tensor -> its summaries by round, in each run.
+        names: tensor of the first run -> its name in the other, if that differs.
+        tolerance: how far two tensors may be apart, in parts of the largest absolute value of the first.
+        unsaid: ops that are returned only if no other op differs.
+
+    Example:
+        >>> from .noted import noted
+        >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
+        >>> def run(y):
+        ...     held = {"x:0": 1.0, "y:0": y, "z:0": y}
+        ...     return {name: [noted(name, np.array([value]), "float32")] for name, value in held.items()}
+        >>> first_difference(graph, run(2.0), run(3.0), {}, 1e-5).op
+        'y'
+    """
+    place, found = order(graph), []
+    for name, notes in ours.items():
+        there = {note.rounds: note for note in theirs.get(names.get(name, name), ())}
+        for note in notes:
+            other = there.get(note.rounds)
+            if other is not None and (apart := difference(note, other)) > tolerance:
+                op = graph.tensor(name)[0]
+                turned = graph.types[op] in TURNING  # it passes on the result of the round before
+                when = (note.rounds[:1], place[op] if not turned else -1, note.rounds)
+                found.append(((graph.names[op] in unsaid, *when), note, other, apart))
+                break
+    if not found:
+        return None
+    _, note, other, apart = min(found, key=lambda one: one[0])
+    return FirstDifference(note, other, graph.types[graph.tensor(note.tensor)[0]], apart, len(found))
+
+
+def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[str, float]:
+    """Returns for each op the largest difference of its outputs, in the rounds that both runs have.
+
+    Args:
+        ours, theirs: tensor -> its summaries by round, in each run.
+        names: tensor of the first run -> its name in the other, if that differs.
+
+    Example:
+        >>> from .noted import noted
+        >>> ours, theirs = ({"y:0": [noted("y:0", np.array([held]), "float32")]} for held in (4.0, 5.0))
+        >>> differences(ours, theirs, {})
+        {'y': 0.25}
+    """
+    found: dict[str, float] = {}
+    for name, notes in ours.items():
+        op, there = name.partition(":")[0], {one.rounds: one for one in theirs.get(names.get(name, name), ())}
+        for note in notes:
+            if note.rounds in there:
+                found[op] = max(found.get(op, 0.0), difference(note, there[note.rounds]))
+    return found
+
+
+def difference(note: Noted, other: Noted) -> float:
+    """Returns how far two tensors are apart, in parts of the largest absolute value of the first.
+
+    Example:
+        >>> from .noted import noted
+        >>> difference(noted("a:0", np.array([1.0, 4.0]), "float32"), noted("b:0", np.array([1.0, 5.0]), "float32"))
+        0.25
+    """
+    if note.shape != other.shape or (note.nans, note.infinite) != (other.nans, other.infinite):
+        return math.inf
+    mine, theirs = (
+        np.concatenate([[one.min, one.max, one.mean, one.std], one.sample.astype(np.float64)]) for one in (note, other)
+    )
+    if len(mine) != len(theirs):
+        return math.inf
+    mine, theirs = mine[np.isfinite(mine) & np.isfinite(theirs)], theirs[np.isfinite(mine) & np.isfinite(theirs)]
+    if not len(mine):
+        return 0.0
+    scale = max(abs(note.min), abs(note.max)) or 1.0
+    return float(np.abs(mine - theirs).max() / scale)
+
 
 _NUMBER: dict[str, Callable[[Noted], float]] = {
     "magnitude": lambda note: max(abs(note.min), abs(note.max)),

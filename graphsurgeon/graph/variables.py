@@ -1,12 +1,53 @@
-"""Variables and collections of a graph, as plain values."""
+"""Variables, collections, tables and iterators of a graph, as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .functions import CALLS
 from .names import op_name
+
+HOLDERS = frozenset(
+    {
+        "HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors",
+        "MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2", "AnonymousHashTable",
+        "Iterator", "IteratorV2", "MultiDeviceIterator",
+    }
+)  # fmt: skip
+
+_STARTERS = frozenset(
+    {
+        "InitializeTable", "InitializeTableV2", "InitializeTableFromTextFile", "InitializeTableFromTextFileV2",
+        "InitializeTableFromDataset", "LookupTableImport", "LookupTableImportV2", "MakeIterator",
+        "MultiDeviceIteratorInit",
+    }
+)  # fmt: skip
+
+
+def holds(kind: str, inner: Iterable[str]) -> bool:
+    """Returns whether an op makes a table or iterator, by itself or in the functions it calls.
+
+    Args:
+        kind: its op type.
+        inner: the op types in the functions that it calls.
+    """
+    return kind in HOLDERS or (kind in CALLS and any(one in HOLDERS for one in inner))
+
+
+def fills(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
+    """Returns whether an op that reads a table or iterator fills it, by itself or in the functions it calls.
+
+    Args:
+        kind: its op type.
+        inner: the op types in the functions that it calls.
+        inputs: the op types of its inputs.
+    """
+    if kind in _STARTERS:
+        return not (kind.startswith("LookupTableImport") and any(one.startswith("Restore") for one in inputs))
+    return kind in CALLS and any(one in inner for one in _STARTERS) and "RestoreV2" not in inner
+
 
 VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
 #: Ops that set a variable.

@@ -19,13 +19,13 @@ Example:
 
 from . import edit, match, reroute, select, subgraph, transform, util
 from .edit import *  # noqa: F403
-from .faults import GraphEditorWarning
 from .match import *  # noqa: F403
 from .reroute import *  # noqa: F403
 from .select import *  # noqa: F403
 from .subgraph import *  # noqa: F403
 from .transform import *  # noqa: F403
 from .util import *  # noqa: F403
+from .util import GraphEditorWarning
 
 matcher = match.OpMatcher
 ph = util.make_placeholder_from_dtype_and_shape

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tf import elements
+from ..tf import graph_parts
 from . import reroute, select, subgraph, util
-from .faults import expected
+from .util import expected
 
 __all__ = [
     "detach_control_inputs", "detach_control_outputs", "detach_inputs", "detach_outputs", "detach", "connect", "bypass",
@@ -47,7 +47,7 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
 
 def _stand_ins(tensors: list[Any], any_shape: bool = False) -> list[Any]:
     return [
-        elements.placeholder(t.graph, t.dtype, None if any_shape else t.shape, util.placeholder_name(t))
+        graph_parts.placeholder(t.graph, t.dtype, None if any_shape else t.shape, util.placeholder_name(t))
         for t in tensors
     ]
 

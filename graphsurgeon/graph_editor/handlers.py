@@ -1,15 +1,17 @@
-"""Handlers: the ready ones of a `Transformer`; and how those that one has are asked."""
+"""The ready-made handlers of a `Transformer`, and transformation op by op."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..graph.live import TFOp
-from ..tf import elements
-from . import util
-from .faults import WrongType
-from .info import unique_name
+from ..graph.tf_types import TFOp
+from ..tf import graph_parts
+from ..tf.copy.imports import all_or_nothing
+from ..tf.edit import rewire as rewiring
+from . import reroute, util
+from .info import TensorMap, unique_name
+from .util import WrongType, WrongValue, as_values, tell
 
 
 def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
@@ -21,7 +23,7 @@ def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
     """
     if t not in info.placeholders:
         name = unique_name(info.graph_, util.placeholder_name(t, scope=info.scope_))
-        info.placeholders[t] = elements.placeholder(info.graph_, t.dtype, t.shape, name)
+        info.placeholders[t] = graph_parts.placeholder(info.graph_, t.dtype, t.shape, name)
     return info.placeholders[t]
 
 
@@ -82,12 +84,12 @@ def copy_op_handler(
                         "Give copy_shape by its name")  # fmt: skip
     new_inputs = list(new_inputs)
     name, places = unique_name(info.graph_, info.new_name(op.name)), {}
-    if elements.is_placed(op):
+    if graph_parts.is_placed(op):
         places = {op.name: name, **{old.name: new.name for old, new in info.transformed_ops.items()}}
-    node = elements.copied_node(op, name, info.key, places)
+    node = graph_parts.copied_node(op, name, info.key, places)
     node = node if nodedef_fn is None else nodedef_fn(node)
-    new = elements.add_op(info.graph_, node, new_inputs)
-    if copy_shape and elements.same_shapes(op.inputs, new_inputs):
+    new = graph_parts.add_op(info.graph_, node, new_inputs)
+    if copy_shape and graph_parts.same_shapes(op.inputs, new_inputs):
         for old, made in zip(op.outputs, new.outputs, strict=False):
             made.set_shape(old.shape)
     return new, new.outputs
@@ -114,8 +116,93 @@ def place(info: Any, transformer: Any, pairs: Iterable[tuple[Any, Any]]) -> None
 def note_originals(info: Any, transformer: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
     """Sets the original ops of new ops; arguments as for `place`."""
     handler = transformer.transform_original_op_handler
-    originals = elements.originals_of([old for old, _ in pairs])
+    originals = graph_parts.originals_of([old for old, _ in pairs])
     for (_, new), original in originals and zip(pairs, originals, strict=True):
         moved = None if original is None else handler(info, original)
         if moved is not None:
-            elements.set_original(new, moved)
+            graph_parts.set_original(new, moved)
+
+
+def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
+    """Transforms the view of an info with the handlers of a transformer.
+
+    If a handler fails, the state that Python keeps for the ops is restored. Ops made by then stay, because TensorFlow
+    cannot delete ops.
+
+    Args:
+        info: the `TmpInfo`, which gets the new place of each op and tensor.
+        transformer: the handlers.
+        replaced: tensors of the source -> tensors of the destination.
+
+    Returns:
+        the new ops in order.
+
+    Raises:
+        ValueError: a handler returns the op it was given.
+    """
+    with all_or_nothing(info.graph_):
+        return _run(info, transformer, replaced)
+
+
+def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
+    info.given = given = TensorMap(replaced.items())
+    waiting: list[tuple[Any, Any, Any]] = []
+    ops = sorted(info.sgv.ops, key=graph_parts.number_of)
+    first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
+    info.key = info.scope_ if info.fresh and info.scope_ else f"{first}/"
+    graph_parts.adopt_functions(info.graph, info.graph_)
+    for op in ops:
+        inputs = [_tensor(info, transformer, given, waiting, t, op) for t in op.inputs]
+        new, outputs = transformer.transform_op_handler(info, op, inputs)
+        new = graph_parts.bare(new)
+        if new is op:
+            raise WrongValue(f"transform_op_handler(info, {op.name!r})", "in-place transformation is not allowed",
+                             "Return a new op")  # fmt: skip
+        info.transformed_ops[op] = new
+        transformer.assign_collections_handler(info, op, new)
+        for t, t_ in zip(op.outputs, outputs, strict=False):
+            info.transformed_ts[t] = t_ = graph_parts.bare(t_)
+            transformer.assign_collections_handler(info, t, t_)
+    _close_loops(info, waiting)
+    note_originals(info, transformer, [(op, info.transformed_ops[op]) for op in ops])
+    for op in ops:
+        _order(info, transformer, op)
+    names = {old.name: new.name for old, new in info.transformed_ops.items()}
+    graph_parts.rebuild_variables(info.graph, info.graph_, names, info.scope_.rstrip("/"), info.new_collection)
+    if any(graph_parts.context_of(op) is not None for op in ops):
+        tell("loops and conds that a transform_op_handler makes have no gradients: use copy for these")
+    return list(info.transformed_ops.values())
+
+
+def _tensor(info: Any, transformer: Any, given: Any, waiting: list[Any], t: Any, consumer: Any) -> Any:
+    """Returns the tensor that a new op reads in the place of `t`; each one from outside is made once."""
+    if t in given:
+        return given[t]
+    if t in info.transformed_ts:
+        return info.transformed_ts[t]
+    if t.op in info.ops:  # the op comes later: this closes a loop
+        if consumer.type in ("Merge", "RefMerge") and t is not consumer.inputs[0]:
+            stand_in = _tensor(info, transformer, given, waiting, consumer.inputs[0], consumer)
+        else:
+            stand_in = graph_parts.placeholder(info.graph_, t.dtype, t.shape, unique_name(
+                info.graph_, f"{info.scope_}geph_tmp__{t.op.name.rpartition('/')[2]}_{t.value_index}"))  # fmt: skip
+        waiting.append((t, consumer, list(consumer.inputs)))
+        return stand_in
+    given[t] = transformer.external_handler(t in info.sgv_inputs_set)(info, t)
+    return given[t]
+
+
+def _close_loops(info: Any, waiting: list[tuple[Any, Any, Any]]) -> None:
+    changes = []
+    for t, consumer, inputs in waiting:
+        at = next(i for i, own in enumerate(inputs) if own is t)
+        changes.append((info.transformed_ops[consumer], at, info.transformed_ts[t]))
+    with as_values():
+        rewiring.connect(changes, "closing the loops of a copy")
+
+
+def _order(info: Any, transformer: Any, op: TFOp) -> None:
+    new = info.transformed_ops[op]
+    controls = [transformer.transform_control_input_handler(info, control) for control in op.control_inputs]
+    there = set(new.control_inputs)
+    reroute.add_control_inputs(new, [c for c in dict.fromkeys(controls) if c is not None and c not in there])

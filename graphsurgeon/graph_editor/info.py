@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cached_property, partial
 from typing import Any
 
-from ..graph.live import TFGraph, TFSession
 from ..graph.names import free_name
-from ..tf import elements
+from ..graph.tf_types import TFGraph, TFSession
+from ..tf import graph_parts
 from . import util
-from .faults import WrongValue, as_values, expected
+from .util import WrongValue, as_values, expected
 
 
 class TensorMap(MutableMapping[Any, Any]):
@@ -54,7 +54,7 @@ class OutputMap(Mapping[Any, Any]):
         return self._ops[key.op].outputs[key.value_index]
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, elements.Tensor) and key.op in self._ops
+        return isinstance(key, graph_parts.Tensor) and key.op in self._ops
 
     def __iter__(self) -> Iterator[Any]:
         return (t for op in self._ops for t in op.outputs)
@@ -65,7 +65,7 @@ class OutputMap(Mapping[Any, Any]):
 
 def unique_name(graph: TFGraph, name: str) -> str:
     """Returns a name, or the first of ``name_1``, ``name_2`` ... that no op or scope of a graph has."""
-    return free_name(name, partial(elements.is_name_taken, graph), as_tensorflow=True)
+    return free_name(name, partial(graph_parts.is_name_taken, graph), as_tensorflow=True)
 
 
 class Names(Mapping[str, str]):
@@ -79,7 +79,7 @@ class Names(Mapping[str, str]):
         self._info = info
         self._known: dict[str, str] = {}
         self._given: set[str] = set()
-        ops = sorted(info.sgv.ops, key=elements.number_of)
+        ops = sorted(info.sgv.ops, key=graph_parts.number_of)
         if info.fresh and not info.scope:  # as unique as they are in the source
             self._known = {op.name: info.scope_ + op.name for op in ops}
             self._given = set(map(str.lower, self._known.values()))
@@ -89,7 +89,7 @@ class Names(Mapping[str, str]):
 
     def _unique(self, wish: str) -> str:
         def taken(name: str) -> bool:
-            there = not self._info.fresh and elements.is_name_taken(self._info.graph_, name)
+            there = not self._info.fresh and graph_parts.is_name_taken(self._info.graph_, name)
             return name.lower() in self._given or there
 
         name = free_name(wish, taken, as_tensorflow=True)
@@ -155,7 +155,7 @@ class TmpInfo:
     @cached_property
     def collections(self) -> dict[Any, list[Any]]:
         """The collections of the source, as they were at the beginning."""
-        return elements.collections_in(self.graph)
+        return graph_parts.collections_in(self.graph)
 
     @cached_property
     def _homes(self) -> dict[int, list[Any]]:
@@ -213,7 +213,7 @@ class TransformerInfo:
             TypeError: it is something else.
         """
         return util.transform_tree(
-            original, lambda top: _moved(elements.bare(top), self._graph, self._graph_, self._new, missing_fn)
+            original, lambda top: _moved(graph_parts.bare(top), self._graph, self._graph_, self._new, missing_fn)
         )
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
@@ -224,7 +224,7 @@ class TransformerInfo:
             missing_fn: called with an unknown op or tensor; the default returns None.
         """
         return util.transform_tree(
-            transformed, lambda top: _moved(elements.bare(top), self._graph_, self._graph, self._old, missing_fn)
+            transformed, lambda top: _moved(graph_parts.bare(top), self._graph_, self._graph, self._old, missing_fn)
         )
 
     def load_values(self, session: TFSession, source: Any = None) -> int:
@@ -244,10 +244,10 @@ class TransformerInfo:
                                  "Give load_values(session of the copy, session of the originals)")  # fmt: skip
         names = {old.name: new.name for old, new in self._transformed_ops.items()}
         with as_values():
-            return elements.carry_values(names, source, session)
+            return graph_parts.carry_values(names, source, session)
 
     def _new(self, key: Any) -> Any:
-        maps = (self._given, self._transformed_ts) if isinstance(key, elements.Tensor) else (self._transformed_ops,)
+        maps = (self._given, self._transformed_ts) if isinstance(key, graph_parts.Tensor) else (self._transformed_ops,)
         return next((known[key] for known in maps if key in known), None)
 
     def _old(self, key: Any) -> Any:
@@ -273,9 +273,9 @@ class TransformerInfo:
 
 def _moved(top: Any, here: Any, there: Any, known: Callable[[Any], Any], missing_fn: Any) -> Any:
     """What became of an op, tensor or variable of one graph, or of the name of one, in another."""
-    if elements.is_variable_object(top):
+    if graph_parts.is_variable_object(top):
         op = known(top.op)
-        found = None if op is None else elements.variable_objects(there).get(op.name)
+        found = None if op is None else graph_parts.variable_objects(there).get(op.name)
     else:
         found = known(_element(here, top))
     return missing_fn(top) if found is None and missing_fn is not None else found
@@ -287,6 +287,6 @@ def _element(graph: TFGraph | None, top: Any) -> Any:
             return None if graph is None else graph.as_graph_element(top)
         except (KeyError, ValueError):
             return None
-    if top is not None and not isinstance(top, elements.Tensor | elements.Operation):
+    if top is not None and not isinstance(top, graph_parts.Tensor | graph_parts.Operation):
         raise expected("transformed(...)", "a tf.Tensor, a tf.Operation, a tf.Variable or a name", top)
     return top

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..tf import elements
+from ..tf import graph_parts
 from . import select
-from .faults import WrongValue, expected
+from .util import WrongValue, expected
 
 __all__ = ["OpMatcher", "op_type"]
 
@@ -63,8 +63,8 @@ class OpMatcher:
         Raises:
             TypeError: it is not an op.
         """
-        op = elements.bare(op)
-        if not isinstance(op, elements.Operation):
+        op = graph_parts.bare(op)
+        if not isinstance(op, graph_parts.Operation):
             raise expected("an OpMatcher called", "a tf.Operation", op)
         if not all(test(op) for test in self.positive_filters):
             return False
@@ -148,8 +148,8 @@ def _test(positive_filter: Any) -> Callable[[Any], bool]:
     if select.can_be_regex(positive_filter):
         pattern = select.make_regex(positive_filter)
         return lambda op: pattern.search(op.name) is not None
-    if isinstance(positive_filter, elements.Operation):
-        wanted = elements.bare(positive_filter)
+    if isinstance(positive_filter, graph_parts.Operation):
+        wanted = graph_parts.bare(positive_filter)
         return lambda op: op is wanted
     if positive_filter is True:
         return lambda op: True

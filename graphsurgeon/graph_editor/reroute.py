@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..graph.live import TFGraph, TFOp
-from ..tf import elements
+from ..errors import counted, few
+from ..graph.tf_types import TFGraph, TFOp
+from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
-from ..words import counted, few
 from . import subgraph, util
-from .faults import WrongValue, as_values, expected, tell
+from .util import WrongValue, as_values, expected, tell
 
 __all__ = [
     "swap_ts", "reroute_ts", "swap_inputs", "reroute_inputs", "swap_outputs", "reroute_outputs", "swap_ios",
@@ -275,8 +275,8 @@ def _order(op: TFOp, control_inputs: list[TFOp], request: str) -> None:
 
 
 def _control(op: TFOp, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:
-    op = elements.bare(op)
-    if not isinstance(op, elements.Operation):
+    op = graph_parts.bare(op)
+    if not isinstance(op, graph_parts.Operation):
         raise expected(f"{verb}(...)", "a tf.Operation", op)
     cops = util.make_list_of_op(cops, allow_graph=False)
     return op, f"{verb}({op.name!r}, [{few(map(repr, [c.name for c in cops]))}])", list(dict.fromkeys(cops))

@@ -6,12 +6,12 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..graph.live import TFGraph
-from ..tf import elements
+from ..errors import few
+from ..graph.tf_types import TFGraph
+from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
-from ..words import few
 from . import select, util
-from .faults import WrongValue, expected
+from .util import WrongValue, expected
 
 __all__ = ["SubGraphView", "make_view", "make_view_from_scope"]
 
@@ -35,7 +35,7 @@ class SubGraphView:
     def __init__(self, inside_ops: Any = (), passthrough_ts: Any = ()) -> None:
         self._ops = util.make_list_of_op(inside_ops)
         passing = util.make_list_of_t(passthrough_ts)
-        whole = inside_ops if isinstance(inside_ops, elements.Graph) and self._ops and not passing else None
+        whole = inside_ops if isinstance(inside_ops, graph_parts.Graph) and self._ops and not passing else None
         self._graph = util.get_unique_graph(whole or [*self._ops, *passing], none_if_empty=True)
         inputs, outputs, inside = select.boundary_of(self._ops)
         at_ops = {id(t) for t in (*inputs, *outputs, *inside)}
@@ -176,7 +176,7 @@ class SubGraphView:
 
     def _place(self, t: Any, listed: Sequence[Any], request: str) -> int:
         for at, own in enumerate(listed):
-            if own is elements.bare(t):
+            if own is graph_parts.bare(t):
                 return at
         names = few([own.name for own in listed], 6) or "nothing"
         raise WrongValue(request, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
@@ -292,7 +292,7 @@ class SubGraphView:
         Args:
             t: the tensor.
         """
-        return any(elements.bare(t) is own for own in self._passthrough_ts)
+        return any(graph_parts.bare(t) is own for own in self._passthrough_ts)
 
     def __enter__(self) -> SubGraphView:
         return self
@@ -346,10 +346,10 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
     """
     graph = kwargs.get("graph")
     view = args[0] if len(args) == 1 and isinstance(args[0], SubGraphView) else None
-    if view is None and len(args) == 1 and isinstance(args[0], elements.Graph) and not kwargs.keys() - {"graph"}:
+    if view is None and len(args) == 1 and isinstance(args[0], graph_parts.Graph) and not kwargs.keys() - {"graph"}:
         view = SubGraphView(args[0])  # no tensor goes past all of its ops
     view = SubGraphView(*select.select_ops_and_ts(*args, **kwargs)) if view is None else view
-    if graph is not None and not isinstance(graph, elements.Graph):
+    if graph is not None and not isinstance(graph, graph_parts.Graph):
         raise expected("make_view(..., graph=...)", "a tf.Graph", graph)
     if graph is not None and view.graph is not None and view.graph is not graph:
         raise WrongValue("make_view(..., graph=...)", "graph mismatch: the ops are of another", "Give their own graph")

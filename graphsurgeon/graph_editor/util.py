@@ -1,16 +1,70 @@
-"""Util: lists and trees of ops and tensors, control outputs, names of scopes and placeholders."""
+"""Lists and trees of ops and tensors, names of scopes and placeholders, and the errors that old code expects."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
-from ..graph.live import TFGraph, TFOp
-from ..tf import elements
+from ..errors import PlanError, SelectionError, StalePlanError, SurgeryError
+from ..graph.tf_types import TFGraph, TFOp
+from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
-from .faults import NotFound, WrongType, WrongValue, expected
+
+
+class WrongType(SurgeryError, TypeError):
+    """An argument is of a type that the call does not take."""
+
+
+class WrongValue(PlanError, ValueError):
+    """An argument has a value that the call cannot use, or the graph does not allow the edit."""
+
+
+class NotFound(SelectionError, KeyError):
+    """A graph has nothing of that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would quote it
+
+
+class GraphEditorWarning(UserWarning):
+    """Something that a copy left out or made anew, said once for a call."""
+
+
+def expected(request: str, what: str, got: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
+    """Returns the error for an argument of a wrong type.
+
+    Args:
+        request: the request.
+        what: the expected kind, for example ``"a tf.Graph"``.
+        got: what came.
+        kind: the class of the error.
+    """
+    return kind(request, f"expected {what}, got: {type(got)}", f"Give {what}")
+
+
+@contextmanager
+def as_values() -> Iterator[None]:
+    """Turns what the engine refuses into a `ValueError`, as old code expects; a stale plan can be made again."""
+    try:
+        yield
+    except (WrongValue, StalePlanError):
+        raise
+    except (PlanError, SelectionError) as error:
+        raise WrongValue(error.request, error.problem, error.suggestion) from error
+
+
+def tell(text: str) -> None:
+    """Warns, as if the line outside of this package that led here did."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("graphsurgeon."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, GraphEditorWarning, stacklevel=level)
+
 
 __all__ = [
     "make_list_of_op", "get_tensors", "make_list_of_t", "get_generating_ops", "get_consuming_ops", "ControlOutputs",
@@ -52,12 +106,12 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
         TypeError: one is of another type.
         ValueError: they are of several graphs, or there are none.
     """
-    if isinstance(tops, elements.Graph):
+    if isinstance(tops, graph_parts.Graph):
         return tops
     if not is_iterable(tops):
         raise expected("get_unique_graph(...)", "an iterable of ops or tensors", tops)
     if check_types is None:
-        types: tuple[Any, ...] = (elements.Operation, elements.Tensor)
+        types: tuple[Any, ...] = (graph_parts.Operation, graph_parts.Tensor)
     else:
         types = tuple(check_types) if is_iterable(check_types) else (check_types,)
     tops = list(tops)
@@ -100,13 +154,13 @@ def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True
         TypeError: something else is among them.
         ValueError: they are of several graphs.
     """
-    return _list_of(elements.Operation, ops, "make_list_of_op(graph)", check_graph, allow_graph, ignore_ts)
+    return _list_of(graph_parts.Operation, ops, "make_list_of_op(graph)", check_graph, allow_graph, ignore_ts)
 
 
 def bare_list(things: Any) -> list[Any]:
     """Returns a new list of one thing, or of several, without what TensorFlow wraps around some ops and tensors."""
     found = list(things) if is_iterable(things) else [things]
-    return found if all_are(found, (elements.Operation, elements.Tensor)) else list(map(elements.bare, found))
+    return found if all_are(found, (graph_parts.Operation, graph_parts.Tensor)) else list(map(graph_parts.bare, found))
 
 
 def get_tensors(graph: TFGraph) -> list[Any]:
@@ -118,7 +172,7 @@ def get_tensors(graph: TFGraph) -> list[Any]:
     Raises:
         TypeError: it is not a `tf.Graph`.
     """
-    if not isinstance(graph, elements.Graph):
+    if not isinstance(graph, graph_parts.Graph):
         raise expected("get_tensors(...)", "a tf.Graph", graph)
     return [tensor for op in graph.get_operations() for tensor in op.outputs]
 
@@ -136,14 +190,14 @@ def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, 
         TypeError: something else is among them.
         ValueError: they are of several graphs.
     """
-    return _list_of(elements.Tensor, ts, "make_list_of_t(graph)", check_graph, allow_graph, ignore_ops)
+    return _list_of(graph_parts.Tensor, ts, "make_list_of_t(graph)", check_graph, allow_graph, ignore_ops)
 
 
 def _list_of(
     kind: Any, things: Any, request: str, check_graph: bool, allow_graph: bool, ignore_others: bool
 ) -> list[Any]:
-    of_ops = kind is elements.Operation
-    if isinstance(things, elements.Graph):
+    of_ops = kind is graph_parts.Operation
+    if isinstance(things, graph_parts.Graph):
         if not allow_graph:
             how = "Give ops: graph.get_operations()" if of_ops else "Give tensors: get_tensors(graph)"
             raise WrongType(request, "allow_graph is False: a tf.Graph is not taken here", how)
@@ -183,7 +237,7 @@ class ControlOutputs:
     """
 
     def __init__(self, graph: TFGraph) -> None:
-        if not isinstance(graph, elements.Graph):
+        if not isinstance(graph, graph_parts.Graph):
             raise expected("ControlOutputs(...)", "a tf.Graph", graph)
         self._graph = graph
         self._known: dict[Any, list[Any]] = {}
@@ -212,7 +266,7 @@ class ControlOutputs:
         Args:
             op: the op.
         """
-        return self._known.get(elements.bare(op), ())
+        return self._known.get(graph_parts.bare(op), ())
 
     @property
     def graph(self) -> Any:
@@ -273,7 +327,7 @@ def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PRE
     scope = None if scope is None else scope_finalize(scope)
     if t is None:
         return f"{scope or ''}{prefix}"
-    if not isinstance(t, elements.Tensor):
+    if not isinstance(t, graph_parts.Tensor):
         raise expected("placeholder_name(...)", "a tf.Tensor", t)
     return named_placeholder(t.op.name, t.value_index, scope, prefix)
 
@@ -296,7 +350,7 @@ def make_placeholder_from_tensor(t: Any, scope: str | None = None, prefix: str =
         TypeError: `t` is not a tensor.
     """
     name = placeholder_name(t, scope, prefix)
-    return elements.placeholder(t.graph if elements.executing_eagerly() else None, t.dtype, t.shape, name)
+    return graph_parts.placeholder(t.graph if graph_parts.executing_eagerly() else None, t.dtype, t.shape, name)
 
 
 def make_placeholder_from_dtype_and_shape(
@@ -308,12 +362,12 @@ def make_placeholder_from_dtype_and_shape(
         dtype, shape: what it holds.
         scope, prefix: see `placeholder_name`.
     """
-    return elements.placeholder(None, dtype, shape, placeholder_name(scope=scope, prefix=prefix))
+    return graph_parts.placeholder(None, dtype, shape, placeholder_name(scope=scope, prefix=prefix))
 
 
 def get_predefined_collection_names() -> list[str]:
     """Returns the names of the collections that TensorFlow itself knows."""
-    return elements.graph_key_names()
+    return graph_parts.graph_key_names()
 
 
 def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:
@@ -331,7 +385,7 @@ def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", sr
         KeyError: nothing there has that name.
     """
     request = f"find_corresponding({getattr(target, 'name', target)!r})"
-    if not isinstance(target, elements.Tensor | elements.Operation):
+    if not isinstance(target, graph_parts.Tensor | graph_parts.Operation):
         raise expected(request, "a tf.Tensor or a tf.Operation", target)
     name, src_scope = target.name, scope_finalize(src_scope)
     if not name.startswith(src_scope):
@@ -358,7 +412,7 @@ def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_sc
 # -- trees --
 
 
-_LEAVES = (str, bytes, elements.Operation, elements.Tensor)
+_LEAVES = (str, bytes, graph_parts.Operation, graph_parts.Tensor)
 
 
 def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
@@ -373,11 +427,11 @@ def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
         [1, 2, 3]
     """
     fresh = list(lb)
-    if not la and {elements.SymbolicTensor}.issuperset(map(type, fresh)):
+    if not la and {graph_parts.SymbolicTensor}.issuperset(map(type, fresh)):
         la.extend(dict(zip(map(id, fresh), fresh, strict=True)).values())
         return la
     seen = set(map(_key, la))
-    for item in map(elements.bare, fresh):
+    for item in map(graph_parts.bare, fresh):
         key = _key(item)
         if key not in seen:
             la.append(item)
@@ -387,7 +441,7 @@ def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
 
 def _key(item: Any) -> Any:
     # Tensors of function graphs cannot be hashed; all others are distinguished by identity anyway.
-    return (id(item), elements.Tensor) if isinstance(item, elements.Tensor) else item
+    return (id(item), graph_parts.Tensor) if isinstance(item, graph_parts.Tensor) else item
 
 
 class ListView:
@@ -432,7 +486,7 @@ def is_iterable(obj: Any) -> bool:
     Args:
         obj: any object.
     """
-    if isinstance(obj, elements.Tensor):
+    if isinstance(obj, graph_parts.Tensor):
         return False
     try:
         iter(obj)
@@ -443,7 +497,7 @@ def is_iterable(obj: Any) -> bool:
 
 def is_leaf(obj: Any) -> bool:
     """Returns whether an object is one thing in a tree: text, an op, a tensor, a variable, all that is not iterable."""
-    return isinstance(obj, _LEAVES) or elements.is_variable_object(obj) or not is_iterable(obj)
+    return isinstance(obj, _LEAVES) or graph_parts.is_variable_object(obj) or not is_iterable(obj)
 
 
 def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ..graph.graph import Graph, TensorInfo, shape_text
-from .mismatch import bare, fits, shapes_differ
+from .type_check import bare, fits, shapes_differ
 
 _Sizes = tuple[int | None, ...]
 #: TensorFlow has kernels for these alone if a window moves along three axes.

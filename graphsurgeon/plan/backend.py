@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from ..errors import PlanError, is_memory_error
 from ..graph.boundary import Tensor
-from ..graph.contexts import Loop
+from ..graph.control_flow import Loop
 from ..graph.graph import Graph, Mask
 from ..graph.layers import NO_LAYERS, Layers
-from ..graph.live import TFNodeDef
 from ..graph.match.pattern import Pattern
+from ..graph.tf_types import TFNodeDef
 from .adapters import Adapter
-from .copied import Copied
+from .copy_result import Copied
 from .effect import Effect, Verdict
 from .fault import Fault
 

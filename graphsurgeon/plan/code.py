@@ -12,8 +12,8 @@ from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
 from .backend import Backend
 from .effect import Effect
-from .source_code import MODULES, Sources, array_code
-from .source_code import query_code as query_code
+from .function_source import MODULES, Sources, array_code
+from .function_source import query_code as query_code
 from .step_code import call, rename_call
 from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, bare
 

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..errors import counted, few
 from ..graph.boundary import Tensor
+from ..graph.concurrency import once
 from ..graph.graph import Graph, TensorInfo
-from ..graph.once import once
-from ..words import counted, few
-from .copied import Connection, Copied, NewPlaceholder, NewVariable
+from .copy_result import Connection, Copied, NewPlaceholder, NewVariable
 from .fault import Fault
 from .steps import Step
 

@@ -8,27 +8,24 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..errors import PlanError, naming_memory
+from ..errors import PlanError, counted, naming_memory
 from ..graph.graph import Graph
 from ..graph.layers import Layer
 from ..graph.match.match import Match, Matches
 from ..graph.match.pattern import Pattern
 from ..graph.names import op_name, tensor_name
 from ..graph.selection import Selection
-from ..words import counted
 from . import steps
 from .adapters import Wish, option_fault, tuples_of
-from .arguments import Arguments, is_named, shown, shown_by
+from .arguments import Arguments, is_named, opened, shown, shown_by
 from .backend import Backend
 from .code import plan_code
 from .effect import Effect
 from .fault import Cure, Fault
-from .inlined_calls import opened
 from .preview import Preview
 from .resolve import resolve
-from .step_names import later_steps, scope_change, with_names
 from .step_text import one_line, steps_text
-from .steps import CopyStep, Role, Step
+from .steps import CopyStep, Role, Step, later_steps, scope_change, with_names
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..errors import counted, few
 from ..graph.graph import value_info
-from ..words import counted, few
 from .backend import Backend
-from .copied import Copied
+from .copy_result import Copied
 from .effect import Effect
 from .resolve.on_copies import slice_size
 from .resolve.outcome import unused

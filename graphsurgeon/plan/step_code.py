@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import counted, one_or_all
 from ..graph.match.pattern import Pattern
 from ..graph.selection import Selection
-from ..words import counted, one_or_all
 from . import steps
-from .source_code import Sources, literal, option_code
+from .function_source import Sources, literal, option_code
 from .steps import INITIAL, Step
 
 

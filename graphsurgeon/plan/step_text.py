@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from ..errors import counted, few
 from ..graph.match.pattern import Pattern
-from ..words import counted, few
 from . import steps
 from .steps import Step
 

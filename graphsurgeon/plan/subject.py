@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from ..graph.compatibility import Compatibility
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layers
-from ..graph.opened import Opened
-from ..graph.risks import Risks
+from ..graph.open_graph import Opened
+from ..graph.security import Risks
 from ..graph.selection import Selection
 from ..graph.trace import Trace
 from .plan import Plan

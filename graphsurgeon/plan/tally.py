@@ -11,12 +11,12 @@ import numpy as np
 from ..graph.boundary import Tensor
 from ..graph.edges import Edges
 from ..graph.graph import Graph, TensorInfo
-from ..graph.rewired import Edge
+from ..graph.rewiring import Edge
 from ..graph.variables import renaming
 from .backend import Backend
-from .copied import Connection, Copied, append
-from .delta import Delta
+from .copy_result import Connection, Copied, append
 from .effect import Change, Effect, NewNode, Replaced, Slice
+from .result import Delta
 from .workbench import Workbench
 
 

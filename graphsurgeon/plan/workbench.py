@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..graph.boundary import Tensor
-from ..graph.contexts import ENTERS, EXITS, loops_of
+from ..graph.control_flow import ENTERS, EXITS, loops_of
 from ..graph.edges import Edges, stacked
 from ..graph.graph import Graph, TensorInfo, output_at
-from ..graph.known_outputs import KnownOutputs, Telling
-from ..graph.live import TFNodeDef
-from ..graph.rewired import reordered_many, rewired
+from ..graph.rewiring import KnownOutputs, Telling, reordered_many, rewired
+from ..graph.tf_types import TFNodeDef
 
 
 class _Index:

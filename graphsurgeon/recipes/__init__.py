@@ -8,8 +8,7 @@ from .input import set_input
 from .merge import merge
 from .quantization import insert_after, strip_quantization
 from .recompute import recompute
-from .rename import rename
-from .signature import add_output, set_signature
+from .signature import add_output, rename, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..applied import Applied
-from ..editor import Editor
-from ..errors import PlanError
+from ..editor.applied import Applied
+from ..editor.editor import Editor
+from ..errors import PlanError, counted, few
 from ..graph.names import whole_name
 from ..graph.reports import Restored
 from ..graph.traversal import backward
 from ..plan.plan import Plan
-from ..words import counted, few
 from .subject import results, subject
 
 #: Suffix of TF1 for an average, after the name of the variable.
@@ -54,7 +53,7 @@ def rename_checkpoint(
         >>> tf.train.load_variable(f"{folder}/new.ckpt", "encoder/net/w").tolist()
         [1.0, 2.0]
     """
-    from ..tf.values.checkpoint_copy import copy_checkpoint, stored_names
+    from ..tf.values.restore import copy_checkpoint, stored_names
 
     request = f"rename_checkpoint({str(checkpoint)!r}, {str(path)!r})"
     if isinstance(names, Applied):
@@ -156,7 +155,7 @@ def restore_averages(ed: Editor, checkpoint: Any, *, suffix: str = AVERAGE) -> R
         >>> gs.recipes.restore_averages(net(False), path).found
         {'w': 'w/ExponentialMovingAverage'}
     """
-    from ..tf.values.checkpoint_copy import stored_names
+    from ..tf.values.restore import stored_names
 
     request = f"restore_averages({str(checkpoint)!r})"
     there = stored_names(checkpoint, request)

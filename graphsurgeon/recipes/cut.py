@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import one_of
+from ..errors import few, one_of
 from ..graph.boundary import Tensor, entering
 from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Mask
@@ -16,8 +16,7 @@ from ..graph.names import free_name
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
-from ..words import few
-from .constants import constant
+from .freeze import constant
 from .subject import Subject, below, loosened, subject
 
 _SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..connect import connect
-from ..editor import Editor
-from ..errors import one_of
+from ..editor.connect import connect
+from ..editor.editor import Editor
+from ..editor.open import open
+from ..errors import few, one_of
 from ..graph.names import tensor_name
-from ..open import open
-from ..words import few
 from .signature import set_signature
 from .subject import Subject, ends_now, subject, unread
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import did_you_mean
+from ..errors import did_you_mean, few
 from ..graph.functions import where_inside
 from ..graph.graph import Mask
 from ..graph.match.match import Match, Matches
@@ -13,7 +13,6 @@ from ..graph.names import free_name
 from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
-from ..words import few
 from .subject import ASSIGNS, Subject, loosened, replaced, subject
 
 _QUANTIZED = (

@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import few
 from ..graph.boundary import Tensor
-from ..graph.contexts import EXITS, FLOW_TYPES, loops_of
-from ..graph.frames import order
+from ..graph.control_flow import EXITS, FLOW_TYPES, loops_of, order
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.selection import Selection, listed, select
 from ..graph.traversal import backward, followed, forward, reached
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
-from ..words import few
 from .subject import Subject, subject, tensors
 
 #: Ops that read the shape of a tensor and keep no part of its memory.
@@ -156,7 +155,7 @@ class _Backprop:
 
     def _lasting(self) -> Mask:
         """Ops whose output may differ the next time, and ops that hold the value of a variable."""
-        from ..tf.elements import op_definition
+        from ..tf.graph_parts import op_definition
 
         graph = self.graph
         kinds = []

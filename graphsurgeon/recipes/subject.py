@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from ..editor import Editor
-from ..errors import Kind, PlanError, TrustError
+from ..editor.editor import Editor
+from ..editor.history import layers_of
+from ..errors import Kind, PlanError, TrustError, few
 from ..graph.functions import types_inside
-from ..graph.given import Given
 from ..graph.graph import Graph
 from ..graph.names import free_name, renamed_end, tensor_name
-from ..graph.orphans import orphan_mask
+from ..graph.provenance import orphan_mask
+from ..graph.references import Given
 from ..graph.selection import select
 from ..graph.trace import Trace
-from ..history import layers_of
 from ..plan.plan import Plan
 from ..plan.resolve.remove import protected
-from ..words import few
 
 #: An output of an op: the number of the op and of the output.
 Tensor = tuple[int, int]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..editor import Editor
+from ..editor.editor import Editor
+from ..errors import counted
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.menu import EDITORS, REPORT, Recipe, Wish
-from ..words import counted
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing
@@ -16,8 +16,7 @@ from .input import set_input
 from .merge import merge
 from .quantization import insert_after, strip_quantization
 from .recompute import recompute
-from .rename import rename, rows
-from .signature import add_output, set_signature
+from .signature import add_output, rename, rows, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
 

@@ -2,7 +2,6 @@
 
 from .cluster import LocalCluster, local_cluster
 from .duplicate import duplicate
-from .replica import Replica
-from .update import Update
+from .replica import Replica, Update
 
 __all__ = ["LocalCluster", "Replica", "Update", "duplicate", "local_cluster"]

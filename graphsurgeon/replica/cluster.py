@@ -13,8 +13,7 @@ import sys
 import time
 from typing import Any
 
-from ..errors import PlanError
-from ..words import counted
+from ..errors import PlanError, counted
 
 # The server ends when this process does, however that ends: its standard input is closed then.
 _SERVER = """

@@ -8,16 +8,15 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from ..applied import Applied
-from ..editor import Editor
+from ..editor.applied import Applied
+from ..editor.editor import Editor
+from ..editor.open import open
 from ..errors import PlanError
-from ..graph.live import TFSession
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
+from ..graph.tf_types import TFSession
 from ..graph.variables import VARIABLE_TYPES
-from ..open import open
-from .replica import Replica, refuse_foreign
-from .update import part, times
+from .replica import Replica, part, refuse_foreign, times
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
 
 def _running(editor: Editor | None, values: Any) -> Any:
     """Returns the session in which the original runs, or arrays; None if there is no source."""
-    from ..tf.values.givers import values_of
+    from ..tf.values.transfer import values_of
 
     if values is not None and not (isinstance(values, Editor) and not values.values.given):
         return values_of(values)
@@ -168,7 +167,7 @@ def _running(editor: Editor | None, values: Any) -> Any:
 
 def _beside(editor: Editor | None, block: Selection, session: TFSession | None, options: _Options) -> Replica:
     """A duplicate in the graph of its original."""
-    from ..tf.run.devices import refuse_missing
+    from ..tf.run.sessions import refuse_missing
     from ..tf.values.replica_values import grouped
     from ..tf.values.sessions import settle
 
@@ -194,8 +193,8 @@ def _apart(
     block: Selection, own: Any, starts: Any, graph: Any, options: _Options, handles: Mapping[str, Any]
 ) -> Replica:
     """Returns a duplicate in another graph, with its own session; `handles` are variables of a TF2 object."""
-    from ..tf.elements import Graph
-    from ..tf.run.devices import new_session, refuse_missing, refuse_missing_at
+    from ..tf.graph_parts import Graph
+    from ..tf.run.sessions import new_session, refuse_missing, refuse_missing_at
     from ..tf.values.replica_values import MappingSource, ObjectSource, SessionSource
     from ..tf.values.sessions import settle
 

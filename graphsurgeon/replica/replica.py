@@ -1,4 +1,7 @@
-"""Replica: a duplicate that follows its original: `gs.duplicate` makes one."""
+"""A duplicate that follows its original, and the changes of one update: `gs.duplicate` makes one.
+
+Updates are carried out in replica.py, over the ways in tf/values/replica_values.py.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,87 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from threading import TIMEOUT_MAX
 from typing import Any
 
 import numpy as np
 
-from ..applied import Applied
-from ..doors import BusyError, Door, entered
-from ..errors import Kind, PlanError, SelectionError, warn
-from ..graph.live import TFSession
+from ..editor.applied import Applied
+from ..errors import Kind, PlanError, SelectionError, counted, warn
+from ..graph.concurrency import BusyError, Door, entered
 from ..graph.reports import untrained_text
-from ..words import counted
-from .update import Update, part, pause, times
+from ..graph.tf_types import TFSession
+
+
+@dataclass(frozen=True)
+class Update:
+    """The changes of an update; true if anything changed.
+
+    Args:
+        number: how many updates there were, this one included.
+        changed: names of the variables of the duplicate that got another value. In one session TensorFlow sets all
+            of them in one op, without a comparison.
+        of: how many variables the duplicate has.
+        bytes: the size of the fed values; 0 if the values never left TensorFlow.
+        origin: the source of the values; empty if there was nothing newer.
+        seconds: its duration.
+        skipped: checkpoint -> why it was not taken, of those newer than the one that was.
+    """
+
+    number: int
+    changed: tuple[str, ...]
+    of: int
+    bytes: int
+    origin: str
+    seconds: float = field(default=0.0, compare=False, repr=False)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.changed)
+
+    def __str__(self) -> str:
+        if not self.origin:
+            return "no update: there is nothing newer"
+        moved = f", {counted(self.bytes, 'bytes')}" if self.bytes else ""
+        not_taken = "".join(f"; {name} is not whole: {why}" for name, why in self.skipped.items())
+        share = "all" if len(self.changed) == self.of > 1 else f"{len(self.changed)} of"
+        held = f"{share} {counted(self.of, 'variables')}"
+        return f"update {self.number}: {held}, from {self.origin}{moved}{not_taken}"
+
+
+def part(tau: Any, verb: str) -> float:
+    """Returns `tau`, a number above 0 and at most 1.
+
+    Raises:
+        PlanError: if it is not such a number.
+    """
+    if isinstance(tau, bool) or not isinstance(tau, Real) or not 0 < float(tau) <= 1:
+        raise PlanError(f"{verb}(tau={tau!r})", "tau must be a number above 0 and at most 1", "Try tau=0.005")
+    return float(tau)
+
+
+def times(every: Any, verb: str) -> int:
+    """Returns `every`, a whole number of steps above 0.
+
+    Raises:
+        PlanError: if it is not such a number.
+    """
+    if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
+        raise PlanError(f"{verb}(every={every!r})", "every must be a number of steps, at least 1", "Try every=100")
+    return int(every)
+
+
+def pause(seconds: Any) -> float:
+    """Returns `seconds`, a time above 0.
+
+    Raises:
+        PlanError: if it is not such a time.
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
+        raise PlanError(f"follow(seconds={seconds!r})", "seconds must be a number above 0", "Try seconds=5")
+    return float(seconds)
 
 
 class Replica:
@@ -116,8 +189,8 @@ class Replica:
             PlanError: it is closed, has no session yet, has seen no checkpoint of the folder that it follows, or the
                 last update failed half-way.
         """
-        from ..tf.run.devices import LOST
-        from ..tf.run.fetches import fed, fetched
+        from ..tf.run.session_tracking import fed, fetched
+        from ..tf.run.sessions import LOST
 
         about = (self.graph, "the duplicate", self._copy)
         try:
@@ -200,7 +273,7 @@ class Replica:
             >>> print(replica.train(learn), replica.run(w), replica.update().changed, replica.run(w))
             2.0 1.0 ('w',) 2.0
         """
-        from ..tf.run.fetches import fed, fetched
+        from ..tf.run.session_tracking import fed, fetched
 
         session = self._trained("train(...)")
         with entered([self._original]):
@@ -264,8 +337,8 @@ class Replica:
             OpenError: in the folder there is something newer that is half-written, damaged, or of another model. The
                 duplicate stays as it is.
         """
-        from ..tf.run.devices import LOST
         from ..tf.run.progress import Phases, phase
+        from ..tf.run.sessions import LOST
 
         tau = part(self.tau if tau is None else tau, "update")
         if self._closed:
@@ -295,7 +368,7 @@ class Replica:
         self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[Door], timeout: float
     ) -> Iterator[None]:
         """Keeps others out of some doors while these ops run in the observed session."""
-        from ..tf.run.observed import alone
+        from ..tf.run.session_tracking import alone
 
         try:
             with alone(observed, elements, doors, timeout):
@@ -314,7 +387,7 @@ class Replica:
 
     def _observe(self) -> None:
         """Sees to it that all runs of the sessions that it has now go through its doors."""
-        from ..tf.run.observed import Interest, observe, places_of
+        from ..tf.run.session_tracking import Interest, observe, places_of
 
         _release(self._observed)
         pairs, original = self._pairs.values(), self._session_of_original()
@@ -440,7 +513,7 @@ class Replica:
 
         When the session is made, the duplicate takes all values over, whatever `tau` is.
         """
-        from ..tf.run.hooks import UpdateHook
+        from ..tf.run.session_tracking import UpdateHook
 
         return UpdateHook(self, times(self.every if every is None else every, "hook"))
 
@@ -453,7 +526,7 @@ class Replica:
         Raises:
             PlanError: it is a session of another graph, or has not the device that the duplicate is on.
         """
-        from ..tf.run.devices import refuse_missing
+        from ..tf.run.sessions import refuse_missing
         from ..tf.values.replica_values import SessionSource
 
         refuse_foreign(session, self.applied.copies[0].source.owner, "attach(session)")

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .fresh import fresh
 from .importing import tf, without_log_warnings
 from .private import keras_2
 from .private.eager import eager
-from .run.gate import session_of
+from .protos import fresh
+from .run.sessions import session_of
 
 tf1 = tf.compat.v1
 STEPS, BATCH = 120, 64

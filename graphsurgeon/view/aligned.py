@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..graph.graph import Ints
-from . import edge_labels
+from . import edge_routes
 from .boxes import Box, Edge, Group, frames
+from .dot import size_of
 from .layout import PlacedScene
 from .scene import Scene
-from .sketch import size_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Aligned:
             if (at := frame_of.get(f"g{i}")) is not None
         ]
         edges = [replace(edge, d=placed.edges[i].d) for edge, i in zip(scene.edges, self.edges[which], strict=True)]
-        edge_labels.put(boxes, groups, edges, placed.w)
+        edge_routes.put(boxes, groups, edges, placed.w)
         stats = dict(scene.stats, degraded=placed.stats["degraded"])
         return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats, placed.columns)
 

@@ -1,11 +1,294 @@
-"""Boxes: the parts of a picture: boxes, groups (unfolded scopes) and edges."""
+"""The contents, labels and widths of boxes, and flat names folded into blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .text import broken
+import numpy as np
+
+from ..graph.graph import Ints
+from ..graph.traversal import joined_parts
+
+FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+"""Fonts of equal advance widths on Windows, Linux and macOS."""
+
+LABEL = 12.0
+"""Size of a label, px at 100 %."""
+SUB = 11.0
+"""Size of the second line of a box, px at 100 %."""
+LEADING = 14.0
+"""From one line of a label to the next, px at 100 %."""
+LONGEST = 80
+"""Labels of more characters than this lose their middle."""
+LINE = 30
+"""Labels of more characters than this stand on two lines."""
+
+_ASCII = (
+    "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 "
+    "556 556 278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 "
+    "667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 "
+    "556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584"
+)
+_WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _ASCII.split()), strict=True)) | {
+    "…": 1000, "·": 333, "×": 584, "−": 584, "→": 1000, "⚠": 1000, "Δ": 668,
+}  # fmt: skip
+
+
+def width(text: str, size: float = LABEL, bold: bool = False) -> float:
+    """Returns the width of `text` in px at `size` px; a character that is not in the table counts one em.
+
+    Example:
+        >>> width("WWWWWWWWWW")
+        113.28
+    """
+    units = sum(_WIDTHS.get(c, 1000) for c in text) * (1.075 if bold else 1.0)
+    return round(units * size / 1000, 2)
+
+
+def measured(text: str) -> bool:
+    """Returns whether the table has every character, so that `width` is exact for the fonts above."""
+    return all(c in _WIDTHS for c in text)
+
+
+_BAD = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # characters that XML 1.0 cannot write, and C1
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # characters that turn the direction of text
+)
+
+
+def clean(text: str) -> str:
+    """Returns `text` with U+FFFD for characters XML cannot hold and for those that turn the text direction.
+
+    Example:
+        >>> clean("a" + chr(0) + chr(0x202E) + "b")
+        'a\ufffd\ufffdb'
+    """
+    return _BAD.sub("\ufffd", text)
+
+
+def elide(text: str, longest: int = LONGEST) -> str:
+    """Returns `text`, its middle replaced by ``…`` where it has more than `longest` characters.
+
+    Example:
+        >>> elide("a" * 30 + "b" * 30, 11)
+        'aaaaa…bbbbb'
+    """
+    if len(text) <= longest:
+        return text
+    tail = (longest - 1) // 2
+    return f"{text[: longest - 1 - tail]}…{text[-tail:]}"
+
+
+def broken(label: str) -> list[str]:
+    """Returns a label as one line, or as two if it is long and has a place to break, nearest to its middle.
+
+    Example:
+        >>> broken("mixed4a"), broken("InceptionV3/Predictions/Reshape_1")
+        (['mixed4a'], ['InceptionV3/', 'Predictions/Reshape_1'])
+    """
+    if len(label) <= LINE:
+        return [label]
+    middle = len(label) / 2
+    for sign in ("/", "… ", " ", "_"):
+        places = [m.end() for m in re.finditer(re.escape(sign), label) if 0.25 <= m.end() / len(label) <= 0.75]
+        if places:
+            at = min(places, key=lambda i: abs(i - middle))
+            return [label[:at].rstrip(), label[at:].lstrip()]
+    return [label[: round(middle)], label[round(middle) :]]
+
+
+MANY = 12
+"""Items of a level: with more, its blocks fold."""
+PART = 0.75
+"""A part that holds more than this share of a level is not a block of it."""
+TRIES = 8
+"""How often the names of a level are cut anew if the result is not a block."""
+
+_NUMBER = re.compile(r"\d{1,9}(?!\d)")
+_DIMENSIONS = re.compile(r"[123]d$")
+_LETTER = re.compile(r"[^\W\d_]")
+_ENDS = "_-."
+
+Groups = dict[str, list[int]]
+
+
+def heads(name: str) -> list[str]:
+    """Returns how the blocks may be called that a name is in: its beginnings up to a number, the shortest first.
+
+    Example:
+        >>> heads("conv2_block1_3_conv"), heads("block2a_dwconv"), heads("max_pool_1")
+        (['conv2', 'conv2_block1', 'conv2_block1_3'], ['block2', 'block2a'], ['max_pool_1'])
+    """
+    out = []
+    for number in _NUMBER.finditer(name):
+        end, after = number.end(), name[number.end() :]
+        if not _LETTER.search(name, 0, end):
+            continue
+        if not after or after[0] in _ENDS:
+            out.append(name[:end])
+        elif after[0].islower() and (len(after) == 1 or after[1] in _ENDS):
+            out += [name[:end], name[: end + 1]]
+    return out
+
+
+def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
+    """Returns the blocks of one level, by name, each with the places of its members in order.
+
+    A block is a part of the level that no path leaves and enters again, so that folding hides no direction: an item
+    that has another name and is between its members alone is in it, such as ``re_lu_7``. If there are numbered blocks,
+    other names with a common beginning are a block, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
+
+    Args:
+        names: the names of the items of the level.
+        edges: between them, of shape (edges, 2).
+        lead: the block whose members they are.
+
+    Example:
+        >>> names = ["x", "b1_conv", "b1_relu", "b2_conv", "b2_relu", "y"]
+        >>> blocks(names, np.array([[i, i + 1] for i in range(5)]))
+        {'b1': [1, 2], 'b2': [3, 4]}
+    """
+    known = _numbered(names)
+    used = [len(lead)] * len(names)
+    groups: Groups = {}
+    for turn in range(TRIES + 4):
+        groups = _grouped(known, used)
+        refused = [head for head, places in groups.items() if not _is_block(names, head, places)]
+        if not refused:
+            groups = _filled(groups, edges, len(names))
+            torn = _torn(groups, edges, len(names))
+            refused = _scattered(torn, edges, len(names)) or list(torn)
+        if not refused:
+            break
+        for head in refused:
+            for place in groups[head]:
+                if names[place].startswith(head):
+                    used[place] = len(head) if turn < TRIES else len(names[place])
+    stems = Counter(stem(head) for head in groups)
+    groups = {head: places for head, places in groups.items() if len(places) > 2 or stems[stem(head)] > 1}
+    if len(groups) < 2:
+        return {}
+    words = _worded(names, {place for places in groups.values() for place in places}, lead)
+    whole = _filled({**groups, **words}, edges, len(names))
+    torn = _torn(whole, edges, len(names))
+    return {**groups, **{head: whole[head] for head in words if head not in torn}}
+
+
+def _numbered(names: Sequence[str]) -> list[list[str]]:
+    """Returns the heads of each name; conv2d says how many dimensions there are, block2d comes after block2c."""
+    known = [heads(name) for name in names]
+    there = {head for found in known for head in found}
+    flat = {head for head in there if _DIMENSIONS.search(head) and not there & {f"{head[:-1]}a", f"{head[:-1]}c"}}
+    flat |= {head[:-1] for head in flat}
+    return [[head for head in found if head not in flat] for found in known] if flat else known
+
+
+def _grouped(known: Sequence[Sequence[str]], used: Sequence[int]) -> Groups:
+    """Puts together the names with the same first head that is longer than the used part of them."""
+    out: Groups = defaultdict(list)
+    for place, found in enumerate(known):
+        head = next((h for h in found if len(h) > used[place]), None)
+        if head is not None:
+            out[head].append(place)
+    return dict(out)
+
+
+def _is_block(names: Sequence[str], head: str, places: Sequence[int]) -> bool:
+    """Returns whether names tell parts of one thing: ``Relu_1`` and ``Relu_2`` are only counted."""
+    tails = [names[place][len(head) :] for place in places]
+    return 1 < len(places) <= PART * len(names) and any(_LETTER.search(tail) for tail in tails)
+
+
+def stem(head: str) -> str:
+    """Returns the name of a block without its number: blocks of one stem are counted.
+
+    Example:
+        >>> stem("block2a"), stem("block12b"), stem("stem")
+        ('block', 'block', '')
+    """
+    return head.rstrip("abcdefghijklmnopqrstuvwxyz").rstrip("0123456789")
+
+
+def _worded(names: Sequence[str], taken: set[int], lead: str) -> Groups:
+    """Puts together three or more names with the same first words, such as ``stem_conv_pad`` and ``stem_bn``."""
+    found: Groups = defaultdict(list)
+    for place, name in enumerate(names):
+        if place not in taken:
+            found[re.split(r"[_.\-]", name.removeprefix(lead).lstrip(_ENDS), maxsplit=1)[0]].append(place)
+    out = {}
+    for places in found.values():
+        if not 2 < len(places) <= PART * len(names):
+            continue
+        head = _common(names[places[0]], names[places[-1]])
+        for place in places:
+            head = _common(head, names[place])
+        tails = [names[place][len(head) :] for place in places]
+        if len(head) > len(lead) and sum(_LETTER.search(tail) is not None for tail in tails) >= len(places) - 1:
+            out[head] = places
+    return out
+
+
+def _common(a: str, b: str) -> str:
+    """Returns the words that two names begin with."""
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    while same and any(len(name) > same and name[same] not in _ENDS for name in (a, b)):
+        same -= 1
+    return a[:same].rstrip(_ENDS)
+
+
+def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
+    """Returns the groups with the items outside groups that are between members of one group, and of no other."""
+    if not groups or not len(edges):
+        return groups
+    of = np.full(size, -1)
+    for number, places in enumerate(groups.values()):
+        of[places] = number
+    loose = of < 0
+    a, b = edges.T
+    within = edges[loose[a] & loose[b]]
+    part = joined_parts(within[:, 0], within[:, 1], size)
+    above, below = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    for one, other in edges[loose[a] != loose[b]].tolist():
+        if loose[other]:
+            above[int(part[other])].add(int(of[one]))
+        else:
+            below[int(part[one])].add(int(of[other]))
+    home = {piece: next(iter(one)) for piece, one in above.items() if len(one) == 1 and below[piece] == one}
+    more = defaultdict[int, list[int]](list)
+    for place in np.flatnonzero(loose).tolist():
+        if int(part[place]) in home:
+            more[home[int(part[place])]].append(place)
+    return {head: sorted([*places, *more[number]]) for number, (head, places) in enumerate(groups.items())}
+
+
+def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
+    """Returns the groups that a path leaves and enters again; groups in a loop do not count."""
+    if not groups or not len(edges):
+        return {}
+    into = np.arange(size, dtype=np.int32)
+    for places in groups.values():
+        into[places] = places[0]
+    strong, loops = (joined_parts(e[:, 0], e[:, 1], size, "strong") for e in (into[edges], edges))
+    crowd, loop = np.bincount(strong[np.unique(into)], minlength=size), np.bincount(loops, minlength=size)
+    return {
+        head: places
+        for head, places in groups.items()
+        if crowd[strong[places[0]]] > 1 and loop[loops[places]].max() == 1
+    }
+
+
+def _scattered(groups: Mapping[str, list[int]], edges: Ints, size: int) -> list[str]:
+    """Returns the groups whose members do not hang together."""
+    of = np.full(size, -1)
+    for number, places in enumerate(groups.values()):
+        of[places] = number
+    a, b = of[edges].T
+    same = edges[(a == b) & (a >= 0)]
+    part = joined_parts(same[:, 0], same[:, 1], size) if len(edges) else np.arange(size)
+    return [head for head, places in groups.items() if len(np.unique(part[places])) > 1]
 
 
 @dataclass
@@ -77,3 +360,69 @@ def frames(groups: Sequence[Group], group: int) -> Iterator[int]:
     while group >= 0:
         yield group
         group = groups[group].group
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One thing that is a box when folded, and a group of other items when unfolded.
+
+    Args:
+        kind: op, call (an op that can be unfolded), scope, block, series or variable.
+        name: op name, scope path + "/", or the key of a series or block.
+        label: the part of the name that is drawn.
+        op: number of the op, for op, call and variable; else -1.
+        tops: scopes it holds with everything below.
+        bottom: the scope whose items are shown when it is unfolded; -1 for none.
+        keys: fold keys that unfold it; empty if nothing is inside.
+        members: the items of a series or block.
+        alike: whether the members of a series are of one kind.
+        first: number of the first op in it.
+        leaf: its name among its siblings.
+        holds: the text of a fold that is not a scope about its members, or of a call about its function.
+    """
+
+    kind: str
+    name: str
+    label: str
+    op: int = -1
+    tops: tuple[int, ...] = ()
+    bottom: int = -1
+    keys: tuple[str, ...] = ()
+    members: tuple[Item, ...] = ()
+    alike: bool = False
+    first: int = 0
+    leaf: str = ""
+    holds: str = ""
+
+    @property
+    def one_op(self) -> bool:
+        """Whether it is an op itself."""
+        return self.kind in ("op", "call")
+
+    def flat(self) -> list[Item]:
+        """Returns the ops and scopes in it, series and blocks taken apart."""
+        return self._apart(("series", "block"))
+
+    def units(self) -> list[Item]:
+        """Returns the ops, scopes and blocks in it, series taken apart."""
+        return self._apart(("series",))
+
+    def blocks(self) -> list[Item]:
+        """Returns the blocks that a block is made of; none for all else.
+
+        Scopes are blocks of it if it holds nothing but counted ones, such as Mixed_6a and Mixed_6b.
+        """
+        inner = [one for member in self.members for one in member.units()] if self.kind == "block" else []
+        counted = all(one.kind in ("block", "scope") and one.leaf in heads(one.leaf) for one in inner)
+        whole = counted and len({stem(one.leaf) for one in inner}) == 1
+        return inner if whole else [one for one in inner if one.kind == "block"]
+
+    def _apart(self, kinds: tuple[str, ...]) -> list[Item]:
+        out, stack = [], [self]
+        while stack:
+            item = stack.pop()
+            if item.kind in kinds:
+                stack.extend(reversed(item.members))
+            else:
+                out.append(item)
+        return out

@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import counted
 from ..graph.graph import Graph, Ints
 from ..graph.traversal import joined_parts
-from ..words import counted
-from .blocks import MANY, blocks
+from .boxes import MANY, Item, blocks, elide
 from .helpers import behind
-from .item import Item
-from .text import elide
 
 FEWEST = 5
 """Siblings that fold."""

@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError
-from ..words import counted
-from . import edge_labels, engines
-from .boxes import Box, Edge, Group, frames
+from ..errors import LayoutError, counted
+from . import edge_routes, engines
+from .boxes import Box, Edge, Group, frames, width
+from .dot import HEADING, size_of
 from .engines import Engine
 from .graphviz_wasm import LayoutCancelled, LayoutTimeout
 from .levels import BETWEEN, HUB, Level, Line, Run, Structure, grid, laid_out, ranked
 from .scene import Scene
-from .sketch import HEADING, size_of
-from .text import width
 
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 
@@ -137,7 +135,7 @@ def place(
             failed = error
             continue
         best.stats["degraded"] = degraded
-        edge_labels.put(best.boxes, best.groups, best.edges, best.w)
+        edge_routes.put(best.boxes, best.groups, best.edges, best.w)
         return best
     assert failed is not None
     raise LayoutError(

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.traversal import joined_parts
+from .edge_routes import Points, bent, straight, ways
 from .engines import Engine
-from .routes import Points, bent, straight, ways
 
 BETWEEN = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
 """Room between neighbors, and between ranks, px."""

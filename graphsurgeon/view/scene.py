@@ -1,29 +1,214 @@
-"""Scene: the boxes, groups and edges of a picture, before the layout."""
+"""The boxes, groups and edges of a picture before the layout."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError
-from ..graph.graph import DTYPES, Graph, Ints, shape_text
-from ..words import counted
-from .boxes import Box, Edge, Group, frames
-from .edge_states import Kinds, mark_edges, of_marks
+from ..errors import LayoutError, counted
+from ..graph.edges import Edges
+from ..graph.graph import DTYPES, Graph, Ints, TensorInfo, output_at, shape_text
+from .boxes import Box, Edge, Group, Item, elide, frames
 from .families import UNKNOWN, family
-from .ghosts import Marks, mark
-from .gist import gist
-from .gradients import put_beside, without_far
-from .helpers import KINDS
-from .item import Item
-from .text import elide
-from .tree import Tree
-from .wires import hush, wires
+from .helpers import KINDS, TRAINING, behind
+from .plan_marks import Kinds, Marks, mark, mark_edges, of_marks
+from .tree import Tree, find_item
+
+PARTS = 4
+"""A gist of more parts than this only counts them."""
+_TELLING = (
+    (re.compile(r"_?(Fused)?DepthwiseConv.*"), "DepthwiseConv"),
+    (re.compile(r"Conv\dDBackpropInput(V2)?"), "ConvTranspose"),
+    (re.compile(r"_?(Fused)?Conv\dD"), "Conv"),
+    (re.compile(r"_?(Fused)?(Batch|Sparse)?MatMul(V\d)?|Einsum"), "MatMul"),
+    (re.compile(r"(Max|Avg)Pool(\dD)?(V2)?"), r"\1Pool"),
+    (re.compile(r"Softmax"), "Softmax"),
+    (re.compile(r"(Stateless)?While|LoopCond"), "loop"),
+)
+_SUMS = frozenset({"Add", "AddN", "AddV2"})
+
+
+def gist(tree: Tree, item: Item) -> str:
+    """Returns a summary of the ops of a block, in the order of the graph; empty if there is nothing to summarize.
+
+    Example:
+        >>> from graphsurgeon.graph.graph import Graph
+        >>> g = Graph.of([("x", "Placeholder", []), ("c", "Conv2D", ["x"]), ("s", "AddV2", ["x", "c"])])
+        >>> ops = [Item("op", g.names[i], g.names[i], i) for i in (1, 2)]
+        >>> gist(Tree(g), Item("block", "~b/", "b", members=tuple(ops)))
+        'Conv + residual'
+    """
+    graph = tree.graph
+    words = [word for op in sorted(tree.ops_of(item).tolist()) if (word := _word(graph.types[op]))]
+    runs = [(word, len(list(run))) for word, run in groupby(words)]
+    if len(runs) > PARTS:
+        runs = [(word, words.count(word)) for word in dict.fromkeys(words)]
+    parts = [f"{word} ×{n}" if n > 1 else word for word, n in runs[:PARTS]]
+    return "·".join(parts) + (" + residual" if parts and _residual(tree, item) else "")
+
+
+def _word(op_type: str) -> str:
+    for pattern, word in _TELLING:
+        match = pattern.fullmatch(op_type)
+        if match:
+            return match.expand(word)
+    return ""
+
+
+def _residual(tree: Tree, item: Item) -> bool:
+    """Returns whether a layer of a block adds two tensors that both hang on one that enters the block."""
+    graph, drawn = tree.graph, tree.helpers.kind == 0
+    inside = set(tree.ops_of(item).tolist())
+    sums = {one.op for one in item.flat() if one.kind == "op" and graph.types[one.op] in _SUMS}
+    if not sums:
+        return False
+    entries: dict[int, int] = {}
+    hang: dict[int, int] = {}  # for each op, the tensors it hangs on, as bits
+    for op in sorted(inside):
+        bits = []
+        for maker in graph.data.row(op).tolist():
+            if maker in inside:
+                bits.append(hang.get(maker, 0))
+            elif drawn[maker]:
+                bits.append(1 << entries.setdefault(maker, len(entries)))
+        if op in sums and len(bits) == 2 and bits[0] & bits[1]:
+            return True
+        hang[op] = 0
+        for some in bits:
+            hang[op] |= some
+    return False
+
+
+_ROOT = re.compile(r"gradients?(_\d+)?")
+
+
+def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) -> None:
+    """Adds a box ``∇ name`` for each box whose ops have gradients; gradients without a box stay hidden."""
+    graph = tree.graph
+    scopes = graph.scopes
+    roots = [name for name in scopes.names[1:] if _ROOT.fullmatch(name.rpartition("/")[2])]
+    before = len(boxes)  # also out of a folded scope that has the gradients in it, never out of another ∇
+    for box in list(boxes):
+        for root in roots:
+            if box.kind not in ("op", "scope"):
+                continue
+            tail = box.name.rstrip("/") if box.kind == "scope" else f"{box.name}_grad"
+            name, scope = f"{root}/{tail}/", scopes.index.get(f"{root}/{tail}")
+            if box.name.startswith("~"):  # a block: its gradients are a block of theirs
+                name = f"~{root}/{box.name[1:]}"
+                block = find_item(tree, name)
+                ops = np.empty(0, np.int32) if block is None else tree.ops_of(block)
+            else:
+                ops = np.empty(0, np.int32) if scope is None else tree.ops_below(scope)
+            ops = ops[(op_box[ops] < before) & (tree.helpers.kind[ops] == TRAINING)]
+            if not len(ops):
+                continue
+            new = Box(
+                f"b{len(boxes)}", "scope", name, f"∇ {box.label}", counted(len(ops), "ops"), len(ops), "other",
+                box.group, beside=box.id,
+            )  # fmt: skip
+            op_box[ops] = len(boxes)
+            boxes.append(new)
+            items.append(Item("scope", name, new.label, leaf="gradients"))
+
+
+def without_far(boxes: list[Box], edges: list[Edge]) -> tuple[list[Edge], int]:
+    """Returns the edges without those of gradients that go against no forward edge, and how many those are.
+
+    A gradient hangs on its forward box and goes back along the model; all else would cover the picture.
+    """
+    of = {box.id: box.beside for box in boxes if box.beside}
+    forward = {(e.source, e.target) for e in edges if e.source not in of and e.target not in of}
+    kept = []
+    for edge in edges:
+        a, b = of.get(edge.source), of.get(edge.target)
+        own = edge.source == b or edge.target == a
+        if (a is None and b is None) or own or (a and b and (b, a) in forward):
+            kept.append(edge)
+    return kept, len(edges) - len(kept)
+
+
+CONTROL_MOST = 4
+"""Most control edges drawn at one box."""
+HUB = 4
+"""From so many edges on, those of a box of gradients or of an optimizer are drawn faint."""
+CROSSROADS = 10
+"""From so many edges on, those of any box are drawn faint."""
+TENSORS = 8
+"""Most tensor names given for one edge."""
+
+
+def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int]:
+    """Returns one edge for each pair of boxes, and how many control inputs are not drawn."""
+    n = max(1, len(boxes))
+    out: list[Edge] = []
+    hidden, at = 0, [0] * n
+
+    def put(a: int, b: int, found: list[tuple[int, int]], control: bool) -> Edge:
+        names = [f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
+        label = f"×{len(found)}" if len(found) > 1 else ""
+        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), control, names, label=label))
+        return out[-1]
+
+    known: dict[int, Sequence[TensorInfo] | None] = {}  # many edges have the same producer
+
+    def info_of(op: int, port: int) -> TensorInfo | None:
+        if op not in known:
+            known[op] = graph.stated(op)
+        return output_at(known[op], port)
+
+    between: set[tuple[int, int]] = set()
+    for (a, b), found in _pairs(graph.data, op_box, n):
+        between |= {(a, b), (b, a)}
+        edge, infos = put(a, b, found, False), [info_of(*tensor) for tensor in found[:TENSORS]]
+        if not edge.label and infos[0] and infos[0].shape is not None:
+            edge.label = str(infos[0])
+        edge.texts = [str(info) if info else "" for info in infos]
+    for (a, b), found in _pairs(graph.control, op_box, n):
+        if (a, b) in between or at[a] >= CONTROL_MOST or at[b] >= CONTROL_MOST:
+            hidden += len(found)
+            continue
+        at[a] += 1
+        at[b] += 1
+        put(a, b, found, True)
+    return out, hidden
+
+
+def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None:
+    """Makes edges quiet that go from all over the picture to one box, gradients and optimizers first."""
+    back = {b.id for b, item in zip(boxes, items, strict=True) if behind(item.leaf)}
+    ends = Counter(end for e in edges for end in (e.source, e.target))
+    for edge in edges:
+        pair = (edge.source, edge.target)
+        edge.quiet = any(ends[end] >= (HUB if end in back else CROSSROADS) for end in pair)
+
+
+def _pairs(edges: Edges, op_box: Ints, n: int) -> Iterator[tuple[tuple[int, int], list[tuple[int, int]]]]:
+    """Yields ((from box, to box), [(op, port), ...]) with each tensor once for each pair, in order."""
+    a, b = op_box[edges.node], op_box[edges.rows]
+    keep = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
+    if not len(keep):
+        return
+    table = np.empty((len(keep), 3), np.int64)
+    table[:, 0] = a[keep].astype(np.int64) * n + b[keep]
+    table[:, 1], table[:, 2] = edges.node[keep], edges.port[keep]
+    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    new = np.ones(len(table), np.bool_)
+    new[1:] = (table[1:] != table[:-1]).any(axis=1)
+    table = table[new]
+    starts = np.flatnonzero(np.r_[True, table[1:, 0] != table[:-1, 0]]).tolist()
+    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
+        pair = int(table[start, 0])
+        rows = table[start:end, 1:].tolist()
+        yield (pair // n, pair % n), [(int(op), int(port)) for op, port in rows]
+
 
 MOST = 400
 """A picture of more boxes than this is refused."""

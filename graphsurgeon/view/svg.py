@@ -10,10 +10,10 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..words import counted
+from ..errors import counted
+from .boxes import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
 from .families import COLOURS, UNKNOWN, Ink
-from .ghosts import MEANINGS, SIGNS, STATES
-from .text import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
+from .plan_marks import MEANINGS, SIGNS, STATES
 
 PLAIN = "#8A93A0"
 PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B9C2CC"

@@ -10,12 +10,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import counted
 from ..graph.calls import Call, Expanded
 from ..graph.graph import Graph, Ints, Mask
-from ..words import counted
 from . import folding
+from .boxes import Item
 from .helpers import SMALL, TRAINING, VARIABLES, Filters, Helpers, filtered
-from .item import Item
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
 FEW, FEWEST = 40, 5

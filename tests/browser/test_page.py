@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import graphsurgeon as gs
-from graphsurgeon.exports import page_of
+from graphsurgeon.editor.export import page_of
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.page_graph import pack
+from graphsurgeon.ui.page import pack
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.browser.hands import shot

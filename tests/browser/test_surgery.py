@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.sizes import size_text
+from graphsurgeon.graph.arrays import size_text
 from tests.browser.hands import answered, apply, box, fit, painted, shot, table
 from tests.widget.page import WidgetPage
 

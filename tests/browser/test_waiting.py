@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.screen import pane
-from graphsurgeon.tf.open.trial import Trial
+from graphsurgeon.tf.open.trial_import import Trial
+from graphsurgeon.ui import pane
 from graphsurgeon.view.graphviz_wasm import cancelled_error
 from tests.browser.hands import Traffic, answered, box, build, painted, said, shot
 from tests.until import until

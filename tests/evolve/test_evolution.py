@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.evolve.variation import Rule, grow
+from graphsurgeon.evolve.candidate import Rule, grow
 from graphsurgeon.tf.run import trials
 from tests.evolve.formulas import FUNCTIONS, SPEC, X, made, tf1, value
 from tests.fresh import process

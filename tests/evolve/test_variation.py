@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.evolve.variation import Rule, grow, jitter, sprout
+from graphsurgeon.evolve.candidate import Rule, grow, jitter, sprout
 from tests.evolve.formulas import FUNCTIONS, SPEC, X, made, tf1, value
 from tests.graphs import look
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.causes import evaluated
-from graphsurgeon.graph.explain import explain
+from graphsurgeon.graph.explain import evaluated, explain
 from graphsurgeon.graph.selection import select
 from tests.plain import net
 

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from graphsurgeon.graph.collector import gc_paused
+from graphsurgeon.graph.concurrency import gc_paused
 
 
 def test_the_garbage_collector_comes_back():

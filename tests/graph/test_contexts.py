@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.graph.contexts import context_fault, loops_in, loops_of
+from graphsurgeon.graph.control_flow import context_fault, loops_in, loops_of
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.fault import Fault

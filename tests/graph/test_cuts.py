@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsurgeon.graph.cuts import cuts
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
+from graphsurgeon.ui.commands.boundary import cuts
 from tests.cost import growth
 from tests.plain import plain
 

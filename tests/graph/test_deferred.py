@@ -6,9 +6,9 @@ import gc
 import weakref
 
 from graphsurgeon.graph.graph import Derived, Graph
-from graphsurgeon.graph.opened import Opened
-from graphsurgeon.graph.pending import Deferred, Pending, current, identity, made, pending
-from graphsurgeon.graph.trust import Origin, note, origins
+from graphsurgeon.graph.lazy_graph import Deferred, Pending, current, identity, made, pending
+from graphsurgeon.graph.open_graph import Opened
+from graphsurgeon.graph.security import Origin, note, origins
 
 
 class Live:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.graph.devices import moved, parts, text_of
+from graphsurgeon.graph.names import moved, parts, text_of
 
 FULL = "/job:worker/replica:0/task:1/device:GPU:0"
 

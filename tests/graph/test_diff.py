@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.graph.diff import Change, diff
+from graphsurgeon.graph.diff import Change, diff, pair
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.pairs import pair
 from tests.cost import growth
 from tests.plain import net, plain
 from tests.refusal import refuses

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from graphsurgeon.graph.draws import drawing, unseeded
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.training import drawing, unseeded
 
 
 def node(name, op, **seeds):

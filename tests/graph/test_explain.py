@@ -8,7 +8,7 @@ from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.blockers import blocks
+from graphsurgeon.plan.resolve.remove import blocks
 from tests.cost import growth
 from tests.plain import chain, net, plain
 from tests.refusal import refuses

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsurgeon.graph.first_difference import difference, first_difference
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.noted import Noted, noted
+from graphsurgeon.graph.tensor_stats import Noted, noted
+from graphsurgeon.graph.trace import difference, first_difference
 
 
 def held(name: str, values: object, rounds: tuple[int, ...] = ()) -> Noted:

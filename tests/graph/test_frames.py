@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphsurgeon.graph.frames import UNKNOWN, Frames
+from graphsurgeon.graph.control_flow import UNKNOWN, Frames
 from graphsurgeon.graph.graph import Graph
 
 

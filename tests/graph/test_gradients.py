@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.graph.gradients import Gradients
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.training import Gradients
 from graphsurgeon.plan.plan import Plan
 
 ROWS = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphsurgeon.graph.compatibility import CURE, hazards
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.hazards import CURE, hazards
 from tests.cost import lines
 
 

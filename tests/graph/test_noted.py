@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.noted import Cost, Noted, noted
+from graphsurgeon.graph.tensor_stats import Cost, Noted, noted
 
 
 def held(numbers: list[float], sample: list[float] = (), dtype: str = "float32", rounds: tuple[int, ...] = ()) -> Noted:  # type: ignore[assignment]

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from graphsurgeon.graph.once import once
+from graphsurgeon.graph.concurrency import once
 
 
 class Counted:

@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.packages import package_of, refuse_unknown, unknown_counts, unknown_rows, unknown_words
+from graphsurgeon.graph.op_packages import package_of, refuse_unknown, unknown_counts, unknown_rows, unknown_words
 from tests.refusal import refuses
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphsurgeon.errors import OpenError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.pending import Pending, filled, made, pending
+from graphsurgeon.graph.lazy_graph import Pending, filled, made, pending
 from tests.refusal import refuses
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.rewired import closed_cycle, cut_out, reordered_many, rewired
+from graphsurgeon.graph.rewiring import closed_cycle, cut_out, reordered_many, rewired
 from tests.plain import plain
 
 

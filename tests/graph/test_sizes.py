@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.sizes import bytes_of, size_text, variable_bytes
+from graphsurgeon.graph.arrays import bytes_of, size_text, variable_bytes
 from graphsurgeon.graph.variables import VariableInfo
 from tests.plain import plain, variable
 

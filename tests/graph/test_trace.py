@@ -9,7 +9,7 @@ import pytest
 
 from graphsurgeon.errors import OpenError, PlanError, SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.noted import Cost, Noted
+from graphsurgeon.graph.tensor_stats import Cost, Noted
 from graphsurgeon.graph.trace import Trace
 from tests.refusal import refuses
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.trust import Origin, forget, hand_on, may_reach_out, note, origins
+from graphsurgeon.graph.security import Origin, forget, hand_on, may_reach_out, note, origins
 
 WRITES = Graph.of([("x", "Const", []), ("w", "WriteFile", ["x", "x"]), ("y", "Identity", ["x"])])
 

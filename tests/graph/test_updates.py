@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.updates import updates
+from graphsurgeon.graph.training import updates
 from graphsurgeon.graph.variables import Entry, State, VariableInfo
 
 #: Two blocks, each with a moving average; a counter that the first reads; an optimizer, and a step that counts.

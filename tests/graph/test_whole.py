@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph import whole
-from graphsurgeon.graph.whole import Taken, beside, claim, put, put_back, refuse_there, write_whole
-from graphsurgeon.screen import leave
+from graphsurgeon.graph import atomic_files
+from graphsurgeon.graph.atomic_files import Taken, beside, claim, put, put_back, refuse_there, write_whole
+from graphsurgeon.ui.commands import save
 from tests.refusal import refuses
 from tests.writers import say, stopping, writers
 
@@ -27,13 +27,13 @@ def full(monkeypatch):
     def no_room(number):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(whole.os, "fsync", no_room)
+    monkeypatch.setattr(atomic_files.os, "fsync", no_room)
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path, full, monkeypatch):
     file = tmp_path / "a.svg"
     file.write_text("old")
-    monkeypatch.setattr(whole.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1))
+    monkeypatch.setattr(atomic_files.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1))
     words = "No space left on device: 3 bytes needed, 1 byte free, 2 bytes missing"
     with pytest.raises(OSError, match=words) as reported:
         write_whole(file, b"new")
@@ -49,7 +49,7 @@ def test_an_interrupt_leaves_the_old_file(tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(whole.os, "replace", stop)
+    monkeypatch.setattr(atomic_files.os, "replace", stop)
     with pytest.raises(KeyboardInterrupt):
         write_whole(file, b"new")
     assert file.read_text() == "old"
@@ -86,7 +86,7 @@ class _Stage:
 def test_the_screen_says_it_in_three_parts(tmp_path, full):
     path = str(tmp_path / "a.svg")
     with pytest.raises(PlanError) as reported:
-        leave.save(_Stage(), None, path, "picture")
+        save.save(_Stage(), None, path, "picture")
     assert str(reported.value).startswith(f"save({path!r}): No space left on device: 6 bytes needed, ")
     assert str(reported.value).endswith(
         "Choose another path, or free some disk space. The existing files did not change."
@@ -210,8 +210,8 @@ def half_moved(folder):
                 raise SystemExit
             real(place, path)
 
-        patch.setattr(whole.os, "replace", replace)
-        patch.setattr(whole, "_undo", lambda aside: None)  # nobody is left to do that
+        patch.setattr(atomic_files.os, "replace", replace)
+        patch.setattr(atomic_files, "_undo", lambda aside: None)  # nobody is left to do that
         with pytest.raises(SystemExit):
             put(moves, aside)
     assert (folder / "a").read_text() == "new a"
@@ -261,7 +261,7 @@ def test_a_folder_that_another_takes_for_a_left_one_is_made_again(tmp_path, monk
             put_back(tmp_path)  # as another process does at this moment
         return made[-1]
 
-    monkeypatch.setattr(whole.tempfile, "mkdtemp", taken)
+    monkeypatch.setattr(atomic_files.tempfile, "mkdtemp", taken)
     with beside(tmp_path / "a") as folder:
         assert made[1] == folder
         assert os.listdir(tmp_path) == [os.path.basename(folder)]
@@ -274,7 +274,7 @@ def test_where_there_are_no_locks_nothing_is_put_back(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     with monkeypatch.context() as patch:
-        patch.setattr(whole, "_fcntl", SimpleNamespace(flock=none, LOCK_EX=2, LOCK_NB=4))
+        patch.setattr(atomic_files, "_fcntl", SimpleNamespace(flock=none, LOCK_EX=2, LOCK_NB=4))
         assert put_back(tmp_path) == []
     assert there(tmp_path) == OLD
 

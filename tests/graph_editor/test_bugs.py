@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.graph_editor.faults import NotFound, WrongValue
+from graphsurgeon.graph_editor.util import NotFound, WrongValue
 from tests.cost import growth, lines
 from tests.graphs import KINDS, look, tf1, tiny
 from tests.refusal import refuses

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from graphsurgeon import graph_editor as ge
 from graphsurgeon.graph_editor import match
-from graphsurgeon.graph_editor.faults import WrongType, WrongValue
+from graphsurgeon.graph_editor.util import WrongType, WrongValue
 from tests.graphs import run
 from tests.refusal import refuses
 

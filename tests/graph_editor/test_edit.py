@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.graph_editor.faults import WrongType, WrongValue
+from graphsurgeon.graph_editor.util import WrongType, WrongValue
 from tests.graph_editor.test_reroute import lanes, t
 from tests.graphs import look, run, tf1, tiny
 from tests.refusal import refuses

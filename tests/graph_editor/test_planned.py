@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.graph_editor import planned
-from graphsurgeon.graph_editor.faults import WrongValue
+from graphsurgeon.graph_editor import transform
+from graphsurgeon.graph_editor.util import WrongValue
 from graphsurgeon.tf.edit import rewire as rewiring
 from tests.graph_editor import calls
 from tests.graph_editor.test_bugs import loop, net
@@ -22,14 +22,14 @@ from tests.refusal import refuses
 @pytest.fixture
 def always(monkeypatch):
     """Every graph counts as large."""
-    monkeypatch.setattr(planned, "SHARE", 0)
-    real, counted = planned.copied_plainly, []
+    monkeypatch.setattr(transform, "SHARE", 0)
+    real, counted = transform.copied_plainly, []
 
     def pairs(*args):
         counted.append(real(*args))
         return counted[-1]
 
-    monkeypatch.setattr(planned, "copied_plainly", pairs)
+    monkeypatch.setattr(transform, "copied_plainly", pairs)
     return counted
 
 

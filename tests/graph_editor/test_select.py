@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.graph_editor.faults import WrongType, WrongValue
+from graphsurgeon.graph_editor.util import WrongType, WrongValue
 from tests.cost import growth, lines
 from tests.graphs import tf1, tiny
 from tests.random_graphs import tangle

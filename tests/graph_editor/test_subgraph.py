@@ -7,7 +7,7 @@ import copy
 import tensorflow as tf
 
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.graph_editor.faults import WrongType, WrongValue
+from graphsurgeon.graph_editor.util import WrongType, WrongValue
 from tests.graphs import tf1, tiny
 from tests.refusal import refuses
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.graph_editor.faults import WrongValue
+from graphsurgeon.graph_editor.util import WrongValue
 from tests.graphs import tf1
 from tests.refusal import refuses
 from tests.tiers import product

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from graphsurgeon import graph_editor as ge
 from graphsurgeon.graph_editor import util
-from graphsurgeon.graph_editor.faults import NotFound, WrongType, WrongValue
+from graphsurgeon.graph_editor.util import NotFound, WrongType, WrongValue
 from tests.graphs import tf1, tiny
 from tests.refusal import refuses
 

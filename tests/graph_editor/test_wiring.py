@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon.graph_editor as ge
-from graphsurgeon.graph_editor import wiring
-from graphsurgeon.tf import elements
+from graphsurgeon.graph_editor import select
+from graphsurgeon.tf import graph_parts
 from graphsurgeon.tf.edit import rewire as rewiring
 from tests.random_graphs import tangle
 
@@ -17,8 +17,8 @@ tf1 = tf.compat.v1
 @pytest.fixture
 def small(monkeypatch):
     """Every walk counts as a large one."""
-    monkeypatch.setattr(wiring, "LARGE", 0)
-    monkeypatch.setattr(wiring, "SHARE", 10**9)
+    monkeypatch.setattr(select, "LARGE", 0)
+    monkeypatch.setattr(select, "SHARE", 10**9)
 
 
 def calls(graph, pool, random):
@@ -48,7 +48,7 @@ def test_they_are_what_a_walk_from_op_to_op_gives(seed, small, monkeypatch):
     used = []
     for call in calls(graph, pool, random):
         with monkeypatch.context() as alone:
-            alone.setattr(wiring, "wiring_of", lambda graph: None)
+            alone.setattr(select, "wiring_of", lambda graph: None)
             want = call()
         got = call()
         held = rewiring.journal(graph).wiring
@@ -117,7 +117,7 @@ def test_control_edges_and_tests_of_ops_are_walked_live(small):
 
 
 def test_without_marks_all_walks_are_live(small, monkeypatch):
-    monkeypatch.setattr(elements, "MARKS_INPUTS", False)
+    monkeypatch.setattr(graph_parts, "MARKS_INPUTS", False)
     graph, pool, _ = tangle(10, 1)
     for _ in range(5):
         ge.get_forward_walk_ops(pool[0].op)

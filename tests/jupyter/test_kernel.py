@@ -36,7 +36,7 @@ def save(page: Any, file: Path, holds: str = "widget-view") -> None:
 
 SLOW = """
 import threading, time
-import graphsurgeon.screen.pane as pane
+import graphsurgeon.ui.pane as pane
 from graphsurgeon.view.graphviz_wasm import cancelled_error
 quick, laid_out = pane.place, threading.Event()
 

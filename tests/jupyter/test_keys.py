@@ -11,7 +11,7 @@ from tests.until import until
 pytestmark = pytest.mark.deep
 
 CELLS = [
-    "from tests.widget.subject import plain_screen\nfrom graphsurgeon.widget.widget import GraphWidget\n"
+    "from tests.widget.subject import plain_screen\nfrom graphsurgeon.ui.widget import GraphWidget\n"
     "screen = plain_screen(destination=None); w = GraphWidget(screen); w"
 ]
 

@@ -25,7 +25,7 @@ from graphsurgeon.plan.adapters import (
     proposals,
     tuples_of,
 )
-from graphsurgeon.plan.mismatch import fits
+from graphsurgeon.plan.type_check import fits
 from tests.plain import plain
 
 N = None

@@ -8,7 +8,7 @@ from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.graph.variables import Entry, State
-from graphsurgeon.plan.blockers import blocks
+from graphsurgeon.plan.resolve.remove import blocks
 from tests.plain import net, plain
 from tests.refusal import refuses
 

@@ -6,8 +6,8 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.mismatch import axis_text, fitting, shapes_differ
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.type_check import axis_text, fitting, shapes_differ
 from tests.plain import chain, net, plain
 from tests.plan.edits import FITTING, fault
 from tests.refusal import reads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.closure import close, variable_parts
+from graphsurgeon.plan.dependencies import close, variable_parts
 from tests.plain import net, plain, variable
 
 

@@ -9,8 +9,8 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
 from graphsurgeon.plan.code import query_code
+from graphsurgeon.plan.function_source import source_of
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.source_code import source_of
 from tests.plain import net
 
 G = net()

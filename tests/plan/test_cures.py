@@ -8,7 +8,7 @@ from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.adapters import Wish
-from graphsurgeon.plan.cures import adapters_of
+from graphsurgeon.plan.fixes import adapters_of
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.steps import AdaptStep, ConnectStep, RerouteStep
 from graphsurgeon.plan.workbench import Workbench

@@ -7,8 +7,8 @@ import pytest
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.graph.variables import Entry, State, VariableInfo
-from graphsurgeon.plan.mismatch import accepting, fitting
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.type_check import accepting, fitting
 from tests.plain import plain
 from tests.refusal import reads
 

@@ -13,7 +13,7 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan import steps
 from graphsurgeon.plan.adapters import Wish
-from graphsurgeon.plan.packed import Unreadable, Unwritable, packed, unpacked
+from graphsurgeon.plan.serialization import Unreadable, Unwritable, packed, unpacked
 
 GRAPH = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
 BLOCK = select(GRAPH, name="b")

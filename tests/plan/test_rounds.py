@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from graphsurgeon.plan.rounds import Turn, rounds, scalar
+from graphsurgeon.plan.resolve.functions import Turn, rounds, scalar
 
 
 def node(op, *reads, value=None):

@@ -11,11 +11,11 @@ from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.match.match import match
 from graphsurgeon.graph.match.pattern import Pattern
-from graphsurgeon.graph.orphans import leave, orphan_mask
+from graphsurgeon.graph.provenance import leave, orphan_mask
 from graphsurgeon.graph.selection import Query, listed, select
-from graphsurgeon.plan.blockers import blocks
+from graphsurgeon.plan.function_source import query_code
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.source_code import query_code
+from graphsurgeon.plan.resolve.remove import blocks
 from tests.plain import net, plain
 from tests.refusal import refuses
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from graphsurgeon.plan.function_source import Sources
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.source_code import Sources
 from graphsurgeon.plan.step_code import call
 from tests.plan.edits import net
 

@@ -12,10 +12,9 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan import steps
 from graphsurgeon.plan.adapters import Wish
-from graphsurgeon.plan.packed import packed
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_names import later_steps, named_by, roles_of, scope_change, with_names
-from graphsurgeon.plan.steps import Role
+from graphsurgeon.plan.serialization import packed
+from graphsurgeon.plan.steps import Role, later_steps, named_by, roles_of, scope_change, with_names
 from tests.plain import net, plain, variable
 
 KINDS = get_args(steps.Step)
@@ -99,7 +98,7 @@ def test_a_text_without_a_role_is_found_when_names_are_changed():
     roles_of.cache_clear()
     hints = {**roles_of(steps.ConnectStep), "to": str}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphsurgeon.plan.step_names.roles_of", lambda kind: hints)
+        patch.setattr("graphsurgeon.plan.steps.roles_of", lambda kind: hints)
         with pytest.raises(TypeError, match="the text 'b' of a step has no role"):
             with_names(steps.ConnectStep("a:0", "b", 1), str)
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.plan.input_candidates import takers
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.takers import takers
 from graphsurgeon.plan.workbench import Workbench
 from tests.plain import net, plain, unjudged
 

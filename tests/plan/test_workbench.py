@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphsurgeon.graph.edges import Edges
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.graph.known_outputs import KnownOutputs
+from graphsurgeon.graph.rewiring import KnownOutputs
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.workbench import Workbench

@@ -15,13 +15,13 @@ import numpy as np
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.errors import few
 from graphsurgeon.graph.boundary import entering
 from graphsurgeon.graph.names import renamed_end
 from graphsurgeon.graph.traversal import backward
 from graphsurgeon.graph.variables import PLACEHOLDER_TYPES
-from graphsurgeon.recipes.rename import rows
+from graphsurgeon.recipes.signature import rows
 from graphsurgeon.tf.values.transfer import assign
-from graphsurgeon.words import few
 from tests.tf.test_corpus import middles, opened, settled, trains
 
 #: The values of the last item that has no checkpoint: they can be gigabytes, and take long to make.

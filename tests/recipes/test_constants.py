@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.recipes.constants import constant
+from graphsurgeon.recipes.freeze import constant
 from graphsurgeon.recipes.subject import subject
 
 KNOWN = {

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.recipes.rename import rows
+from graphsurgeon.recipes.signature import rows
 from tests.recipes.models import numbers, ran, refusal
 
 tf1 = tf.compat.v1

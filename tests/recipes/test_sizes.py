@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsurgeon.recipes.sizes import combined, kept_axes, regrouped
+from graphsurgeon.recipes.input import combined, kept_axes, regrouped
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon import doors
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.run import observed
+from graphsurgeon.graph import concurrency
+from graphsurgeon.tf.run import session_tracking
 from tests.graphs import KINDS, model, put
 from tests.refusal import reads, refuses
 from tests.stress.hammer import PLACES, hammer
@@ -60,7 +60,7 @@ def unprotected(monkeypatch, protected):
     """Takes the observation of sessions away, where it is asked for."""
     with monkeypatch.context() as patch:
         if not protected:
-            patch.setattr(observed, "_replace", lambda *_: lambda: None)
+            patch.setattr(session_tracking, "_replace", lambda *_: lambda: None)
         yield
 
 
@@ -73,7 +73,7 @@ def test_in_each_step_somebody_updates_and_it_waits(kind, same, protected, monke
 
     def middle():
         asked.release()
-        until(lambda: doors._queue or updated.acquire(blocking=False) or stop.is_set())
+        until(lambda: concurrency._queue or updated.acquire(blocking=False) or stop.is_set())
 
     session, step, both = halves(kind, middle)
     with unprotected(monkeypatch, protected):
@@ -114,7 +114,7 @@ def test_a_step_under_way_when_the_duplicate_is_made_is_waited_for(same, monkeyp
     thread = threading.Thread(target=session.run, args=(step,))
     thread.start()
     assert begun.wait(30)
-    monkeypatch.setattr(observed, "_pause", waited.set)
+    monkeypatch.setattr(session_tracking, "_pause", waited.set)
     replica = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
     assert replica.run(replica[both]).tolist() == [1, 1]
     thread.join(30)
@@ -144,7 +144,7 @@ def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, prot
                 if not threads:
                     threads.append(threading.Thread(target=read))
                     threads[0].start()
-                    until(lambda: doors._queue or seen)
+                    until(lambda: concurrency._queue or seen)
 
         def read():
             seen.append({float(array.flat[0]) for array in session.run(both)})
@@ -187,7 +187,7 @@ def test_several_runs_are_one_step_inside_training(same):
             assert session is m.session
             put(m.w, 1.0, session)
             half.set()
-            until(lambda: doors._queue)
+            until(lambda: concurrency._queue)
             put(m.b, 1.0, session)
 
     put(m.w, 0.0, m.session), put(m.b, 0.0, m.session)
@@ -301,7 +301,7 @@ def test_a_step_that_waits_for_another_step_gets_it_though_an_update_waits():
     threads[0].start()
     until(lambda: replica._original._inside)
     threads[1].start()
-    until(lambda: doors._queue)
+    until(lambda: concurrency._queue)
     session.run(gives)
     for thread in threads:
         thread.join(30)

@@ -190,7 +190,7 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
     """The test above can fail: with a door that is always open, and a pause inside the update, it does."""
     from contextlib import nullcontext
 
-    from graphsurgeon.doors import Door
+    from graphsurgeon.graph.concurrency import Door
     from graphsurgeon.tf.values import replica_values
 
     monkeypatch.setattr(Door, "writing", lambda self: nullcontext())

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.screen.screen import Screen
+from graphsurgeon.ui.screen import Screen
 from tests.graphs import model
 
 tf1 = tf.compat.v1

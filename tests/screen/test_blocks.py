@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.screen.marks import Marks
+from graphsurgeon.ui.state import Marks
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.screen.copies import CLIPBOARD
+from graphsurgeon.ui.commands.copies import CLIPBOARD
 from tests.refusal import refuses
 from tests.screen.screens import row_of_ops, traits
 

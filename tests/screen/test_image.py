@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from graphsurgeon.screen.image import SIDE, image
+from graphsurgeon.ui.values import SIDE, image
 
 
 def pixels(url: str) -> np.ndarray:

@@ -8,8 +8,8 @@ import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.layers import Call, Layer, Layers
-from graphsurgeon.screen.inspector import details_of, layer_rows
-from graphsurgeon.tf.open import facts
+from graphsurgeon.tf.open import op_facts
+from graphsurgeon.ui.inspector import details_of, layer_rows
 from graphsurgeon.view.tree import Tree
 from tests.graphs import model, tiny
 from tests.plain import net
@@ -20,7 +20,7 @@ tf1 = tf.compat.v1
 
 
 def test_an_op():
-    got = details_of(Tree(gs.open(tiny()).snapshot), "y", facts)
+    got = details_of(Tree(gs.open(tiny()).snapshot), "y", op_facts)
     assert got["title"] == "y"
     assert ["type", "Square"] in got["rows"]
     assert ["T", "float32"] in got["rows"]
@@ -37,13 +37,13 @@ def test_devices_and_control_edges():
         with tf.control_dependencies([a]):
             tf.no_op(name="b")
     g = gs.open(graph).snapshot
-    assert ["device", "/device:CPU:0"] in details_of(Tree(g), "a", facts)["rows"]
-    assert details_of(Tree(g), "b", facts)["control_inputs"] == ["a"]
-    assert ["waited for by", "1 op"] in details_of(Tree(g), "a", facts)["rows"]
+    assert ["device", "/device:CPU:0"] in details_of(Tree(g), "a", op_facts)["rows"]
+    assert details_of(Tree(g), "b", op_facts)["control_inputs"] == ["a"]
+    assert ["waited for by", "1 op"] in details_of(Tree(g), "a", op_facts)["rows"]
 
 
 def test_a_scope():
-    got = details_of(Tree(gs.open(model("resource").graph).snapshot), "net/", facts)
+    got = details_of(Tree(gs.open(model("resource").graph).snapshot), "net/", op_facts)
     assert got["title"] == "net"
     assert got["rows"][0][0] == "ops"
     assert any(row[0] == "variables" for row in got["rows"])
@@ -51,14 +51,14 @@ def test_a_scope():
 
 
 def test_without_tensorflow_nodes():
-    got = details_of(Tree(net()), "net/mm", facts)
+    got = details_of(Tree(net()), "net/mm", op_facts)
     assert got["rows"] == [["type", "MatMul"]]
     assert [t["tensor"] for t in got["inputs"]] == ["x:0", "net/w/read:0"]
 
 
 def test_a_name_that_is_not_there():
     with refuses(SelectionError, "details('nett/'): nothing in net has this name"):
-        details_of(Tree(net()), "nett/", facts)
+        details_of(Tree(net()), "nett/", op_facts)
 
 
 def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_holds_it():
@@ -130,26 +130,26 @@ def test_all_there_is_to_know_of_an_op():
         tf.constant([float(i) for i in range(100)], name="c")
         tf.constant([1, 2, 3], name="few")
     g = gs.open(graph).snapshot
-    rows = dict(details_of(Tree(g), "mm", facts)["rows"])
+    rows = dict(details_of(Tree(g), "mm", op_facts)["rows"])
     assert rows["FLOPs"] == "192"
     assert rows["output size"] == "96 bytes"
     assert rows["together with"] == "x"
     assert "_class" not in rows
-    assert details_of(Tree(g), "mm", facts)["python"] == "ed.op('mm')"
-    assert dict(details_of(Tree(g), "w", facts)["rows"])["variable size"] == "48 bytes"
-    assert details_of(Tree(g), "w", facts)["value"]
-    constant = details_of(Tree(g), "c", facts)
+    assert details_of(Tree(g), "mm", op_facts)["python"] == "ed.op('mm')"
+    assert dict(details_of(Tree(g), "w", op_facts)["rows"])["variable size"] == "48 bytes"
+    assert details_of(Tree(g), "w", op_facts)["value"]
+    constant = details_of(Tree(g), "c", op_facts)
     assert dict(constant["rows"])["range"] == "0 to 99"
     assert sum(constant["histogram"]["counts"]) == 100
     assert not constant["value"]
-    few = details_of(Tree(g), "few", facts)["rows"]
+    few = details_of(Tree(g), "few", op_facts)["rows"]
     assert [row for row in few if row[0].startswith(("value", "first"))] == [
         ["value", "int32 (3,), 12 bytes"], ["values", "1, 2, 3"]
     ]  # fmt: skip
 
 
 def test_sizes_and_python_of_a_scope():
-    got = details_of(Tree(gs.open(model("resource").graph).snapshot), "net/", facts)
+    got = details_of(Tree(gs.open(model("resource").graph).snapshot), "net/", op_facts)
     rows = dict(got["rows"])
     assert "in constants and variables" in rows["holds"]
     assert got["python"] == "ed.select(scope='net')"
@@ -160,7 +160,7 @@ def test_variables_count_where_they_are_read():
         kernel = tf.Variable(tf.zeros([10, 5]), name="kernel")
         with tf.name_scope("net"):
             tf.matmul(tf1.placeholder(tf.float32, [None, 10], name="x"), kernel, name="y")
-    rows = dict(details_of(Tree(gs.open(graph).snapshot), "net/", facts)["rows"])
+    rows = dict(details_of(Tree(gs.open(graph).snapshot), "net/", op_facts)["rows"])
     assert rows["holds"] == "200 bytes in constants and variables"
 
 
@@ -171,15 +171,15 @@ def test_flops_of_an_unknown_batch_are_per_example_and_left_out_where_no_shape_i
         tf.matmul(x, tf.ones([4, 3]), name="net/mm")
         tf.matmul(tf1.placeholder(tf.float32), tf.ones([4, 3]), name="odd")
     tree = Tree(gs.open(graph).snapshot)
-    assert dict(details_of(tree, "net/mm", facts)["rows"])["FLOPs"] == "24 per example"
-    assert dict(details_of(tree, "net/", facts)["rows"])["FLOPs"] == "24 per example for known shapes"
-    assert "FLOPs" not in dict(details_of(tree, "odd", facts)["rows"])
+    assert dict(details_of(tree, "net/mm", op_facts)["rows"])["FLOPs"] == "24 per example"
+    assert dict(details_of(tree, "net/", op_facts)["rows"])["FLOPs"] == "24 per example for known shapes"
+    assert "FLOPs" not in dict(details_of(tree, "odd", op_facts)["rows"])
 
 
 def test_an_op_that_a_plan_will_make():
     ed = gs.open(tiny())
     plan = ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep")
-    got = details_of(Tree(plan.after()), "t/y", facts)
+    got = details_of(Tree(plan.after()), "t/y", op_facts)
     assert ["type", "Square"] in got["rows"]
     assert "FLOPs" not in dict(got["rows"])
 
@@ -194,7 +194,7 @@ def test_long_lists_say_how_long_they_are_in_truth():
         with tf.control_dependencies([tf.no_op(name=f"n{i}") for i in range(70)]):
             tf.add_n(made, name="sum")
     g = gs.open(graph).snapshot
-    of_x, of_sum, scope, of_gate = (details_of(Tree(g), name, facts) for name in ("x", "sum", "s/", "gate"))
+    of_x, of_sum, scope, of_gate = (details_of(Tree(g), name, op_facts) for name in ("x", "sum", "s/", "gate"))
     assert (len(of_x["consumers"]), of_x["totals"]["consumers"]) == (60, 70)
     assert (len(of_sum["inputs"]), of_sum["totals"]["inputs"]) == (70, 70)
     assert (len(of_sum["control_inputs"]), of_sum["totals"]["control_inputs"]) == (60, 70)
@@ -209,7 +209,7 @@ def test_a_scope_says_who_reads_it_and_how_many_types_are_not_listed():
         for kind in ("Abs", "Ceil", "Cos", "Exp", "Floor", "Neg", "Relu", "Sin", "Tan", "Tanh"):
             last = getattr(tf.raw_ops, kind)(name=f"s/{kind}", **{"features" if kind == "Relu" else "x": x})
         tf.raw_ops.Neg(x=last, name="after")
-    got = details_of(Tree(gs.open(graph).snapshot), "s/", facts)
+    got = details_of(Tree(gs.open(graph).snapshot), "s/", op_facts)
     assert got["consumers"] == ["after"]
     assert dict(got["rows"])["others"] == "2, of 2 types"
 
@@ -224,7 +224,9 @@ def test_what_outputs_take_is_told_for_scalars_and_references_and_never_for_a_pa
         one, no = tf.ones([3]), tf.zeros([0])
         tf.raw_ops.FusedBatchNormV3(x=x, scale=one, offset=one, mean=no, variance=no, name="norm")
     g = gs.open(graph).snapshot
-    takes = {name: dict(details_of(Tree(g), name, facts)["rows"]).get("output size") for name in ("one", "w", "norm")}
+    takes = {
+        name: dict(details_of(Tree(g), name, op_facts)["rows"]).get("output size") for name in ("one", "w", "norm")
+    }
     assert takes == {"one": "4 bytes", "w": "48 bytes", "norm": None}
 
 
@@ -245,9 +247,9 @@ def test_ops_of_unknown_types():
     ops = [("net/x", "Placeholder", []), ("net/tok", "SentencepieceOp", ["net/x"])]
     tree = Tree(Graph.of(ops, unknown=frozenset({"SentencepieceOp"})))
     reported = "TensorFlow does not know this type here; it is likely of tensorflow_text"
-    assert details_of(tree, "net/tok", facts)["rows"][1] == ["unknown", reported]
+    assert details_of(tree, "net/tok", op_facts)["rows"][1] == ["unknown", reported]
     words = "1 op of a type that TensorFlow does not know here, 'SentencepieceOp' (tensorflow_text)"
-    assert ["unknown", words] in details_of(tree, "net/", facts)["rows"]
+    assert ["unknown", words] in details_of(tree, "net/", op_facts)["rows"]
 
 
 def test_a_signature_holds_its_results_under_their_names_of_now():

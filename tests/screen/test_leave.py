@@ -7,7 +7,7 @@ import pytest
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.screen.leave import save
+from graphsurgeon.ui.commands.save import save
 from tests.refusal import refuses
 from tests.screen.screens import X, opened, row_of_ops, traits
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.screen.links import links
+from graphsurgeon.ui.page_data import links
 from tests.screen.screens import row_of_ops, traits
 
 AFTER = Graph.of(

@@ -13,9 +13,9 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.screen import pane
-from graphsurgeon.screen.screen import Screen
 from graphsurgeon.tf.open.protos import written
+from graphsurgeon.ui import pane
+from graphsurgeon.ui.screen import Screen
 from graphsurgeon.view.graphviz_wasm import LayoutCancelled, cancelled_error
 from graphsurgeon.view.layout import place
 from tests.graphs import model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.screen.marks import Marks
+from graphsurgeon.ui.state import Marks
 from tests.plain import net
 from tests.refusal import refuses
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphsurgeon.screen.numbers import BINS, numbers
+from graphsurgeon.ui.values import BINS, numbers
 
 
 def rows(array):

@@ -7,8 +7,8 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.screen import pane
-from graphsurgeon.view.ghosts import MEANINGS, SIGNS, STATES
+from graphsurgeon.ui import pane
+from graphsurgeon.view.plan_marks import MEANINGS, SIGNS, STATES
 from tests.pictures import meaning
 from tests.refusal import refuses
 from tests.screen.screens import chain_of_ops, opened, row_of_ops, traits

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.noted import Cost, noted
+from graphsurgeon.graph.tensor_stats import Cost, noted
 from graphsurgeon.graph.trace import Trace
-from graphsurgeon.screen.ran import Ran
+from graphsurgeon.ui.run_results import Ran
 
 GRAPH = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
 

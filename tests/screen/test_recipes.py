@@ -11,8 +11,8 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.compatibility import Blocker, Compatibility
 from graphsurgeon.plan.menu import offered
-from graphsurgeon.screen.recipes import KINDS
-from graphsurgeon.screen.state import State
+from graphsurgeon.ui.commands.recipes import KINDS
+from graphsurgeon.ui.state import State
 from tests.refusal import reads, refuses
 from tests.screen.screens import traits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.screen.renamed import following, names_changed, renamed_keys
+from graphsurgeon.ui.state import following, names_changed, renamed_keys
 
 GRAPH = Graph.of([("b/net/x", "NoOp", []), ("b/net/y", "NoOp", []), ("a/z", "NoOp", []), ("w", "NoOp", [])])
 RENAMED = {"a/net/x": "b/net/x", "a/net/y": "b/net/y", "v": "w"}

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, PlanError, SelectionError, TrustError
-from graphsurgeon.screen.runs import feed_of
+from graphsurgeon.ui.commands.runs import feed_of
 from tests.hostile import hostile
 from tests.refusal import refuses
 from tests.screen.screens import row_of_ops, traits

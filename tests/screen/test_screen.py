@@ -9,8 +9,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.screen.screen import Screen
-from graphsurgeon.tf.open import facts
+from graphsurgeon.tf.open import op_facts
+from graphsurgeon.ui.screen import Screen
 from tests.graphs import look, model, run, tiny
 from tests.refusal import refuses
 from tests.screen.screens import X, opened, row_of_ops, tf1, traits
@@ -224,7 +224,7 @@ def test_a_plan_stays_good_when_code_applies_another():
 def test_a_plan_stays_good_when_code_changes_the_graph_it_copies_from():
     m = model("resource")
     source, home = gs.open(m.session), gs.open(tf.Graph())
-    screen = Screen(home, source, facts=facts)
+    screen = Screen(home, source, facts=op_facts)
     screen.mark_input("x:0")
     screen.mark_output("net/y:0")
     screen.copy("copy")
@@ -247,7 +247,7 @@ def test_a_plan_whose_ops_are_gone_says_so():
 
 def test_every_view_hears_of_every_change_in_its_graphs():
     ed, other = gs.open(tiny()), gs.open(tiny())
-    own, both = ed.screen, Screen(ed, other, facts=facts)
+    own, both = ed.screen, Screen(ed, other, facts=op_facts)
     heard = []
     own.on_change(lambda: heard.append("own"))
     both.on_change(lambda: heard.append("both"))
@@ -285,7 +285,7 @@ def test_what_tensorflow_does_not_know_is_refused_before_it_is_a_step():
 def test_the_code_of_a_plan_names_the_editor_that_gives_values_whatever_its_graph():
     m = model("resource")
     source, home = gs.open(m.session, title="net"), gs.open(tf.Graph())
-    screen = Screen(home, source, facts=facts)
+    screen = Screen(home, source, facts=op_facts)
     screen.select(["net/y"])
     screen.copy("copy")
     source.apply(source.plan().rename("net/y", to="net/other"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphsurgeon as gs
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.screen.shown import plan_shown, scope_hits
+from graphsurgeon.ui.page_data import plan_shown, scope_hits
 from tests.graphs import model
 
 

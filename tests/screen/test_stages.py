@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.screen import pane
+from graphsurgeon.ui import pane
 from tests.refusal import refuses
 from tests.screen.screens import tf1, traits
 from tests.widget.subject import plain_screen

@@ -10,7 +10,7 @@ from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan import steps
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.screen.step_form import FIELDS, form_of, with_arguments
+from graphsurgeon.ui.commands.steps import FIELDS, form_of, with_arguments
 from tests.plain import net
 from tests.refusal import refuses
 

@@ -10,9 +10,18 @@ import pytest
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
-from graphsurgeon.screen.keys import KEYS
-from graphsurgeon.screen.screen import Screen
-from graphsurgeon.screen.verbs import ANYTHING, COUNT, NAMES, NUMBERS, REQUIRED, TEXT_OR_NONE, VERBS, YES_OR_NO
+from graphsurgeon.ui.commands.table import (
+    ANYTHING,
+    COUNT,
+    KEYS,
+    NAMES,
+    NUMBERS,
+    REQUIRED,
+    TEXT_OR_NONE,
+    VERBS,
+    YES_OR_NO,
+)
+from graphsurgeon.ui.screen import Screen
 from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses

@@ -14,18 +14,18 @@ WITHOUT = {
     "it passes on the suggestions of others": ["plan/fault.py:Fault.error"],
     "its texts are empty": ["graph/graph.py:Graph._inside#3"],
     "only a graph without TensorFlow has ops of which nothing is known": [
-        "plan/resolve/adapt.py:adapt", "plan/resolve/adapt.py:_adapter"],
-    "the suggestion is to leave the graph as it is": ["plan/resolve/replace_matches.py:region_of"],
+        "plan/resolve/insert.py:adapt", "plan/resolve/insert.py:_adapter"],
+    "the suggestion is to leave the graph as it is": ["plan/resolve/replace.py:region_of"],
     "the file must be written again by another program": ["graph/graph.py:Graph._grow#2"],
     "it needs a package that is not installed": [
-        "graph/packages.py:refuse_unknown", "graph/trace.py:Trace.to_frame"],
-    "it needs a file that root cannot write": ["graph/whole.py:refuse_there#2"],
+        "graph/op_packages.py:refuse_unknown", "graph/trace.py:Trace.to_frame"],
+    "it needs a file that root cannot write": ["graph/atomic_files.py:refuse_there#2"],
     "its graph calls functions that are damaged, empty or endless": [
         "graph/calls.py:Calls._refuse", "graph/calls.py:Calls._refuse#2", "graph/calls.py:Calls._refuse#3"],
     "not tried yet": [
         "graph/graph.py:Graph._inside#2", "graph/layers.py:Layers.find#2", "graph/layers.py:ends#2",
-        "graph/given.py:Given.tensor", "graph/given.py:Given.consumer#2", "graph/given.py:Given.whole",
-        "plan/resolve/replace_matches.py:_moved", "plan/resolve/replace_matches.py:_sites"],
+        "graph/references.py:Given.tensor", "graph/references.py:Given.consumer#2", "graph/references.py:Given.whole",
+        "plan/resolve/replace.py:_moved", "plan/resolve/replace.py:_sites"],
 }  # fmt: skip
 
 #: How many places of the other folders have no `Way` yet. Lower a number whenever you add one.

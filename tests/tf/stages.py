@@ -14,7 +14,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import SurgeryError
 from graphsurgeon.graph.names import op_name
-from graphsurgeon.tf.open.scan import scan
+from graphsurgeon.tf.open.protos import scan
 
 
 @dataclass

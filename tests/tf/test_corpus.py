@@ -14,7 +14,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.traversal import forward
 from graphsurgeon.graph.variables import FEED_TYPES
-from graphsurgeon.tf.values.memory import give_back
+from graphsurgeon.tf.values.transfer import give_back
 from tests.corpus import HEAVY, MOST_OPS, Item, corpus_cases, corpus_ids, one_of_a_kind
 
 tf1 = tf.compat.v1

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.values.memory import give_back
+from graphsurgeon.tf.values.transfer import give_back
 from tests.corpus import Item, corpus_cases
 from tests.tf.test_corpus import covered, opened, run
 

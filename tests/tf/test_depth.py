@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.collector import gc_paused
+from graphsurgeon.graph.concurrency import gc_paused
 
 tf1 = tf.compat.v1
 DEPTH = 100_000

@@ -7,8 +7,8 @@ import ast
 import tensorflow as tf
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.trust import Origin, note, origins
-from graphsurgeon.tf.fresh import fresh
+from graphsurgeon.graph.security import Origin, note, origins
+from graphsurgeon.tf.protos import fresh
 from tests.needs import ROOT
 
 
@@ -34,4 +34,4 @@ def test_live_graphs_are_made_in_one_place():
         for line, name in calls(path)
         if name in ("tf.Graph", "ops.Graph", "tf1.Graph", "tf.compat.v1.Graph")
     ]
-    assert [where.partition(":")[0] for where in made] == ["graphsurgeon/tf/fresh.py"], made
+    assert [where.partition(":")[0] for where in made] == ["graphsurgeon/tf/protos.py"], made

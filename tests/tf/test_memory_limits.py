@@ -86,8 +86,8 @@ def test_a_limit_is_named_and_nothing_is_lost(path):
     out, size = path.with_name("out.pb"), path.stat().st_size
     late = (
         "scipy.sparse.csgraph",
-        "graphsurgeon.tf.open.filling",
-        "graphsurgeon.plan_backend",
+        "graphsurgeon.tf.open.fill_graph",
+        "graphsurgeon.editor.backend",
         "graphsurgeon.tf.save.save",
     )
     with writers("tests.tf.test_memory_limits", *late) as limited:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.risks import Risk, Risks, risks
+from graphsurgeon.graph.security import Risk, Risks, risks
 from graphsurgeon.graph.variables import Entry, State, VariableInfo
 from tests.tf2 import tf1
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from graphsurgeon.graph.risky_ops import KINDS, RISKY, SAVERS
+from graphsurgeon.graph.security import KINDS, RISKY, SAVERS
 from tests.needs import ROOT
 
 #: Names of inputs and attributes that may name something outside of the graph.

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf.open import trial
+from graphsurgeon.tf.open import trial_import
 from tests.refusal import reads
 
 
@@ -50,7 +50,7 @@ def test_a_signature_is_chosen_in_the_same_editor(folder):
 
 def test_the_shapes_of_what_is_not_shown_any_more_are_not_inferred(folder, monkeypatch):
     left = []
-    monkeypatch.setattr(trial.Trial, "stop", lambda self, for_good=True: left.append(for_good))
+    monkeypatch.setattr(trial_import.Trial, "stop", lambda self, for_good=True: left.append(for_good))
     ed = gs.open(folder)
     ed.show_signature("scale")
     assert left == [False]

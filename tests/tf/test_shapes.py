@@ -16,7 +16,7 @@ from tensorflow.python.ops import handle_data_util
 
 import graphsurgeon as gs
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.tf.values.memory import give_back
+from graphsurgeon.tf.values.transfer import give_back
 from tests.corpus import corpus_cases
 from tests.graphs import tf1
 from tests.random_graphs import NUMBER, flow_version

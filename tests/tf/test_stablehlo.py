@@ -11,7 +11,7 @@ from tensorflow.compiler.mlir.stablehlo import stablehlo
 import graphsurgeon as gs
 from graphsurgeon.__main__ import main
 from graphsurgeon.graph.stablehlo import library_calls
-from graphsurgeon.tf.open.facts import attribute_text
+from graphsurgeon.tf.open.op_facts import attribute_text
 from tests.tf2 import tf1
 
 VECTOR = "tensor<2xf32>"

@@ -11,8 +11,8 @@ from google.protobuf.message import DecodeError, EncodeError
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
 from graphsurgeon.tf.private import graphs
+from graphsurgeon.tf.protos import decoded, encoded, naming_memory
 from graphsurgeon.tf.run.errors import errors_as
-from graphsurgeon.tf.wire import decoded, encoded, naming_memory
 from tests.graphs import tf1
 from tests.refusal import reads
 
@@ -74,7 +74,7 @@ def test_a_graph_that_there_is_no_memory_to_read_is_named(monkeypatch):
 
     ed = gs.open(_chain())
     with monkeypatch.context() as patch:
-        patch.setattr("graphsurgeon.tf.open.nodes.node_bytes", no_room)
+        patch.setattr("graphsurgeon.tf.open.snapshot.node_bytes", no_room)
         with pytest.raises(MemoryError, match="^reading the graph" + SAID):
             ed.plan()
     assert len(ed.snapshot.names) == 3
@@ -107,7 +107,7 @@ def test_ops_that_stay_are_named_where_there_is_no_memory_to_read_them(monkeypat
         return [encoded(Full()) for op in some if op.name.startswith("t/")] or graphs.node_bytes(some)
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphsurgeon.tf.open.nodes.node_bytes", no_room_for_new)
+        patch.setattr("graphsurgeon.tf.open.snapshot.node_bytes", no_room_for_new)
         whole: list[Any] = []
         patch.setattr(ed.graph, "as_graph_def", lambda: whole.append(True))
         with pytest.raises(gs.PlanError) as caught:

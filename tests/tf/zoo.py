@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from graphsurgeon.tf.copy.imports import import_nodes
-from graphsurgeon.tf.open.dangers import refuse_deadly
+from graphsurgeon.tf.open.crash_guards import refuse_deadly
 
 tf1 = tf.compat.v1
 ROOM = 60

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.blocks import blocks, heads
+from graphsurgeon.view.boxes import Item, blocks, heads
 from graphsurgeon.view.first_picture import first_unfolded
-from graphsurgeon.view.item import Item
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree, find_item, keys_to, ops_named
 from tests.cost import growth

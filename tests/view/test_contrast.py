@@ -9,9 +9,9 @@ import pytest
 
 from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.contrast import contrast, united
-from graphsurgeon.view.ghosts import SIGNS, STATES
+from graphsurgeon.view.comparison import contrast, united
 from graphsurgeon.view.layout import place
+from graphsurgeon.view.plan_marks import SIGNS, STATES
 from graphsurgeon.view.svg import to_svg
 
 

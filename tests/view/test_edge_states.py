@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.edge_states import added, lost
 from graphsurgeon.view.layout import place
+from graphsurgeon.view.plan_marks import added, lost
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import edges

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.ends import MOST, ends, pinned
-from graphsurgeon.view.first_picture import first_unfolded
+from graphsurgeon.view.first_picture import MOST, ends, first_unfolded, pinned
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 

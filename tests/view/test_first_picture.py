@@ -8,13 +8,12 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.tf.open.source import signature_ends
-from graphsurgeon.view.edge_labels import samples
-from graphsurgeon.view.ends import MOST, pinned
-from graphsurgeon.view.first_picture import first_unfolded
+from graphsurgeon.view.boxes import LABEL, SUB, width
+from graphsurgeon.view.edge_routes import samples
+from graphsurgeon.view.first_picture import MOST, first_unfolded, pinned
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import to_svg
-from graphsurgeon.view.text import LABEL, SUB, width
 from graphsurgeon.view.tree import Tree
 from tests.corpus import corpus_cases
 from tests.cost import lines

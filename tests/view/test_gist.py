@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.gist import gist
-from graphsurgeon.view.item import Item
+from graphsurgeon.view.boxes import Item
+from graphsurgeon.view.scene import gist
 from graphsurgeon.view.tree import Tree
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from graphsurgeon.errors import counted
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.helpers import KINDS, Filters, training_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
-from graphsurgeon.words import counted
 from tests.view.graphs import network
 
 

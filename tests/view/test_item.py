@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphsurgeon.view.item import Item
+from graphsurgeon.view.boxes import Item
 
 
 def test_series_in_series_are_taken_apart_in_order():

@@ -8,8 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.view.ends import pinned
-from graphsurgeon.view.first_picture import first_unfolded
+from graphsurgeon.view.first_picture import first_unfolded, pinned
 from graphsurgeon.view.layout import WIDEST, place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree, find_item, keys_to

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from graphsurgeon.view import page_graph
-from graphsurgeon.view.page_graph import pack
+from graphsurgeon.ui import page
+from graphsurgeon.ui.page import pack
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain, network, towers
@@ -32,7 +32,7 @@ def test_what_does_not_fit_stays_folded_and_is_counted(monkeypatch):
     whole, part = pack(Tree(towers())), pack(Tree(towers()), most=20)
     assert len(part["rows"]) <= 20 < len(whole["rows"])
     assert part["shut"] > 0
-    monkeypatch.setattr(page_graph, "EDGES", 60)
+    monkeypatch.setattr(page, "EDGES", 60)
     less = pack(Tree(towers()), most=400)
     assert len(less["rows"]) < len(whole["rows"])
 

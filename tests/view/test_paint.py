@@ -9,7 +9,7 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.view.dtypes import dtypes_of
+from graphsurgeon.view.families import dtypes_of
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.paint import GREY, HUES, ODD, STEPS, ZERO, Paint, painted
 from graphsurgeon.view.scene import build

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.same_structure import repeated
+from graphsurgeon.view.paint import repeated
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import node
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.view.boxes import LABEL, LEADING, width
+from graphsurgeon.view.dot import HEIGHT, size_of
 from graphsurgeon.view.scene import build
-from graphsurgeon.view.sketch import HEIGHT, size_of
-from graphsurgeon.view.text import LABEL, LEADING, width
 from graphsurgeon.view.tree import Tree
 
 

@@ -5,11 +5,11 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.ghosts import MEANINGS, STATES
+from graphsurgeon.view.boxes import SUB, width
 from graphsurgeon.view.layout import place
+from graphsurgeon.view.plan_marks import MEANINGS, STATES
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import escape, panes, to_svg
-from graphsurgeon.view.text import SUB, width
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain, network, towers
 

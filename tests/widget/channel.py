@@ -14,10 +14,10 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketHandler
 
-from graphsurgeon.widget.widget import GraphWidget
+from graphsurgeon.ui.widget import GraphWidget
 from tests.needs import ROOT
 
-STATIC = ROOT / "graphsurgeon" / "widget" / "static"
+STATIC = ROOT / "graphsurgeon" / "ui" / "static"
 _HTML = "<!doctype html><html lang=en><link rel=icon href='data:,'><title>graphsurgeon</title><body style='margin:8px'>"
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphsurgeon.screen.screen import Screen
-from graphsurgeon.widget.widget import GraphWidget
+from graphsurgeon.ui.screen import Screen
+from graphsurgeon.ui.widget import GraphWidget
 from tests.needs import ROOT
 from tests.widget.channel import Channel, home
 
-AXE = ROOT / "graphsurgeon" / "widget" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = ROOT / "graphsurgeon" / "ui" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 #: Shows a widget at the end of the page: the model is what Jupyter's widget manager gives the bundle.
 _MODEL = """async ([address, state]) => {
   if (!document.querySelector("link[rel=stylesheet]")) {

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from graphsurgeon.editor.history import Changes, History
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.layers import NO_LAYERS, Layers
 from graphsurgeon.graph.match.pattern import Pattern
-from graphsurgeon.graph.opened import Opened
+from graphsurgeon.graph.open_graph import Opened
 from graphsurgeon.graph.selection import Selection, select
-from graphsurgeon.history import Changes, History
-from graphsurgeon.plan.blockers import blocks
 from graphsurgeon.plan.menu import Recipe
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.resolve.remove import blocks
 from graphsurgeon.plan.step_text import step_text
-from graphsurgeon.screen.screen import Screen
+from graphsurgeon.ui.screen import Screen
 from tests.plain import plain, variable
 
 Ops = Sequence[tuple[str, str, Sequence[str]]]

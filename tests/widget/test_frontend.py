@@ -12,8 +12,8 @@ import pytest
 from tests.cycles import shortest_cycle
 from tests.needs import ROOT, need
 
-FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
-STATIC = ROOT / "graphsurgeon" / "widget" / "static"
+FRONTEND = ROOT / "graphsurgeon" / "ui" / "frontend"
+STATIC = ROOT / "graphsurgeon" / "ui" / "static"
 _IMPORT = re.compile(r'\bfrom "(\.[^"]+)"')
 SOURCES = sorted([*FRONTEND.glob("src/**/*.ts"), *FRONTEND.glob("src/css/*.css")])
 
@@ -54,9 +54,9 @@ def test_no_cycle_of_imports():
 
 @pytest.mark.parametrize("name", ["widget.js", "page.js", "widget.css"])
 def test_bundle_reaches_nothing_outside(name):
-    text = (STATIC / name).read_text().replace("http://www.w3.org/2000/svg", "")
+    boxes = (STATIC / name).read_text().replace("http://www.w3.org/2000/svg", "")
     assert not re.findall(
-        r"https?:|//[a-z]+\.|url\(|@import|@font-face|fetch\(|XMLHttpRequest|WebSocket|innerHTML", text
+        r"https?:|//[a-z]+\.|url\(|@import|@font-face|fetch\(|XMLHttpRequest|WebSocket|innerHTML", boxes
     )
 
 
@@ -87,12 +87,12 @@ def test_the_lock_file_names_no_registry():
 
 
 def test_the_page_has_the_text_table_of_the_layout():
-    from graphsurgeon.view import text
+    from graphsurgeon.view import boxes
 
-    source = (FRONTEND / "src" / "text.ts").read_text()
+    source = (FRONTEND / "src" / "model" / "text.ts").read_text()
     numbers = [int(n) for line in re.findall(r'^  "([\d ]+)"', source, re.M) for n in line.split()]
     table = dict(zip(map(chr, range(32, 127)), numbers, strict=True))
     table |= {chr(int(code, 16)): int(n) for code, n in re.findall(r'\["\\u([0-9a-f]{4})", (\d+)\]', source)}
-    assert table == text._WIDTHS
-    assert f"LABEL = {text.LABEL:g};" in source
-    assert f"SUB = {text.SUB:g};" in source
+    assert table == boxes._WIDTHS
+    assert f"LABEL = {boxes.LABEL:g};" in source
+    assert f"SUB = {boxes.SUB:g};" in source

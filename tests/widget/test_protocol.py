@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.screen.verbs import VERBS
-from graphsurgeon.widget.protocol import VERSION, ProtocolError, answer, parse, parts, refusal
+from graphsurgeon.ui.commands.table import VERBS
+from graphsurgeon.ui.protocol import VERSION, ProtocolError, answer, parse, parts, refusal
 
 EXAMPLES = json.loads((Path(__file__).parent / "protocol_examples.json").read_text())
 

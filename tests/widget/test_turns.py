@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from graphsurgeon.screen.screen import Screen
-from graphsurgeon.widget.turns import Turns
-from graphsurgeon.widget.widget import GraphWidget
+from graphsurgeon.ui.protocol import Turns
+from graphsurgeon.ui.screen import Screen
+from graphsurgeon.ui.widget import GraphWidget
 from tests.widget.subject import plain_screen
 
 

@@ -11,7 +11,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from graphsurgeon.widget.widget import GraphWidget, enable_in_colab
+from graphsurgeon.ui.widget import GraphWidget, enable_in_colab
 from tests.until import until
 from tests.widget.subject import PlainFacts, plain_screen
 

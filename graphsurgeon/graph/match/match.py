@@ -9,11 +9,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...errors import SelectionError, one_of
-from ...words import counted
+from ...errors import SelectionError, counted, one_of
 from ..boundary import Tensor
 from ..graph import Graph
-from ..orphans import orphan_mask
+from ..provenance import orphan_mask
 from ..selection import OpView, Selection, listed
 from .backtracking import Found, Search, Stop
 from .pattern import Pattern

@@ -7,37 +7,25 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...errors import SurgeryError
-from ...graph.collector import gc_paused
+from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
 from .. import steps
 from ..backend import Backend
-from ..delta import Delta
 from ..effect import Effect
 from ..fault import Fault
+from ..result import Delta
 from ..steps import Step
 from ..tally import Tally
-from .adapt import adapt
-from .bypass import bypass
-from .collapse import collapse
 from .condition import resolve_condition
-from .connect import connect
-from .control import order, reroute_order
 from .copy import copy
-from .cycles import refuse_cycles
-from .detach import detach
-from .inline import inline
-from .insert import insert
+from .edit import rebuild, rename, set_about
+from .functions import collapse, inline, unroll
+from .insert import adapt, insert
 from .on_copies import on_copies
 from .outcome import outcome
-from .rebuild import rebuild
-from .remove import remove
-from .rename import rename
-from .replace import replace
-from .reroute import reroute
-from .rewire import Refused
-from .set import set_about
-from .swap import swap
-from .unroll import unroll
+from .remove import bypass, remove
+from .replace import replace_ops
+from .wiring import Refused, connect, detach, order, refuse_cycles, reroute, reroute_order, swap
 
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.
@@ -48,7 +36,7 @@ RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
     steps.InlineStep: inline, steps.InsertStep: insert, steps.MutedStep: lambda step, so_far: iter(()),
     steps.OrderStep: order,
     steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
-    steps.ReplaceStep: replace, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
+    steps.ReplaceStep: replace_ops, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
     steps.SetStep: set_about, steps.SwapStep: swap, steps.UnrollStep: unroll,
 }  # fmt: skip
 #: These look at all that the steps before them have done.

@@ -8,22 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import PlanError
+from ...errors import PlanError, counted, few
 from ...graph.boundary import Tensor
 from ...graph.conditions import BRANCHES, CASES, Decided, carried, decided
-from ...graph.contexts import loops_of
+from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
-from ...graph.rewired import Edge
+from ...graph.rewiring import Edge
 from ...graph.traversal import end_of
-from ...words import counted, few
-from ..delta import Delta
 from ..effect import Region, Replaced
+from ..result import Delta
 from ..step_code import request_of
 from ..steps import ConditionStep
 from ..tally import Tally
-from .moves import resolved
-from .replace_matches import Chosen, region_of, replace_matches
-from .rewire import errors_of, tensors_of
+from .replace import Chosen, region_of, replace_matches, resolved
+from .wiring import errors_of, tensors_of
 
 
 def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:

@@ -7,26 +7,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...errors import Kind
+from ...errors import Kind, counted, few
 from ...graph.boundary import Tensor, control_entering, entering
-from ...graph.contexts import constant_entry, entries_alone, loops_of
+from ...graph.control_flow import constant_entry, entries_alone, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
 from ...graph.parts import LostWrite, array_fault, lost_writes
-from ...words import counted, few
 from ..check import (
     control_fault,
+    custom_gradients,
+    far_places,
     given_name_faults,
     mapping_faults,
     name_faults,
     namespace_faults,
+    preflight_faults,
     reuse_faults,
+    seeded,
     selection_faults,
     unmapped_fault,
     unused_fault,
 )
-from ..closure import Closure, close
-from ..copied import (
+from ..copy_result import (
     Connection,
     Copied,
     NewConstant,
@@ -37,10 +39,9 @@ from ..copied import (
     new_variable,
     renamed,
 )
-from ..delta import Delta
+from ..dependencies import Closure, close, policies, reference_faults, rule_faults, substitute_faults
 from ..fault import Fault, Warned
-from ..policies import policies, reference_faults, rule_faults, substitute_faults
-from ..preflight import custom_gradients, far_places, preflight_faults, seeded
+from ..result import Delta
 from ..step_code import request_of
 from ..steps import CopyStep
 from ..tally import Tally

@@ -1,23 +1,161 @@
-"""What an insert step does: new ops on the edges between tensors and their consumers."""
+"""Resolves the steps that insert ops on edges: insert, adapt, and subgraphs that Python functions build."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from ...errors import PlanError
-from ...graph.contexts import ENTERS
-from ...graph.frames import ROOT, Frames
-from ...graph.graph import Graph
-from ...graph.names import name_problem
+import numpy as np
+
+from ...errors import PlanError, one_or_all
+from ...graph.boundary import Tensor
+from ...graph.control_flow import ENTERS, ROOT, Frames
+from ...graph.graph import Graph, Ints, TensorInfo, shape_text
+from ...graph.names import free_name, name_problem, op_name, outer_name
+from ...graph.rewiring import Edge, cut_out
+from ...graph.selection import listed
 from ...graph.variables import VARIABLE_TYPES
-from ..backend import Site
-from ..delta import Delta
-from ..effect import NewNode
+from ..adapters import Adapter, asked_for, data_format_of, proposals
+from ..backend import Piece, Site
+from ..copy_result import Connection, Copied, now_read
+from ..effect import Effect, NewNode
+from ..result import Delta
 from ..step_code import request_of
-from ..steps import InsertStep
+from ..steps import AdaptStep, CopyStep, InsertStep
 from ..tally import Tally
-from .graft import Grafted, grafted
-from .rewire import consumers_of, rewire, tensors_of
+from ..type_check import bare, fits
+from ..workbench import Workbench
+from .copy import copied_by
+from .wiring import consumers_of, input_of, rewire, tensors_of
+
+
+@dataclass(frozen=True)
+class Grafted:
+    """A piece in the graph.
+
+    Args:
+        delta: the delta that adds it.
+        outputs: for each site, output -> tensor of the graph after the plan.
+        names: for each site, the names of its ops.
+    """
+
+    delta: Delta
+    outputs: tuple[Mapping[str, Tensor], ...]
+    names: tuple[tuple[str, ...], ...]
+
+
+def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = False) -> Grafted:
+    """Returns a piece in the graph, connected to its inputs; if that is not possible, its delta has a fault.
+
+    Args:
+        so_far: what the steps before have done.
+        piece: the new ops.
+        sites: the places that get them.
+        only_op: whether it is one op for each site, which gets the name of the scope itself.
+    """
+    small = piece.graph
+    given = {small.index[name]: tensor for name, tensor in piece.inputs.items()}
+    mask = ~small.mask(given)
+    if not mask.any():
+        ends = tuple({key: given[small.tensor(name)[0]] for key, name in found.items()} for found in piece.outputs)
+        return Grafted(Delta(), ends, ((),) * len(sites))
+    reads = small.mask(small.data.node)
+    pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in given.items() if reads[i]]
+    block = listed(small, mask)
+    step = CopyStep(
+        block, "", tuple(pairs), control="refuse",
+        variables=(("*", "initial"),), collections="keep",
+        names={name: name.rpartition("/")[0] for name in block.names} if only_op else None,
+    )  # fmt: skip
+    delta = copied_by(step, so_far)
+    if not delta.copies:  # a fault, of this step or an earlier one
+        return Grafted(delta, ({},) * len(sites), ((),) * len(sites))
+    copied = replace(delta.copies[0], role="graft")
+    joins = [Connection(c.tensor, c.to, c.input) for c in delta.joins]  # ops that a plan builds had no inputs before
+    outputs = []
+    for found in piece.outputs:
+        where = {key: small.tensor(name) for key, name in found.items()}
+        outputs.append({key: given.get(op, (int(copied.place[op]), port)) for key, (op, port) in where.items()})
+    by_scope: dict[str, list[str]] = {site.scope: [] for site in sites}
+    for name in copied.made:
+        scope = outer_name(name, by_scope)
+        if scope is not None:
+            by_scope[scope].append(name)
+    names = tuple(tuple(by_scope[site.scope]) for site in sites)
+    return Grafted(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
+
+
+def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False, below: Sequence[str] = ()) -> str:
+    """Returns an empty name scope: the wish, or one with a number; it is noted in `given`.
+
+    With `op` it is for one op that gets this very name, which no other op may have. With `below` all new ops are in
+    scopes of these names in it, and other ops may be in it.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
+        >>> given = set()
+        >>> site_scope(g, "a", given), site_scope(g, "a", given), site_scope(g, "b", given)
+        ('a', 'a_1', 'b_1')
+    """
+
+    def taken(name: str) -> bool:
+        an_op = name.lower() in graph.lowered and (op or name != wish)
+        full = any(graph.taken(f"{name}/{part}") for part in below) if below else name in graph.scopes.index
+        return name.lower() in given or full or an_op
+
+    name = free_name(wish, taken, as_tensorflow=True)
+    given.add(name.lower())
+    return name
+
+
+def built(so_far: Tally, op: int) -> bool:
+    """Returns whether an op was built for the plan, such as an op of an inlined call, and is not part of a variable."""
+    return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in so_far.copies)
+
+
+def taken_out(
+    effect: Effect, ops: Sequence[int], new_tensors: Mapping[str, str], was: Mapping[tuple[str, int], str]
+) -> Effect:
+    """Takes ops of grafts out of a plan, which nothing reads any more: nothing of them is ever made.
+
+    Args:
+        effect: what to take them out of.
+        ops: their numbers after the plan so far.
+        new_tensors: output of one of them -> the tensor that is read in its place.
+        was: what inputs read before: (op, input) -> tensor.
+    """
+    graph, after = effect.after, cut_out(effect.after, sorted(ops))
+    after = replace(after, owner=graph.owner)  # the ops of the base keep their numbers
+    gone, names = graph.mask(ops), {graph.names[i] for i in ops}
+    place = np.arange(graph.size, dtype=np.int32) - np.cumsum(gone, dtype=np.int32)
+    place[gone] = -1
+    left = [_left(c, place) for c in effect.copies]
+    replaced = []
+    for one in effect.replaced:
+        outputs = {old: new_tensors.get(new, new) for old, new in one.outputs.items()}
+        stays = {old: new for old, new in outputs.items() if op_name(new) not in names}
+        made, kept = (tuple(n for n in some if n not in names) for some in (one.ops, one.kept))
+        replaced.append(replace(one, outputs=stays, ops=made, kept=kept))
+    return replace(
+        effect,
+        after=after,
+        copies=tuple(replace(c, external=now_read(after, c)) for c in left if len(c.ops) or c.role != "graft"),
+        blame={name: step for name, step in effect.blame.items() if name not in names},
+        changes={name: change for name, change in effect.changes.items() if name not in names},
+        edits=tuple(edit for edit in effect.edits if op_name(edit[2]) not in names),
+        connections=tuple(
+            replace(c, was=was.get((c.to, c.input), c.was)) for c in effect.connections if c.to not in names
+        ),
+        replaced=tuple(replaced),
+    )
+
+
+def _left(copied: Copied, place: Ints) -> Copied:
+    """A copy after the ops have got other numbers, -1 for removed ones."""
+    now = np.where(copied.place < 0, -1, place[copied.place]).astype(np.int32)
+    stays = now[copied.ops] >= 0
+    names = [name for name, there in zip(copied.names, stays.tolist(), strict=True) if there]
+    return replace(copied, ops=copied.ops[stays], names=names, place=now)
 
 
 def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
@@ -84,3 +222,73 @@ def _names(step: InsertStep, so_far: Tally) -> list[str]:
             raise PlanError(request_of(step), *problem)
         given.add(name.lower())
     return names
+
+
+def adapt(step: AdaptStep, so_far: Tally) -> Iterator[Delta]:
+    """Builds the adapter, and connects its consumers to the result."""
+    request, graph = request_of(step), so_far.bench
+    source, place = graph.tensor(step.tensor, request), _place(step, graph, request)
+    given = graph.info(*source)
+    if given is None:
+        raise PlanError(request, f"the dtype of {step.tensor!r} is not known yet", "Apply the steps before it first")
+    site = Site(_name(step, graph, request), {"x": source}, ("output",))
+    build = so_far.backend.adapting(_adapter(step, graph, request, given, place))
+    made = grafted(so_far, so_far.backend.built(build, [site], so_far.after, request), [site])
+    yield made.delta
+    if so_far.faults:
+        return
+    yield Delta(quiet=waits_in_loop(so_far.after, request, [site], made))
+    new = made.outputs[0]["output"]
+    if place.old is not None and not so_far.faults:
+        yield rewire(so_far, request, [(op, at, new) for op, at, _ in place.edges], [(place.old, new)])
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of the tensor: the inputs, and what they read now; None if nothing should read it yet."""
+
+    old: Tensor | None = None
+    edges: tuple[Edge, ...] = ()
+
+
+def _place(step: AdaptStep, graph: Workbench, request: str) -> _Place:
+    if step.to is None:
+        return _Place()
+    op = -1 if ":" in step.to else graph.find(step.to, request)
+    if op >= 0 and (step.input is not None or graph.row(op)):
+        old = input_of(graph, op, step.input or 0, request)
+        return _Place(old, ((op, step.input or 0, old),))
+    old = graph.tensor(step.to, request)
+    readers = consumers_of(graph, old, step.only, step.exclude)
+    return _Place(old, tuple((op, at, old) for op, at in readers))
+
+
+def _adapter(step: AdaptStep, graph: Workbench, request: str, given: TensorInfo, place: _Place) -> Adapter:
+    """The adapter; refuses one that cannot make the tensor fit, or that is not needed."""
+    read = None if place.old is None else graph.info(*place.old)
+    if read is None and (step.wish.dtype is None or step.wish.shape is None) and place.old is not None:
+        problem = f"dtype and shape of {graph.name(place.old)!r} are not known"
+        raise PlanError(request, problem, "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]")
+    wanted = step.wish.wanted(given if read is None else read)
+    layout = data_format_of(graph.frozen(), [op for op, _, _ in place.edges])
+    found = asked_for(given, wanted, step.wish, layout)
+    if found is not None:
+        return found
+    where = f"{wanted.dtype} {shape_text(wanted.shape)}"
+    if not step.wish.by and fits(given, wanted):
+        suggestion = "Leave the adapter out, or choose one: by='dense'"
+        raise PlanError(request, f"{step.tensor!r} is {given}, which fits {where} as it is", suggestion)
+    what = f"{' and '.join(step.wish.by)} cannot" if step.wish.by else "nothing can"
+    problem = f"{step.tensor!r} is {bare(given.dtype)} {shape_text(given.shape)}, and {what} make {where} of it"
+    others = [one_or_all(one.by) for one in proposals(given, wanted, layout)]
+    suggestion = "Give the shape of the result with shape=[...], or choose another tensor"
+    raise PlanError(request, problem, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else suggestion)
+
+
+def _name(step: AdaptStep, graph: Workbench, request: str) -> str:
+    if not step.name:
+        return free_name("adapter", graph.taken)
+    problem = name_problem(step.name, graph.taken, graph.title)
+    if problem is not None:
+        raise PlanError(request, *problem)
+    return step.name

@@ -7,27 +7,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...errors import Kind, PlanError
+from ...errors import Kind, PlanError, counted, few
 from ...graph.boundary import Tensor
-from ...graph.downstream import Downstream, downstream, writers_of
 from ...graph.edges import Edges, stacked
 from ...graph.graph import Graph, Ints, Mask
-from ...graph.known_outputs import KnownOutputs
 from ...graph.names import name_problem
-from ...graph.rewired import reordered_many
+from ...graph.rewiring import KnownOutputs, reordered_many
 from ...graph.selection import listed
+from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
-from ...words import counted, few
-from ..copied import Connection, Copied, now_read
-from ..delta import Delta
+from ..copy_result import Connection, Copied, now_read
 from ..effect import Effect, Slice
 from ..fault import kind_of
+from ..result import Delta
 from ..step_code import request_of
 from ..steps import INITIAL, CopyStep, OnCopiesStep
 from ..tally import Tally
 from .copy import copied_by
 from .remove import readers_fault
-from .rewire import Refused, ops_of, rewire
+from .wiring import Refused, ops_of, rewire
 
 
 def on_copies(step: OnCopiesStep, so_far: Tally) -> Iterator[Delta]:

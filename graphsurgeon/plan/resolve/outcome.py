@@ -1,4 +1,4 @@
-"""Outcome: the sum of all steps: of several edits of one thing the last counts; and the ops that are left over."""
+"""The result of all steps together: the last of several edits counts, and the state of the graph after the plan."""
 
 from __future__ import annotations
 
@@ -9,19 +9,170 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.gradients import Gradients, Rewired
-from ...graph.graph import Derived, Graph
-from ...graph.hazards import hazards
-from ...graph.names import begins_with
-from ...graph.traversal import backward
-from ...graph.variables import renaming
-from ...words import counted, few
-from ..after_state import state_after
-from ..copied import Connection
+from ...errors import counted, few
+from ...graph.compatibility import hazards
+from ...graph.conditions import excluded
+from ...graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
+from ...graph.graph import Derived, Graph, Mask
+from ...graph.names import begins_with, op_name
+from ...graph.rewiring import TURNING
+from ...graph.training import Gradients, Rewired
+from ...graph.traversal import backward, forward
+from ...graph.variables import Entry, State, VariableInfo, renaming
+from ..copy_result import Connection, Copied, moved_entries
 from ..effect import Effect
-from ..kept_shapes import Foreseen
-from .branches import branch_fault, never_fault
+from ..fault import Fault
+from ..shape_inference import Foreseen
+from ..step_code import request_of
 from .remove import without_removed
+
+
+def state_after(effect: Effect) -> State:
+    """Returns the state that the snapshot of the graph will have after a plan.
+
+    Args:
+        effect: the effect of the plan.
+    """
+    after = effect.after
+    parts = [_kept(effect), *map(_copied, effect.copies)]
+    collections: dict[str, tuple[Entry, ...]] = {}
+    for part in parts:
+        for name, entries in part.collections.items():
+            collections[name] = (*collections.get(name, ()), *entries)
+    collections = dict(sorted(collections.items()))
+    inside: dict[str, list[str]] = {}
+    for name, entries in collections.items():
+        for entry in entries:
+            if entry.kind == "variable":
+                inside.setdefault(entry.name, []).append(name)
+    variables = [info for part in parts for info in part.variables.values()]
+
+    def now(info: VariableInfo) -> VariableInfo:
+        held = tuple(inside.get(info.op, ()))
+        ends = after.input_names(after.index[info.initializer]) if info.initializer in after.index else []
+        value = ends[1] if len(ends) > 1 else info.initial_value
+        return replace(info, initial_value=value, trainable="trainable_variables" in held, collections=held)
+
+    return State(
+        {info.op: now(info) for info in sorted(variables, key=lambda info: after.index[info.op])},
+        collections,
+        tuple(context for part in parts for context in part.contexts),
+        {op: fills for part in parts for op, fills in part.init_ops.items()},
+    )
+
+
+def _kept(effect: Effect) -> State:
+    """The state of the base without removed ops; a graph that is built anew loses entries of unknown kinds.
+
+    The state of a live graph is read when it is first needed: it may then have ops that the base does not have.
+    """
+    base, state, new = effect.base, effect.base.state, renaming(effect.renamed)
+    anew = effect.mode != "append"
+
+    def there(name: str) -> bool:
+        return op_name(name) in base.index and op_name(new(name)) in effect.after.index
+
+    def stays(entry: Entry) -> bool:
+        if entry.kind in ("value", "other"):
+            return not (anew and entry.kind == "other")
+        return all(map(there, entry.parts or [entry.name]))
+
+    collections = {name: tuple(filter(stays, entries)) for name, entries in state.collections.items()}
+    return State(
+        {op: info for op, info in state.variables.items() if there(op)},
+        {name: entries for name, entries in collections.items() if entries or not anew},
+        tuple(ops for ops in state.contexts if all(map(there, ops))),
+        {op: kept for op, fills in state.init_ops.items() if there(op) and (kept := tuple(filter(there, fills)))},
+    ).renamed(effect.renamed)
+
+
+def _copied(copied: Copied) -> State:
+    """The state that a copy adds."""
+    source = copied.source.state
+    return State(
+        {variable.name: variable.made for variable in copied.variables},
+        {one.name: moved_entries(copied, one.was) for one in copied.collections},
+        tuple(frozenset(map(copied.renamed, ops)) for ops in source.contexts if all(map(copied.has, ops))),
+        {copied.renamed(op): kept for op, fills in source.init_ops.items()
+         if copied.has(op) and (kept := tuple(copied.renamed(name) for name in fills if copied.has(name)))},
+    )  # fmt: skip
+
+
+def branch_fault(effect: Effect) -> Fault | None:
+    """Returns the fault of a Merge that would always take one of its inputs, and did not before; None without one.
+
+    Args:
+        effect: the sum of all steps.
+    """
+    after = effect.after
+    if effect.faults or not effect.connections or not after.typed(MERGES).any():
+        return None
+    known = {(effect.renamed.get(name, name), at) for name, at in _always(effect.base)}
+    for copied in effect.copies:
+        known |= {(copied.renamed(name), at) for name, at in _always(copied.source)}
+    for name, at in sorted(_always(after) - known):
+        merge = after.index[name]
+        given = after.data.ends(merge)[at]
+        above = backward(after, after.mask([given[0]]))
+        above[merge] = True
+        joins = [one for one in effect.connections if above[after.index[one.to]]]
+        joins = [one for one in joins if one.to != name or one.input == at]
+        if joins:
+            number = effect.blame.get(joins[-1].to)
+            request = "check()" if number is None else request_of(effect.steps[number])
+            problem = f"{name!r} would always take {after.name(given)!r}, whatever the condition is"
+            return Fault(request, problem, _instead(effect, joins[-1]), step=number)
+    return None
+
+
+def never_fault(effect: Effect) -> Fault | None:
+    """Returns the fault of an op that would read tensors of branches that exclude each other; None without one.
+
+    Args:
+        effect: the sum of all steps.
+    """
+    after = effect.after
+    if effect.faults or not effect.connections or not after.typed(SWITCHES).any():
+        return None
+    inside = _in_branches(after)
+    joins = [one for one in effect.connections if inside[after.tensor(one.tensor)[0]]]
+    if not joins:
+        return None
+    for root, never in excluded(after, after.mask(after.index[one.to] for one in joins), inside).items():
+        join = next((one for one in joins if never[after.index[one.to]]), None)
+        if join is not None:
+            number = effect.blame.get(join.to)
+            request = "check()" if number is None else request_of(effect.steps[number])
+            problem = f"{join.to!r} would never run: what it reads is computed in branches of {after.name(root)!r} "
+            how = f"Choose a tensor of the branch of {join.to!r}. If it is in no branch, choose the result of the cond"
+            return Fault(request, problem + "that exclude each other", how, step=number)
+    return None
+
+
+def _in_branches(graph: Graph) -> Mask:
+    """The ops that run only if the condition of a cond or loop takes their branch."""
+    return forward(graph, graph.typed(SWITCHES), within=~graph.typed(MERGES) & ~graph.typed(EXITS))
+
+
+def _always(graph: Graph) -> set[tuple[str, int]]:
+    """The inputs of Merges that come for each value of the condition: (Merge, input)."""
+    joints = graph.typed(MERGES)
+    if not joints.any():
+        return set()
+    chosen = _in_branches(graph)
+    rows, node = graph.data.rows, graph.data.node
+    of_loop = graph.typed((*ENTERS, *TURNING))
+    found = np.flatnonzero(joints[rows] & ~chosen[node] & ~of_loop[node]).tolist()
+    return {(graph.names[rows[edge]], edge - int(graph.data.ptr[rows[edge]])) for edge in found}
+
+
+def _instead(effect: Effect, join: Connection) -> str:
+    was = op_name(join.was)
+    switch = effect.renamed.get(was, was)
+    number = effect.after.index.get(switch)
+    if number is not None and effect.after.types[number] in SWITCHES:
+        return f"Rewire the data input of the Switch before it: .connect({join.tensor!r}, to={switch!r})"
+    return f"Rewire the data inputs of the Switches of that branch, and leave the inputs of {join.to!r}"
 
 
 def outcome(effect: Effect) -> Effect:

@@ -1,32 +1,350 @@
-"""What a remove step does: it removes ops, and refuses ops that must stay."""
+"""Resolves the steps that remove or bypass ops, and finds the reasons why ops cannot be removed."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
+from typing import Any
 
-from ...errors import PlanError
-from ...graph.boundary import Tensor
+import numpy as np
+
+from ...errors import PlanError, SelectionError, SurgeryError, counted, few
+from ...graph.boundary import Tensor, entering, leaving
 from ...graph.graph import Graph, Mask
-from ...graph.rewired import Edge, cut_out
-from ...graph.traversal import backward
-from ...words import counted, few
-from ..blockers import colocated, contexts, init_ops, listed, readers, variables, waiting
-from ..closure import variable_parts
-from ..copied import now_read
-from ..delta import Delta
+from ...graph.names import op_name
+from ...graph.rewiring import Edge, cut_out
+from ...graph.selection import Selection
+from ...graph.traversal import backward, components, forward
+from ..copy_result import now_read
+from ..dependencies import variable_parts
 from ..effect import Effect
 from ..fault import Fault
+from ..result import Delta
 from ..step_code import request_of
-from ..steps import RemoveStep
+from ..steps import BypassStep, RemoveStep
 from ..tally import Tally
+from ..type_check import fits
 from ..workbench import Workbench
-from .bypass import fits_for, way_through
-from .graft import built, taken_out
-from .rewire import Refused, ops_of, rewire
+from .insert import built, taken_out
+from .wiring import Refused, consumers_of, ops_of, rewire, tensors_of
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+#: How each kind of thing is said; each has the same number of parts as its rows.
+_WORDS: dict[str, Callable[..., str]] = {
+    "data": lambda tensor, reader, at: f"{tensor} is read by {reader}, input {at}",
+    "control": lambda op, later: f"{later} waits for {op}",
+    "collections": lambda op, key: f"{op} is in the collection {key!r}",
+    "variables": lambda op, variable: f"{op} is a part of the variable {variable}, which stays",
+    "contexts": lambda op, ends: f"{op} is a part of a loop or cond, of which {ends} stays",
+    "init_ops": lambda op, holder: f"{op} fills {holder}, which stays",
+    "colocated": lambda op, other: f"{other} is to be placed with {op}",
+    "signatures": lambda tensor, end: f"{tensor} is {end} of a signature",
+}
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The reasons why ops cannot be removed; false if there are none.
+
+    Args:
+        ops: the ops that were asked about.
+        data: (tensor, reader, input) for the ops outside that read them.
+        control: (op, op that waits for it).
+        collections: (op, collection that holds it, or something made of it).
+        variables: (op, variable that stays and that it is a part of).
+        contexts: (op, another op of the loop or cond of TF1 that it is a part of, and that stays).
+        init_ops: (op, the table or iterator that stays and that it fills).
+        colocated: (op, op that is to be placed with it).
+        signatures: (tensor, which end of the opened graph it is).
+    """
+
+    ops: tuple[str, ...]
+    data: tuple[tuple[str, str, int], ...] = ()
+    control: tuple[tuple[str, str], ...] = ()
+    collections: tuple[tuple[str, str], ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    contexts: tuple[tuple[str, str], ...] = ()
+    init_ops: tuple[tuple[str, str], ...] = ()
+    colocated: tuple[tuple[str, str], ...] = ()
+    signatures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many reasons there are of each kind."""
+        return {f.name: len(getattr(self, f.name)) for f in fields(self)[1:]}
+
+    def __bool__(self) -> bool:
+        return any(self.counts.values())
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns one row for each reason: kind, op (or tensor), and what holds it."""
+        kinds = [f.name for f in fields(self)[1:]]
+        return [
+            {"kind": kind, "op": row[0], "by": row[1], "what": _WORDS[kind](*row)}
+            for kind in kinds
+            for row in getattr(self, kind)
+        ]
+
+    def __str__(self) -> str:
+        whom = repr(self.ops[0]) if len(self.ops) == 1 else counted(len(self.ops), "ops")
+        if not self:
+            return f"nothing prevents the removal of {whom}"
+        lines = [f"the removal of {whom} is prevented by"]
+        for kind, count in self.counts.items():
+            rows = getattr(self, kind)
+            lines += [f"  {_WORDS[kind](*row)}" for row in rows[:6]]
+            lines += [f"  … and {count - 6} more of that kind"] if count > 6 else []
+        return "\n".join(lines)
+
+
+def blocks(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> Blocks:
+    """Returns the reasons why an op or a selection cannot be removed: its consumers, waiting ops and holders.
+
+    Args:
+        graph: the snapshot.
+        what: an op by name or object, several of them, or a selection. These ops do not block one another.
+        served: tensor -> which end of a signature it is, such as ``"the output 'scores'"``.
+
+    Raises:
+        SelectionError: if no op has this name, or nothing is selected.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "NoOp", ["^a"])])
+        >>> print(blocks(g, "a"))
+        the removal of 'a' is prevented by
+          a:0 is read by b, input 0
+          c waits for a
+        >>> print(blocks(g, ["a", "b", "c"]))
+        nothing prevents the removal of 3 ops
+    """
+    gone = _gone(graph, what)
+    kinds: list[Any] = [readers, waiting, _held, variables, contexts, init_ops, colocated]
+    held = tuple((t, end) for t, end in served.items() if (n := graph.index.get(op_name(t))) is not None and gone[n])
+    names = tuple(graph.names[i] for i in np.flatnonzero(gone).tolist())
+    return Blocks(names, *[*(tuple(of(graph, gone)) for of in kinds), held])
+
+
+def _gone(graph: Graph, what: Any) -> Mask:
+    if isinstance(what, Selection):
+        mask = what.all_on(graph, "blocks(selection)").mask
+    else:
+        things = [what] if isinstance(what, str) or hasattr(what, "name") else list(what)
+        mask = graph.mask([graph.find(op_name(t), f"blocks({op_name(t)!r})") for t in things])
+    if not mask.any():
+        raise SelectionError("blocks(selection)", "the selection is empty", "Select at least one op")
+    return mask
+
+
+def readers(graph: Graph, gone: Mask) -> Iterator[tuple[str, str, int]]:
+    """Yields (tensor, reader, input) for ops that stay and read removed ones."""
+    rows, names = graph.data.rows, graph.names
+    for at in np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist():
+        reader = int(rows[at])
+        tensor = f"{names[graph.data.node[at]]}:{graph.data.port[at]}"
+        yield tensor, names[reader], at - int(graph.data.ptr[reader])
+
+
+def waiting(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (removed op, op that stays and waits for it)."""
+    rows = graph.control.rows
+    for at in np.flatnonzero(gone[graph.control.node] & ~gone[rows]).tolist():
+        yield graph.names[graph.control.node[at]], graph.names[rows[at]]
+
+
+def listed(graph: Graph, gone: Mask) -> Iterator[tuple[str, list[str]]]:
+    """Yields for each entry of a collection that holds ops which go: (collection, these ops)."""
+    for key, entries in graph.state.collections.items():
+        for entry in entries:
+            if entry.kind not in ("value", "other"):
+                names = dict.fromkeys([op_name(entry.name), *entry.parts])
+                lost = [name for name in names if name in graph.index and gone[graph.index[name]]]
+                if lost:
+                    yield key, lost
+
+
+def _held(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    yield from ((name, key) for key, names in listed(graph, gone) for name in names)
+
+
+def variables(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (removed op, variable that stays and that it is a part of)."""
+    for variable in graph.state.variables.values():
+        number = graph.index.get(variable.op)
+        if number is None or gone[number]:
+            continue
+        named = [variable.initializer, *map(op_name, (variable.snapshot, variable.initial_value))]
+        near = [graph.index[n] for n in named if n in graph.index] + graph.consumers.row(number).tolist()
+        if gone[near].any():  # its parts are a mask over the graph: worked out only where there is reason to
+            for part in np.flatnonzero(variable_parts(graph, variable) & gone).tolist():
+                yield graph.names[part], variable.op
+
+
+def contexts(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (removed op, op of the same loop or cond of TF1 that stays)."""
+    for names in graph.state.contexts:
+        inside = sorted(graph.index[n] for n in names if n in graph.index)
+        stays = next((i for i in inside if not gone[i]), None)
+        if stays is not None:
+            yield from ((graph.names[i], graph.names[stays]) for i in inside if gone[i])
+
+
+def init_ops(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (removed op, table or iterator that stays and that it fills)."""
+    for holder, fills in graph.state.init_ops.items():
+        number = graph.index.get(holder)
+        if number is not None and not gone[number]:
+            yield from ((s, holder) for s in fills if s in graph.index and gone[graph.index[s]])
+
+
+def colocated(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+    """Yields (removed op, op that stays and is colocated with it)."""
+    ops, others, names = graph.places
+    for k in np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if names else ():
+        yield names[k], graph.names[ops[k]]
+
+
+def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
+    """Sets the inputs of the consumers of the ops, for each connected part of the ops by itself."""
+    request = request_of(step)
+    (numbers,) = ops_of(so_far, request, step.ops)
+    if len(set(numbers)) == 1:
+        yield _one(step, so_far, numbers[0])
+        return
+    parts = list(_parts(so_far.after, numbers))
+    if len(parts) > 1 and not (step.input is None and step.output is None):
+        problem = f"the ops are {len(parts)} parts that are not connected, and input= or output= is of one part"
+        raise PlanError(request, problem, "Bypass each part by itself, or leave input= and output= out")
+    done = bool(so_far.faults)
+    for part in parts:
+        try:
+            delta = _around(step, so_far, so_far.after.mask(part))
+        except SurgeryError as error:
+            delta = Delta(faults=[Fault.of(error)])
+        if delta is not None:
+            done = True
+            yield delta
+    if not done:
+        problem = "no op outside reads a tensor that they compute from an entering tensor"
+        raise PlanError(request, problem, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
+
+
+def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
+    """One op: by default, its input 0 for its output 0."""
+    request, graph, name = request_of(step), so_far.bench, so_far.bench.names[op]
+    port = 0 if step.output is None else step.output
+    ((old,),) = tensors_of(so_far, request, [port if isinstance(port, str) else f"{name}:{port}"])
+    if old[0] != op:
+        raise PlanError(
+            request, f"{step.output!r} is not an output of {name!r}", f"Choose one, such as output='{name}:0'"
+        )
+    reads = graph.input_names(op)
+    at = 0 if step.input is None else step.input
+    if isinstance(at, str):
+        whole = at if ":" in at else f"{at}:0"
+        at = reads.index(whole) if whole in reads else -1
+    if not 0 <= at < len(reads):
+        have = f"it has {counted(len(reads), 'inputs')}" + f": {few(reads)}" * bool(reads)
+        problem = f"op {name!r} has no input {0 if step.input is None else step.input}; {have}"
+        raise PlanError(request, problem, "Choose another input=")
+    new = graph.row(op)[at]
+    edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
+    return rewire(so_far, request, edges, [(old, new)], step=step, removes=True)
+
+
+def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
+    """One connected part: what enters takes the place of what leaves; None if there is nothing to do."""
+    graph = so_far.after
+    enters = entering(graph, mask)
+    rows = graph.data.rows
+    first = graph.mask(rows[mask[rows] & ~mask[graph.data.node]].tolist())
+    below = forward(graph, first, control=False, within=mask)
+    readers = {t: [(i, at) for i, at in consumers_of(graph, t) if not mask[i]] for t in leaving(graph, mask)
+               if below[t[0]]}  # fmt: skip
+    leaves = [t for t, those in readers.items() if those]
+    chosen = _named(step, so_far, "output", step.output, leaves)
+    leaves = leaves if chosen is None else [chosen]
+    new = _named(step, so_far, "input", step.input, enters)
+    if so_far.faults or not enters or not leaves:
+        return None
+    if new is None:
+        new = _chosen(step, graph, mask, enters, leaves)
+    edges = [(i, at, new) for t in leaves for i, at in readers[t]]
+    return rewire(so_far, request_of(step), edges, [(t, new) for t in leaves], removes=True)
+
+
+def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, there: list[Tensor]) -> Tensor | None:
+    """The tensor that `input` or `output` names, by number among those there are, or by name."""
+    if wish is None:
+        return None
+    if isinstance(wish, int):
+        found = there[wish] if 0 <= wish < len(there) else None
+    else:
+        ((named,),) = tensors_of(so_far, request_of(step), [wish])
+        found = named if named in there else None
+    if found is None:
+        does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
+        names = [repr(so_far.bench.name(t)) for t in there]
+        problem = f"{word}={wish!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
+        suggestion = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
+        raise PlanError(request_of(step), problem, suggestion)
+    return found
+
+
+def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], leaves: list[Tensor]) -> Tensor:
+    """The only tensor that leads to all tensors that leave and is like them; refuses if that is not clear."""
+    if len(enters) == len(leaves) == 1:
+        return enters[0]  # a tensor that does not fit gets a fault later
+    found = [t for t in enters if all(fits_for(graph, t, out) for out in leaves) and _leads(graph, mask, t, leaves)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        known = few([graph.name(t) for t in found], 6)
+        problem = f"{counted(len(found), 'tensors')} enter that could be read instead: {known}"
+        raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(found[0])!r}")
+    sides = [few([_said(graph, t) for t in side], 4) for side in (enters, leaves)]
+    problem = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
+    pairs = [(t, out) for t in enters for out in leaves if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
+    way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
+    raise PlanError(
+        request_of(step), problem, f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
+    )
+
+
+def way_through(graph: Graph, mask: Mask, leaves: Tensor) -> Tensor | None:
+    """Returns the only tensor that enters some ops, is like one that leaves them, and leads to it; None without one."""
+    found = [t for t in entering(graph, mask) if fits_for(graph, t, leaves) and _leads(graph, mask, t, [leaves])]
+    return found[0] if len(found) == 1 else None
+
+
+def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
+    """The ops in parts that no data edge joins, in graph order."""
+    outside = ~graph.mask(numbers)
+    label = components(graph, outside, outside, control=False)
+    parts: dict[int, list[int]] = {}
+    for op in sorted(set(numbers)):
+        parts.setdefault(int(label[op]), []).append(op)
+    yield from parts.values()
+
+
+def fits_for(graph: Graph | Workbench, new: Tensor, old: Tensor) -> bool:
+    """Returns whether a tensor can take the place of another, as far as dtypes and shapes are known."""
+    a, b = graph.info(*new), graph.info(*old)
+    return a is None or b is None or fits(a, b)
+
+
+def _leads(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:
+    readers = graph.mask(op for op, _ in consumers_of(graph, start) if mask[op])
+    below = forward(graph, readers, control=False, within=mask)
+    return all(below[op] for op, _ in ends)
+
+
+def _said(graph: Graph, tensor: Tensor) -> str:
+    info = graph.info(*tensor)
+    return graph.name(tensor) + (f" {info}" if info is not None else "")
 
 
 def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:

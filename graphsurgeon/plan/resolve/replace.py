@@ -1,24 +1,179 @@
-"""What a replace step does: subgraphs built from a function take the place of all matches of a pattern."""
+"""Resolves the steps that replace ops or matches by subgraphs, and moves their edges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from ...errors import PlanError
-from ...graph.graph import Graph
+import numpy as np
+
+from ...errors import PlanError, counted, few
+from ...graph.boundary import Tensor
+from ...graph.control_flow import ENTERS, loops_of
+from ...graph.edges import Edges
+from ...graph.graph import Graph, Mask
 from ...graph.match.match import Match, match
 from ...graph.match.pattern import Pattern
 from ...graph.names import unfit, valid_name
+from ...graph.rewiring import Edge, closed_cycle, reordered_many, rewired
 from ...graph.selection import Selection, listed
-from ...words import counted, few
-from ..delta import Delta
+from ...graph.traversal import backward
+from ...graph.variables import VARIABLE_TYPES
+from ..backend import Site
+from ..copy_result import append
+from ..effect import Change, Region, Replaced
+from ..result import Delta
 from ..step_code import request_of
 from ..steps import ReplaceStep
 from ..tally import Tally
-from .replace_matches import Chosen, match_word, replace_matches
+from ..type_check import mismatch
+from ..workbench import Workbench
+from .insert import Grafted, built, grafted, site_scope, taken_out
+from .remove import protected
+from .wiring import Refused, rewire
+
+_STILL = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
 
 
-def replace(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """How the edges of a graph change when matches are replaced.
+
+    Args:
+        graph: the graph with these changes.
+        edges: inputs that are set.
+        control: op -> all its control inputs, if they change.
+        waits: op that is not a replacement -> names of its new control inputs, and of its former ones.
+        subs: tensor of a match -> tensor that takes its place.
+        groups: for each match, the numbers of its ops and of those that replace it.
+        said, dropped: control edges that were moved, or left out, in words.
+    """
+
+    graph: Graph
+    edges: list[Edge]
+    control: dict[int, list[int]]
+    waits: dict[int, tuple[list[str], list[str]]]
+    subs: Mapping[Tensor, Tensor]
+    groups: Sequence[Sequence[int]]
+    said: list[str]
+    dropped: list[str]
+
+    def touches(self, group: int, ops: Mask) -> bool:
+        """Returns whether a match, or what replaces it, is among some ops."""
+        return bool(ops[list(self.groups[group])].any())
+
+
+def resolved(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+    """Returns the same with no tensor replaced by one that is replaced itself.
+
+    Example:
+        >>> resolved({(1, 0): (2, 0), (2, 0): (3, 0)})
+        {(1, 0): (3, 0), (2, 0): (3, 0)}
+    """
+    out: dict[Tensor, Tensor] = {}
+    for old, new in subs.items():
+        way = [old]
+        while new in subs and new not in way:
+            way.append(new)
+            new = out.get(new, subs[new])
+        for tensor in way:
+            out[tensor] = new
+    return out
+
+
+def loop_waits(graph: Graph, sites: Sequence[Site], grafted: Grafted) -> dict[int, list[int]] | str:
+    """Returns what new ops in a loop of TF1 that read nothing must wait for, to run there; or why that cannot be."""
+    if not graph.typed(ENTERS).any():
+        return {}
+    loop, out = loops_of(graph), dict[int, list[int]]()
+    for site, names in zip(sites, grafted.names, strict=True):
+        inside = [loop[i] for i in site.match.numbers if loop[i] >= 0]
+        for op in [graph.index[name] for name in names] if inside else ():
+            if graph.types[op] in VARIABLE_TYPES:
+                return f"{graph.names[op]!r} would be a variable inside a loop"
+            if len(graph.data.row(op)) or len(graph.control.row(op)):
+                continue
+            near = [t[0] for t in site.inputs.values() if loop[t[0]] == inside[0] and graph.types[t[0]] != "Exit"]
+            if not near:
+                return f"{graph.names[op]!r} would be in a loop, and reads nothing of it"
+            out[op] = near[:1]
+    return out
+
+
+def moved_waits(
+    graph: Graph,
+    sites: Sequence[Site],
+    grafted: Grafted,
+    subs: Mapping[Tensor, Tensor],
+    owner: Mapping[int, int],
+    first: Mapping[int, list[int]],
+) -> Moved:
+    """Works out the edges after a replacement.
+
+    Args:
+        graph: the graph with the new ops in it.
+        sites, grafted: the matches and what replaces them.
+        subs: tensor of a match -> tensor that takes its place.
+        owner: op of a match -> number of the match.
+        first: control inputs that new ops need anyway.
+    """
+    own = [[graph.index[name] for name in names] for names in grafted.names]
+    mine = {op: k for k, ops in enumerate(own) for op in ops}
+    edges: list[Edge] = [
+        (reader, at, subs[tensor])
+        for tensor in subs
+        for reader, at in graph.readers(tensor)
+        if owner.get(reader, -1) != owner.get(tensor[0], -2)
+    ]
+    ends = [
+        sorted({subs.get(t, t)[0] for t in found.values() if mine.get(subs.get(t, t)[0]) == k})
+        or sorted({subs.get(t, t)[0] for t in found.values()})
+        for k, found in enumerate(grafted.outputs)
+    ]
+    control: dict[int, list[int]] = {op: list(ops) for op, ops in first.items()}
+    waits: dict[int, tuple[list[str], list[str]]] = {}
+    said: list[str] = []
+    dropped: list[str] = []
+    names = graph.names
+    above = backward(graph, graph.mask(sorted({op for ops in ends for op in ops})), control=False)
+    for k, site in enumerate(sites):
+        for inside, outside in _pairs(graph.control, site.match.numbers, owner, k):
+            heads = _heads(graph, [op for op in own[k] if above[op]])
+            after = ends[owner[outside]] if outside in owner else [outside]
+            for op in heads:
+                control.setdefault(op, graph.control.row(op).tolist())
+                control[op] += [i for i in after if i not in control[op]]
+            (said if heads else dropped).append(f"{names[inside]} after {names[outside]}")
+        for inside, outside in _pairs(graph.control_consumers, site.match.numbers, owner, k):
+            if outside in owner:
+                continue  # the replacement of that one waits: it is done there
+            control.setdefault(outside, graph.control.row(outside).tolist())
+            new = [i for i in ends[k] if i != outside]
+            control[outside] = list(dict.fromkeys([*(i for i in control[outside] if i != inside), *new]))
+            added, freed = waits.setdefault(outside, ([], []))
+            added += [names[i] for i in new if names[i] not in added]
+            freed.append(names[inside])
+            said.append(f"{names[outside]} after {names[inside]}")
+    after_all = rewired(graph, edges)
+    after_all = reordered_many(after_all, control) if control else after_all
+    groups = [[*site.match.numbers, *ops] for site, ops in zip(sites, own, strict=True)]
+    return Moved(after_all, edges, control, waits, subs, groups, said, dropped)
+
+
+def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: int) -> list[tuple[int, int]]:
+    return [(i, other) for i in ops for other in edges.row(i).tolist() if owner.get(other) != group]
+
+
+def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
+    """The new ops that read nothing new: with these the replacement begins."""
+    own = set(ops)
+    moving = [op for op in ops if graph.types[op] not in _STILL]
+    heads = [op for op in moving if not own & {i for i in graph.data.row(op).tolist() if graph.types[i] not in _STILL}]
+    return heads or [op for op in ops if graph.types[op] == "Const"]
+
+
+def replace_ops(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
     """Builds the replacements, joins them, and takes out what nothing needs any more."""
     if step.to and not valid_name(step.to):
         raise PlanError(request_of(step), *unfit(step.to, "a name scope", so_far.bench.taken))
@@ -95,3 +250,169 @@ def _changed(then: Graph, now: Graph, ops: Sequence[int]) -> str:
         if then.input_names(i) != now.input_names(i):
             return f"an earlier step changes the inputs of {now.names[i]}"
     return ""
+
+
+@dataclass
+class Chosen:
+    """The matches to replace, and those that are refused, with the reason."""
+
+    matches: list[Any] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    hint: Callable[[], str] = str  # what to type instead if none can be replaced
+    below: tuple[str, ...] = ()  # names of the scopes below that of a match, in which all new ops are made
+
+
+def region_of(graph: Graph, op: int, request: str, suggestion: str) -> Region:
+    """Returns the region of one op, which will be replaced, with its inputs and outputs.
+
+    Args:
+        graph: the snapshot that it is in.
+        op: its number.
+        request, suggestion: the request, and the suggestion if the op has no result, for messages.
+
+    Raises:
+        PlanError: it has no result.
+    """
+    name, count = graph.names[op], len(graph.outputs(op) or ())
+    if not count:
+        raise PlanError(request, f"{name!r} has no result, so no op could wait for its effect", suggestion)
+    inputs = {f"in{k}": text for k, text in enumerate(graph.input_names(op))}
+    return Region(graph, [op], inputs, {f"out{k}": f"{name}:{k}" for k in range(count)})
+
+
+def replace_matches(
+    so_far: Tally, request: str, chosen: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
+) -> Iterator[Delta]:
+    """Puts the new ops of a function in the place of matches, and removes ops that are no longer needed.
+
+    Args:
+        so_far: what the steps before have done.
+        request: the request, for messages.
+        chosen: the matches.
+        by: the function or op type, as for `Plan.replace`.
+        to: the scope of the new ops; default: the name of the first output.
+        only_op: whether the function makes one op for each match, which gets the name of the scope itself.
+    """
+    was = {(c.to, c.input): c.was for c in so_far.connections}
+    while chosen.matches:
+        sites = _sites(so_far.after, request, chosen, to, only_op)
+        made = grafted(so_far, so_far.backend.built(by, sites, so_far.after, request), sites, only_op)
+        if so_far.faults or made.delta.faults:
+            yield made.delta
+            return
+        # A trial: a match that closes a cycle is refused, and the others are replaced without it.
+        moved = _moved(so_far.after, request, sites, made)
+        closing = [(op, new[0]) for op, _, new in moved.edges]
+        closing += [(op, other) for op, others in moved.control.items() for other in others]
+        bad = closed_cycle(moved.graph, closing)
+        guilty = [k for k in range(len(sites)) if moved.touches(k, bad)] if bad.any() else []
+        if not guilty:
+            yield made.delta
+            yield Delta(quiet=moved.control)
+            yield rewire(so_far, request, moved.edges, checked=True)
+            if not so_far.faults:
+                gone = _needless(so_far, sites)
+                yield _finished(so_far, chosen, sites, made, moved, gone)
+                late = [i for i in np.flatnonzero(gone).tolist() if i >= so_far.base.size]
+                if late:  # ops that the plan makes and then replaces are never made
+                    effect = so_far.effect()
+                    new_tensors = {
+                        old: new for one in effect.replaced[-len(sites) :] for old, new in one.outputs.items()
+                    }
+                    yield Delta(effect=taken_out(effect, late, new_tensors, was))
+            return
+        for k in reversed(guilty):
+            lost = chosen.matches.pop(k)
+            chosen.refused.append(f"{match_word(lost)}: its replacement would be computed from itself")
+    problem = "nothing in the graph looks like it"
+    if chosen.refused:
+        problem = f"no match can be replaced: {chosen.refused[0]}"
+    raise PlanError(request, problem, chosen.hint())
+
+
+def _sites(graph: Graph, request: str, chosen: Chosen, to: str, only_op: bool) -> list[Site]:
+    sites, given = [], set[str]()
+    for one in chosen.matches:
+        ends = {key: name for key, name in one.outputs.items() if ":" in name}
+        if not ends:
+            problem = f"the pattern has no output tensor: {match_word(one)}"
+            raise PlanError(request, problem, "Give it an output that others read")
+        wish = to or next(iter(ends.values())).partition(":")[0]
+        inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
+        scope = site_scope(graph, wish, given, only_op, chosen.below)
+        sites.append(Site(scope, inputs, tuple(ends), one))
+    return sites
+
+
+def _moved(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> Moved:
+    """The changes of edges for the new ops; refuses replacements that do not fit."""
+    bench = Workbench(graph)
+    for copied in made.delta.copies:
+        append(bench, copied)
+    subs: dict[Tensor, Tensor] = {}
+    owner: dict[int, int] = {}
+    for k, (site, ends) in enumerate(zip(sites, made.outputs, strict=True)):
+        subs |= {graph.tensor(site.match.outputs[key]): new for key, new in ends.items()}
+        # Others may share a constant, but for one that waits, as in a loop or branch of TF1.
+        owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const" or len(graph.control.row(i))}
+    subs = resolved(subs)
+    fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
+    if fault is not None:
+        raise Refused([fault])
+    waits = loop_waits(bench.frozen(), sites, made)
+    if isinstance(waits, str):
+        raise PlanError(request, waits, "Replace matches outside of loops: within=...")
+    return moved_waits(bench.frozen(), sites, made, subs, owner, waits)
+
+
+def _needless(so_far: Tally, sites: Sequence[Site]) -> Mask:
+    """The ops of matches that are no longer needed; of ops from an earlier step, only built ones."""
+    graph = so_far.after
+    matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
+    gone: Mask = matched & ~protected(graph, matched)
+    for i in np.flatnonzero(gone).tolist():
+        gone[i] = i < so_far.base.size or built(so_far, i)
+    return gone
+
+
+def _finished(so_far: Tally, chosen: Chosen, sites: Sequence[Site], made: Grafted, moved: Moved, gone: Mask) -> Delta:
+    """The replacement of each match, the removed ops, and the warnings."""
+    graph, base = so_far.after, so_far.base.size
+    names = graph.names
+    replaced = []
+    for site, outputs, ops in zip(sites, made.outputs, made.names, strict=True):
+        old = {site.match.outputs[key]: _final(names, moved.subs, outputs[key]) for key in outputs}
+        kept = tuple(names[i] for i in site.match.numbers if not gone[i] and _own(graph, i))
+        replaced.append(Replaced(site.match, site.scope, old, ops, kept))
+    return Delta(
+        changes={op: Change(waits=tuple(a), frees=tuple(f)) for op, (a, f) in moved.waits.items() if op < base},
+        removed=frozenset(np.flatnonzero(gone[:base]).tolist()),
+        replaced=replaced,
+        warnings=_said(chosen, moved),
+    )
+
+
+def _said(chosen: Chosen, moved: Moved) -> list[str]:
+    out = []
+    if chosen.refused:
+        out.append(f"{counted(len(chosen.refused), 'matches')} not replaced: {few(chosen.refused)}")
+    if moved.said:
+        out.append(f"{counted(len(moved.said), 'control edges')} moved to the replacement: {few(moved.said)}")
+    if moved.dropped:
+        out.append(f"{counted(len(moved.dropped), 'control edges')} left out: {few(moved.dropped)}")
+    return out
+
+
+def _own(graph: Graph, op: int) -> bool:
+    """Returns whether an op is worth a word when it stays: constants are not, which many may share."""
+    return graph.types[op] != "Const"
+
+
+def _final(names: Sequence[str], subs: Mapping[Tensor, Tensor], tensor: Tensor) -> str:
+    op, port = subs.get(tensor, tensor)
+    return f"{names[op]}:{port}"
+
+
+def match_word(one: Any) -> str:
+    """Returns what to call a match in a message: its outputs."""
+    return ", ".join(one.outputs.values()) or one.names[-1]

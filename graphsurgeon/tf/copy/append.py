@@ -1,46 +1,149 @@
-"""Append: adds what a plan makes to a live graph, in one import. Either everything is added or nothing."""
+"""Applies an effect to a live graph in one import, or builds a new graph when edges of old ops change."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ...errors import Kind, PlanError
-from ...graph.collector import gc_paused
+import numpy as np
+
+from ...errors import Kind, PlanError, counted
+from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
-from ...graph.live import TFGraph
+from ...graph.lazy_graph import pending
 from ...graph.names import shared_scope
-from ...graph.selection import Selection
+from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, orphan_mask, step_of
+from ...graph.security import hand_on, may_reach_out
+from ...graph.selection import Selection, select
+from ...graph.tf_types import TFGraph
 from ...graph.traversal import backward
-from ...graph.trust import hand_on, may_reach_out
 from ...graph.variables import UNHELD, VariableInfo
 from ...plan.check import unknown_fault
-from ...plan.copied import Copied
+from ...plan.copy_result import Copied, without
 from ...plan.effect import Effect
 from ...plan.fault import Fault
-from ...plan.kept_shapes import unsure
-from ...plan.made import Made
 from ...plan.plan import Plan
+from ...plan.resolve.edit import keys_renamed
+from ...plan.result import Made, record
+from ...plan.shape_inference import unsure
 from ...plan.step_text import steps_text
-from ...plan.steps import CopyStep
-from ...words import counted
+from ...plan.steps import INITIAL, CopyStep
 from ..functions import library as functions
-from ..open.snapshot import snapshot
+from ..open.outputs import array_in
+from ..open.snapshot import DIGEST, runs, snapshot
 from ..private.contexts import outside_contexts
 from ..private.graphs import all_collections, names_in_use
+from ..protos import fresh, lacks_memory
 from ..run.errors import words_of
 from ..run.progress import phase
-from ..values.givers import giver_of, source_of
+from ..values.transfer import giver_of, source_of
 from ..values.variables import fetch, join_collection, refuse_unfit, same_entry
-from ..wire import lacks_memory
-from . import custom_gradients
+from . import attachments
 from .attachments import attach
-from .imports import import_stated
+from .imports import all_or_nothing, import_stated
 from .node_defs import compiled, tell_shapes
-from .provenance import forget, keep
-from .rollback import all_or_nothing
+
+
+def records(graph: TFGraph) -> list[Any]:
+    """Returns the records of a graph, oldest first."""
+    waiting = pending(graph)
+    if waiting is not None:
+        return list(waiting.records)
+    return list(all_collections(graph).get(COLLECTION, ()))
+
+
+def keep(graph: TFGraph, data: bytes) -> None:
+    """Puts a record into a graph."""
+    if data:
+        graph.add_to_collection(COLLECTION, data)
+
+
+def forget(graph: TFGraph, data: bytes) -> None:
+    """Removes a record from a graph."""
+    lists = all_collections(graph)
+    items = lists.get(COLLECTION, [])
+    with suppress(ValueError):
+        items.remove(data)
+    if not items:
+        lists.pop(COLLECTION, None)
+
+
+def next_step(graph: TFGraph, events: Iterable[Any]) -> int:
+    """Returns the number of the next step: one more than the highest in this graph and the file that it came from."""
+    return 1 + max([0, *(event.number for event in events), *map(step_of, records(graph))])
+
+
+def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
+    """Records in a graph what a plan did to it. A new graph also gets the records of the old one."""
+    if graph is not before:
+        for data in records(before):
+            graph.add_to_collection(COLLECTION, data)
+    data = record(effect, step, lambda source: known(source, source.live))
+    keep(graph, data)
+    return data
+
+
+def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, Origin]:
+    """Returns op name -> its origin, for all ops that are not originals."""
+    found = origins(records(graph))
+    marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
+    return {**{name: from_attribute(name, said) for name, said in marked.items()}, **found} if marked else found
+
+
+def origin(snapshot: Graph, graph: TFGraph, name: str) -> Origin | None:
+    """Returns the origin of one op, or None for an original. No other op is read."""
+    found = origins(records(graph)).get(name)
+    said = getattr(snapshot.nodes[snapshot.index[name]], "attr", {}) if found is None else {}
+    return from_attribute(name, said[ATTRIBUTE].s) if ATTRIBUTE in said else found
+
+
+def _marked(snapshot: Graph) -> list[int]:
+    """Numbers of the ops whose nodes have an attribute with their origin."""
+    stamps, sign, found = snapshot.stamps, ATTRIBUTE.encode(), []
+    if len(stamps) != snapshot.size:
+        return [i for i, node in enumerate(snapshot.nodes) if ATTRIBUTE in getattr(node, "attr", ())]
+    for some in runs(range(snapshot.size)):
+        marks = [stamps[i] for i in some]
+        # most stamps are the bytes of the node; those of large nodes are digests
+        if sign in b"".join(marks) or DIGEST in map(len, marks):
+            maybe = [i for i, mark in zip(some, marks, strict=True) if sign in mark or len(mark) == DIGEST]
+            found += [i for i in maybe if ATTRIBUTE in snapshot.nodes[i].attr]
+    return found
+
+
+def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
+    """Returns the GraphDef of a graph without its orphans, except for orphans that other ops read."""
+    from ...plan.dependencies import needed
+
+    whole = graph.as_graph_def()
+    stay = needed(snapshot, ~orphan_mask(snapshot))
+    out = type(whole)()
+    out.versions.CopyFrom(whole.versions)
+    if whole.HasField("library"):
+        out.library.CopyFrom(whole.library)
+    out.node.extend(node for node in whole.node if stay[snapshot.index[node.name]])
+    about = known(snapshot, graph) if provenance else {}
+    for node in out.node if about else ():
+        if node.name in about:
+            node.attr[ATTRIBUTE].s = attribute(about[node.name])
+    return out
+
+
+def constant_of(graph: TFGraph, name: str, request: str) -> Any:
+    """Returns the array that a constant of a live graph holds.
+
+    Raises:
+        PlanError: the array would be too large, although the constant takes only a few bytes.
+    """
+    array = array_in(graph.get_operation_by_name(name).get_attr("value"))
+    if array is None:
+        raise PlanError(
+            request, f"constant {name!r} is too large to be expanded", "Save the graph instead: ed.save(path)"
+        )
+    return array
 
 
 def carry_out(effect: Effect, graph: TFGraph) -> Made:
@@ -104,7 +207,7 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
             hand_on(graph, copied.source.folded.owner)
     phase("writing nodes")
     library = functions.library(effect.copies, graph)
-    gradients = [custom_gradients.registered(copied) for copied in effect.copies]
+    gradients = [attachments.registered(copied) for copied in effect.copies]
     names = [{moved.source: moved.name for moved in moves} for moves in gradients]
     loose = unsure(effect)
     graph_def, tensors, controls = compiled(effect, graph, library, made.frozen, names)
@@ -127,7 +230,7 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
         attach(copied, graph, made, loose)
-        custom_gradients.settle(copied, graph, made.variables, moves)
+        attachments.settle(copied, graph, made.variables, moves)
     made.live = {}
     return made
 
@@ -198,7 +301,7 @@ def value_faults(effect: Effect) -> list[Fault]:
 
 def unproved_of(copied: Copied) -> dict[str, str]:
     """Returns the variables that give a copy initial values although the copy has a source of values; each with why."""
-    from ..values.untrained import unproved
+    from ..values.initialization import unproved
 
     if copied.step.values is None:
         return {}
@@ -309,3 +412,79 @@ def _refusal(error: Exception, effect: Effect) -> PlanError:
         if edited
         else "Nothing was changed. plan.preview() shows the ops of the plan",
     )
+
+
+def materialise(effect: Effect) -> Made:
+    """Carries out a plan in a new `tf.Graph` that also holds everything of the old one.
+
+    Args:
+        effect: a faultless effect; its base is copied whole, under the same names, with the edited inputs.
+
+    Raises:
+        PlanError: TensorFlow refuses the edited nodes; the old graph is unchanged.
+    """
+    base = effect.base
+    names = effect.renamed
+    whole = Plan(Graph.of([], owner=object())).copy(
+        select(base), to="", variables="initial", collections="keep", names=names or None
+    )
+    if base.size and whole.effect.faults:  # an empty graph needs no copy
+        raise whole.effect.faults[0].error()
+    about: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
+    less = len(effect.removed)
+    moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
+    both = Effect(
+        base=whole.base,
+        steps=effect.steps,
+        after=effect.after,
+        copies=(*(replace(without(c, effect.removed), **about) for c in whole.effect.copies), *moved),
+        connections=effect.connections,
+        added=effect.added,
+        replaced=effect.replaced,
+        changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
+    )
+    made = carry_out(both, fresh(base.owner))
+    # Variables of the base keep the values in their session: the plan does not set them.
+    new = {v.name for c in effect.copies for v in c.variables}
+    own = new | _revalued(effect, both.copies[0], made)
+    made.origins = _origins(effect)
+    made.initial = [name for name in made.initial if name in own and name not in made.origins]
+    made.infos = {name: info for name, info in made.infos.items() if name in own}
+    made.ops = effect.new_names
+    made.carried = {name: v for name, v in made.variables.items() if name not in new}
+    made.variables = {name: v for name, v in made.variables.items() if name in new}
+    return made
+
+
+def _origins(effect: Effect) -> dict[str, str]:
+    """Variable of the new graph -> the same variable in the old graph, if it stays or is renamed.
+
+    A variable that was renamed with separate values, or with initial ones, counts as another variable.
+    """
+    base, other = effect.base, set[str]()
+    for step, numbers in effect.revalued.items():
+        if getattr(getattr(effect.steps[step], "values", None), "graph", None) is not base.owner:
+            other |= {base.names[i] for i in numbers if i < base.size}
+    stay = (name for name in base.state.variables if base.index[name] not in effect.removed and name not in other)
+    return {effect.renamed.get(name, name): name for name in stay}
+
+
+def _revalued(effect: Effect, whole: Copied, made: Made) -> set[str]:
+    """Reads the values that a rename gives to variables; returns the new names of these variables."""
+    out: set[str] = set()
+    init_ops = list(made.init_ops)
+    for step, numbers in effect.revalued.items():
+        values = getattr(effect.steps[step], "values", None)
+        names = {effect.base.names[i] for i in numbers if i < effect.base.size}
+        policy, given = ("initial", None) if values == INITIAL else ("copy", values)
+        # Values in a session of this same graph are carried over, also if no op sets the variable.
+        carried = getattr(given, "graph", None) is effect.base.owner
+        mine = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
+        mine = [replace(v, policy=policy) for v in mine]
+        for name in [v.name for v in mine]:
+            made.initial = [known for known in made.initial if known != name]
+            made.values.pop(name, None)
+        read_values(replace(whole, step=replace(whole.step, values=given), variables=mine), made)
+        out |= {v.name for v in mine}
+    made.init_ops = init_ops  # tables are filled as before
+    return out

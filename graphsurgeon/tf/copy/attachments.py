@@ -1,30 +1,367 @@
-"""Attachments: what Python keeps in addition to the nodes: shapes, gradients, guards, variables, collections."""
+"""What Python keeps for a copied graph in addition to its nodes: collections, custom gradients, shapes and variables.
+
+`plan/resolve/copy.py` decides which collections a copy has, and their names.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import compress
+from typing import Any
 
 import numpy as np
+from google.protobuf.message import Message
 
+from ...errors import PlanError
 from ...graph.graph import Mask
-from ...graph.live import TFGraph, TFOp
+from ...graph.names import op_name
+from ...graph.tf_types import TFGraph, TFOp, TFVariable
 from ...graph.traversal import met_from
-from ...plan.copied import Copied
-from ...plan.made import Made
+from ...graph.variables import Entry
+from ...plan.check import custom_gradients
+from ...plan.copy_result import Copied
+from ...plan.result import Made
 from ..functions import library as functions
 from ..importing import tf
 from ..private.contexts import innermost_context
 from ..private.graphs import (
+    PLAIN,
+    TENSOR,
     callbacks,
+    collections_of,
     copy_handle_data,
     differently_shaped,
     guarded_ops,
     guarded_tensors,
+    is_composite,
+    registered_gradient,
     set_callbacks,
 )
-from ..values.variables import rebuilt, take_slots, variable_objects
-from .collections import keep_collections
-from .contexts import keep_contexts
+from ..private.sessions import from_parts, is_partitioned, is_variable, unwrapped
+from ..values.variables import join_collection, rebuilt, take_slots, variable_objects
+from .contexts import Renamer, keep_contexts
+from .resources import is_runner, moved_runner, queue_of
+
+_numbers = itertools.count(1)
+#: Values that hold no tensor.
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic, tf.DType, tf.TensorShape, type,
+          types.ModuleType, types.BuiltinFunctionType, slice, range, type(...))  # fmt: skip
+
+
+class _Stuck(Exception):
+    """A gradient uses something that was not copied."""
+
+
+@dataclass
+class Moved:
+    """The gradient of one copied op: registered before the import, and given its tensors after it.
+
+    Args:
+        source: number of the source op.
+        original: the function that TensorFlow holds for the original.
+        name: the name under which the new function is registered.
+    """
+
+    source: int
+    original: Callable[..., Any] | None
+    name: str
+    call: Callable[..., Any] | None = None
+    why: str = ""
+
+    def __call__(self, op: TFOp, *slopes: Any) -> Any:
+        """Returns the gradients of the op's inputs, in the form that TensorFlow requires."""
+        if self.call is None:
+            raise PlanError(
+                f"gradient through {op.name!r}",
+                f"its tf.custom_gradient {self.why or 'was never given to this copy'}",
+                "Compute the gradient before you copy, or also copy the tensors and variables that it uses",
+            )
+        return self.call(op, *slopes)
+
+
+def registered(copied: Copied) -> list[Moved]:
+    """Registers a gradient for the copy of each op with a `tf.custom_gradient`; unknown gradients are left out."""
+    mask = copied.place >= 0
+    made = []
+    for number, name in custom_gradients(copied.source, mask).items():
+        try:
+            original = registered_gradient(name)
+        except LookupError:  # the graph came from a file: its gradients stayed in another process
+            continue
+        why = ""
+        if isinstance(original, Moved):  # a copy of a copy
+            why, original = original.why, original.call
+        new = Moved(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", why=why)
+        tf.RegisterGradient(new.name)(new)
+        made.append(new)
+    return made
+
+
+def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], made: list[Moved]) -> None:
+    """Binds the gradients of a copy to its own tensors and variables, which exist now.
+
+    Args:
+        copied: the copy.
+        graph: the destination.
+        variables: new variable op name -> object.
+        made: what `registered` returned.
+    """
+    for new in made:
+        if new.original is None:
+            continue
+        try:
+            new.call = _Mover(copied, graph, variables).function(new.original)
+        except _Stuck as stuck:
+            new.why = f"uses {stuck}"
+
+
+class _Mover:
+    """Makes a function for the copy from one of the original: the same code with other captured tensors."""
+
+    def __init__(self, copied: Copied, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
+        self._copied, self._graph, self._variables = copied, graph, variables
+        self._source = copied.source.live
+        self._done: dict[int, Any] = {}
+
+    def function(self, old: Any) -> Any:
+        if id(old) in self._done:
+            return self._done[id(old)]
+        module = str(getattr(old, "__module__", ""))
+        if module.startswith(("tensorflow.", "keras.")) and not module.endswith("custom_gradient"):
+            return old
+        self._done[id(old)] = old  # a function that calls itself
+        cells = tuple(types.CellType(self.value(cell.cell_contents)) for cell in old.__closure__ or ())
+        space = dict(old.__globals__)
+        for name in old.__code__.co_names:
+            if name in space and self._concerns(space[name]):
+                space[name] = self.value(space[name])
+        new = types.FunctionType(old.__code__, space, old.__name__, self.value(old.__defaults__), cells or None)
+        new.__kwdefaults__ = self.value(old.__kwdefaults__)
+        self._done[id(old)] = new
+        return new
+
+    def _concerns(self, thing: Any) -> bool:
+        """Whether a global of the gradient's module is a tensor or variable, or a plain container."""
+        return isinstance(thing, (tf.Tensor, tf.Variable, list, tuple, dict)) or is_composite(thing)
+
+    def value(self, old: Any) -> Any:
+        if isinstance(old, _PLAIN):
+            return old
+        if isinstance(old, tf.Variable):
+            return self._variable(old)
+        if isinstance(old, tf.Tensor):
+            return self._tensor(old)
+        if isinstance(old, types.FunctionType):
+            return self.function(old)
+        if isinstance(old, functools.partial):
+            return functools.partial(self.value(old.func), *self.value(old.args), **self.value(old.keywords))
+        if isinstance(old, (list, tuple, dict)) or is_composite(old):
+            leaves = tf.nest.flatten(old, expand_composites=True)
+            moved = [leaf if leaf is old else self.value(leaf) for leaf in leaves]
+            return tf.nest.pack_sequence_as(old, moved, expand_composites=True)
+        if isinstance(old, (set, frozenset)):
+            return type(old)(self.value(item) for item in old)
+        raise _Stuck(f"an object of type {type(old).__name__}, which may hold anything")
+
+    def _tensor(self, old: Any) -> Any:
+        if getattr(old, "graph", None) is not self._source:
+            return old
+        new = Renamer(self._copied)(old.name)
+        if new is None:
+            raise _Stuck(f"{old.name!r}, which was not copied")
+        return self._graph.get_tensor_by_name(new)
+
+    def _variable(self, old: Any) -> Any:
+        if getattr(old, "graph", None) is not self._source:
+            return old
+        copied = self._copied
+        new = self._variables.get(copied.renamed(old.op.name))
+        if new is not None and copied.place[copied.source.index[old.op.name]] >= 0:
+            return new
+        if copied.closure.shared[copied.source.index[old.op.name]]:
+            return old
+        raise _Stuck(f"the variable {old.op.name!r}, which was not copied")
+
+
+tf1 = tf.compat.v1
+#: Finds the copy of a tensor, op or variable; None if it was not copied.
+Move = Callable[[Any], Any]
+_VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.generic, Message, tf.DType, tf.TensorShape)
+
+
+def keep_collections(
+    copied: Copied, graph: TFGraph, made: Made, contexts: dict[int, Any], originals: dict[str, TFVariable]
+) -> None:
+    """Adds copies of the items of the source's collections to collections of the destination, in order.
+
+    Args:
+        copied: the copy.
+        graph: the destination.
+        made: what the plan has made so far; it notes what is added.
+        contexts: id of a control-flow context of the source -> its copy.
+        originals: op name -> variable object of the source.
+    """
+    targets = {c.was: c.name for c in copied.collections}
+    if not targets:
+        return
+    source, move = copied.source.live, _Copies(copied, made, originals)
+    whole = bool(copied.step.selection.mask.all())
+    for was, items in collections_of(source).items():
+        if was not in targets:
+            continue
+        found = []
+        for item in items:
+            if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
+                new = move(item)  # the most frequent kind: no other check is needed
+            else:
+                kind = entry(source, item).kind
+                if kind == "other" or (kind == "value" and not whole):
+                    continue
+                new = contexts.get(id(item))
+                if new is None:
+                    single = kind in ("variable", "op", "tensor")
+                    new = move(item) if single else moved(item, graph, move, move.name)
+            if new is not None:
+                found.append(new)
+        # Only now: a copy within one graph adds to the lists that it reads.
+        if found:
+            join_collection(graph, targets[was], found)
+            made.collections += [(targets[was], new) for new in found]
+
+
+class _Copies:
+    """Finds the copy of an op, tensor or variable of the source; None if it was not copied."""
+
+    def __init__(self, copied: Copied, made: Made, originals: dict[str, TFVariable]) -> None:
+        self._copied, self._live = copied, made.live
+        self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
+        self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
+
+    def __call__(self, item: Any) -> Any:
+        kind = type(item)
+        if id(item) in self.variables:
+            return self.variables[id(item)]
+        if kind is TENSOR or (kind is not tf.Operation and hasattr(item, "value_index")):
+            op = self._op(item.op.name)
+            return None if op is None else op.outputs[item.value_index]
+        if kind is not tf.Operation and is_variable(item):
+            return self._variables.get(item.op.name)
+        return self._op(unwrapped(item).name)
+
+    def _op(self, name: str) -> TFOp | None:
+        return self._live[self._copied.renamed(name)] if self._copied.has(name) else None
+
+    def name(self, name: str) -> str | None:
+        """Returns the new name of an op or tensor."""
+        return self._copied.renamed(name) if self._copied.has(op_name(name)) else None
+
+
+def entry(graph: TFGraph, item: Any) -> Entry:
+    """Describes an item of a collection in plain values."""
+    if is_variable(item):
+        return Entry("variable", item.op.name)
+    item = unwrapped(item)
+    if is_runner(item):
+        return Entry("runner", queue_of(item))
+    if getattr(item, "graph", None) is graph:
+        if hasattr(item, "node_def"):
+            return Entry("op", item.name)
+        if hasattr(item, "value_index"):
+            return Entry("tensor", item.name)
+    if isinstance(item, tf1.train.Saver):
+        return Entry("structure", "Saver", tuple(n.partition(":")[0] for n in _saver_names(item) if n))
+    if _is_context(item):
+        return Entry("structure", type(item).__name__, (str(item.pivot.op.name),) if item.pivot is not None else ())
+    parts = _parts(item)
+    if parts and all(getattr(part, "graph", None) is graph for part in parts):
+        return Entry("structure", type(item).__name__, tuple(str(getattr(part, "op", part).name) for part in parts))
+    if is_value(item, graph):
+        return Entry("value", repr(item)[:80])
+    return Entry("other", repr(item)[:80])
+
+
+def is_value(item: Any, graph: TFGraph) -> bool:
+    """Returns whether an item can be in any graph: text, numbers, messages, objects that hold nothing of `graph`."""
+    if isinstance(item, _VALUES):
+        return True
+    held = list(vars(item).values()) if hasattr(item, "__dict__") else []
+    leaves = tf.nest.flatten([item, held])
+    return not any(leaf is graph or getattr(leaf, "graph", None) is graph for leaf in leaves)
+
+
+def parts_of(thing: Any) -> list[Any]:
+    """Returns the component tensors of a sparse or ragged tensor, or of a list; any other item is its only part."""
+    if isinstance(thing, str) or hasattr(thing, "name"):
+        return [thing]
+    if not is_composite(thing) and isinstance(thing, Iterable):
+        return [part for item in thing for part in parts_of(item)]
+    return _parts(thing) or [thing]
+
+
+def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | None]) -> Any:
+    """Returns the item for the copy, or None if a part of it was not copied.
+
+    A structure keeps its kind: SparseTensor, RaggedTensor, IndexedSlices, tuple, dict, PartitionedVariable.
+
+    Args:
+        item: a queue runner, a Saver, a structure of tensors or variables, or a value.
+        graph: the destination.
+        move: finds the copy of a tensor, op or variable.
+        rename: finds the new name of an op or tensor.
+    """
+    if is_runner(item):
+        return moved_runner(item, graph, rename)
+    if isinstance(item, tf1.train.Saver):
+        return _moved_saver(item, graph, rename)
+    parts = _parts(item)
+    if not parts:
+        return None if _is_context(item) else item
+    found = {id(part): move(part) for part in parts}
+    if any(new is None for new in found.values()):
+        return None
+    if is_partitioned(item):
+        return from_parts(item, found)
+    leaves = tf.nest.flatten(item, expand_composites=True)
+    return tf.nest.pack_sequence_as(item, [found.get(id(leaf), leaf) for leaf in leaves], expand_composites=True)
+
+
+def _parts(item: Any) -> list[Any]:
+    """The tensors and variables in a structure; empty if the item is not a structure."""
+    if is_partitioned(item):
+        return list(item)
+    if isinstance(item, (list, tuple, dict)) or (is_composite(item) and not isinstance(item, tf.Tensor)):
+        return [leaf for leaf in tf.nest.flatten(item, expand_composites=True) if _in_a_graph(leaf)]
+    return []
+
+
+def _in_a_graph(leaf: Any) -> bool:
+    return not isinstance(leaf, str) and (hasattr(leaf, "node_def") or getattr(leaf, "op", None) is not None)
+
+
+def _is_context(item: Any) -> bool:
+    return hasattr(item, "pivot") and hasattr(item, "to_control_flow_context_def")
+
+
+def _saver_names(saver: Any) -> list[str]:
+    about = saver.saver_def
+    return [about.filename_tensor_name, about.save_tensor_name, about.restore_op_name] if about else []
+
+
+def _moved_saver(saver: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
+    names = _saver_names(saver)
+    new = [rename(name) for name in names]
+    if not names or None in new:
+        return None
+    about = type(saver.saver_def)()
+    about.CopyFrom(saver.saver_def)
+    about.filename_tensor_name, about.save_tensor_name, about.restore_op_name = new
+    with graph.as_default():
+        return tf1.train.Saver(saver_def=about)
+
 
 _HANDLES = (tf.resource, tf.variant)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...errors import PlanError
-from ...graph.contexts import EXITS
-from ...graph.live import TFGraph, TFOp
-from ...plan.copied import Copied
+from ...graph.control_flow import EXITS
+from ...graph.tf_types import TFGraph, TFOp
+from ...plan.copy_result import Copied
 from ..importing import tf
 from ..private.contexts import (
     contexts_of,

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.devices import moved
 from ...graph.graph import Graph, Mask
-from ...graph.live import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
-from ...plan.copied import Copied, NewConstant, NewOp
+from ...graph.names import moved
+from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
+from ...plan.copy_result import Copied, NewConstant, NewOp
 from ...plan.effect import Effect
-from ...plan.kept_shapes import frontier
+from ...plan.shape_inference import frontier
 from ..edit.nodes import arranged, change_node
-from ..functions.body import constant
+from ..functions.calls import constant
 from ..functions.library import BRANCHING, Library, rename_calls
 from ..importing import tf
 from ..messages import graph_pb2, node_def_pb2
-from ..open import nodes
+from ..open import snapshot
 from ..private.graphs import op_finder
+from ..protos import decoded, encoded
 from ..registry import op_definition
-from ..wire import decoded, encoded
 
 
 def compiled(
@@ -49,7 +49,7 @@ def compiled(
     for copied in effect.copies:
         graph_def.node.extend(_placeholder(copied, new.was, new.name) for new in copied.placeholders)
         graph_def.node.extend(constant_node(copied, new, frozen) for new in copied.constants)
-        nodes.add_current(copied, graph_def)
+        snapshot.add_current(copied, graph_def)
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
     if effect.added:
         graph_def = arranged(effect, graph_def)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...graph.live import TFGraph, TFOp
-from ...graph.tables import HOLDERS, fills, holds
+from ...graph.tf_types import TFGraph, TFOp
 from ...graph.traversal import met_from
-from ...graph.variables import PLACEHOLDER_TYPES
-from ..functions.library import CALLS, definition, reachable
+from ...graph.variables import HOLDERS, PLACEHOLDER_TYPES, fills, holds
+from ..functions.library import CALLS, definition, reached_functions
 from ..importing import tf
 from ..private.functions import functions_of
 
@@ -100,6 +99,6 @@ class _Inner:
     def __call__(self, op: TFOp) -> frozenset[str]:
         name = op.get_attr("f").name if op.type in CALLS else ""
         if name not in self._read:
-            called = reachable([name], self._known) if name in self._known else ()
+            called = reached_functions([name], self._known) if name in self._known else ()
             self._read[name] = frozenset(node.op for one in called for node in definition(self._known[one]).node_def)
         return self._read[name]

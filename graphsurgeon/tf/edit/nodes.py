@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import PlanError, nearest
-from ...graph.live import TFGraphDef, TFNodeDef
+from ...errors import PlanError, counted, nearest
+from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...plan.effect import Change, Effect, NewNode
-from ...words import counted
 from ..importing import tf
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition

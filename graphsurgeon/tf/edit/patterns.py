@@ -15,13 +15,12 @@ import numpy as np
 
 from ...errors import SelectionError, SurgeryError, one_of
 from ...graph.graph import Graph
-from ...graph.live import TFNodeDef
 from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection
-from ..fresh import fresh
+from ...graph.tf_types import TFNodeDef
 from ..importing import tf
 from ..open.outputs import array_in
-from ..wire import lacks_memory
+from ..protos import fresh, lacks_memory
 
 #: Ranks that are tried for inputs of unknown rank, the most frequent first, and the limit of combinations.
 _RANKS, _TRIES = (2, 4, 3, 1, 0, 5), 64

@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import PlanError
-from ...graph.devices import colocate
+from ...errors import PlanError, counted
 from ...graph.graph import Graph
-from ...graph.live import TFGraph, TFNodeDef
-from ...graph.names import renamed_end
+from ...graph.names import colocate, renamed_end
+from ...graph.tf_types import TFGraph, TFNodeDef
 from ...plan.backend import Piece, Site
-from ...words import counted
 from ..copy.imports import import_nodes
 from ..importing import tf
 from ..messages import graph_pb2

@@ -15,23 +15,23 @@ import numpy as np
 
 from ...graph.boundary import entering
 from ...graph.conditions import BRANCHES, CASES, carried
-from ...graph.contexts import FLOW_SCOPE
+from ...graph.control_flow import FLOW_SCOPE
 from ...graph.graph import Graph, Mask
-from ...graph.live import TFNodeDef, TFTensor
 from ...graph.names import tensor_name
 from ...graph.selection import Query, Selection
+from ...graph.tf_types import TFNodeDef, TFTensor
 from ...graph.traversal import end_of
 from ..copy.append import copied_into
 from ..copy.imports import import_nodes
-from ..fresh import fresh
 from ..importing import tf
 from ..messages import graph_pb2
 from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop
 from ..private.graphs import copy_handle_data
+from ..protos import fresh
 from .calls import Calls, is_stateful
 from .inline import inlined
-from .library import BRANCHING, Library, added, reachable
+from .library import BRANCHING, Library, added, reached_functions
 
 tf1 = tf.compat.v1
 _HELD = (tf.resource, tf.variant)
@@ -290,7 +290,7 @@ class Flow:
         if not about.output_arg:
             written.node.add(name=_END, op="NoOp", input=[f"^{_CALL}"])
         known = self.calls.known
-        with added(Library(shared=[known[n] for n in reachable([name], known)]), alone):
+        with added(Library(shared=[known[n] for n in reached_functions([name], known)]), alone):
             import_nodes(alone, written, {(t.op.name, 0): t for t in enters})
         apart = inlined(snapshot(alone), [_CALL])
         graph = snapshot(apart.graph)

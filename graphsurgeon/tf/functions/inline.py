@@ -11,25 +11,23 @@ import numpy as np
 from ...errors import PlanError
 from ...graph.functions import called_by
 from ...graph.graph import Graph
-from ...graph.live import TFGraph, TFNodeDef
 from ...graph.names import free_name, op_name
-from ...graph.packages import refuse_unknown
+from ...graph.op_packages import refuse_unknown
 from ...graph.selection import select
-from ...plan.made import Made
+from ...graph.tf_types import TFGraph, TFNodeDef
 from ...plan.plan import Plan
+from ...plan.result import Made
 from ..copy.attachments import attach
 from ..copy.imports import import_stated
 from ..copy.node_defs import setter_node
-from ..fresh import fresh
 from ..importing import tf
 from ..messages import graph_pb2, node_def_pb2
 from ..open.snapshot import snapshot
 from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
+from ..protos import fresh
 from ..run.errors import errors_as
-from .body import Places, copied, in_place
-from .calls import Calls
-from .handles import with_handles
+from .calls import Calls, Places, copied, in_place
 from .library import (
     BRANCHING,
     CALLS,
@@ -39,10 +37,11 @@ from .library import (
     merely_called,
     new_name,
     own_names,
-    reachable,
+    reached_functions,
     referred,
     rename_calls,
     renamed_function,
+    with_handles,
 )
 
 
@@ -304,21 +303,21 @@ class Inlining:
             # TensorFlow derives the gradient of a call from its Python object, so functions that only a file has are
             # made anew.
             apart = {name for name in merely_called(branches, known) if not is_eager(known[name])}
-            names = bring(out, reachable(apart, known), definitions, known) if apart else {}
+            names = bring(out, reached_functions(apart, known), definitions, known) if apart else {}
             kept = own_names(branches, known)[1]
             called |= kept
-            renamed = reachable(branches, known, kept | apart)
+            renamed = reached_functions(branches, known, kept | apart)
             names |= {name: new_name(node.name, name, ()) for name in renamed}
             out.renamed += [renamed_function(definitions[name], names) for name in renamed]
             rename_calls(node, names)
             if "_output_shapes" in node.attr:
                 del node.attr["_output_shapes"]
-        out.shared = [self.calls.known[name] for name in reachable(called, self.calls.known)]
+        out.shared = [self.calls.known[name] for name in reached_functions(called, self.calls.known)]
         return out
 
     def _definitions_by_name(self) -> dict[str, Any]:
         """The functions that the graph calls, with dtype and shape of the variables that they take."""
         known = self.calls.known
         calls = {node.name: called for node in self.base.nodes if (called := referred(node, known))}
-        names = reachable(set().union(*calls.values()), known)
+        names = reached_functions(set().union(*calls.values()), known)
         return with_handles(names, map(op_finder(self.base.live), calls), known, self.calls.definitions)

@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ...errors import SelectionError
+from ...errors import SelectionError, few
 from ...graph.functions import reachable, referred
 from ...graph.graph import Graph, TensorInfo
-from ...graph.live import TFNodeDef
 from ...graph.names import free_name
-from ...words import few
+from ...graph.tf_types import TFNodeDef
 from ..importing import is_loaded, tf
 from ..messages import graph_pb2, node_def_pb2, tensor_shape_pb2
 from ..open.outputs import dtypes, shape_proto
+from ..protos import encoded, lacks_memory
 from ..registry import op_definition
-from ..wire import encoded, lacks_memory
-from .body import copied
-from .calls import all_flat_outputs, flat_end
+from .calls import all_flat_outputs, copied, flat_end
 
 
 def body(graph: Graph, name: str, call: int | None = None, made: dict[Any, Graph] | None = None) -> Graph:
@@ -153,7 +151,7 @@ class BodyOutputs:
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         if self._nodes[number].op == "_Retval":
             return []
-        from ..open.inferred import tensor_info
+        from ..private.graphs import tensor_info
 
         found = self.made(number)
         return None if found is None else [tensor_info(tensor) for tensor in found.outputs]
@@ -177,8 +175,8 @@ class BodyOutputs:
 
     @cached_property
     def _ops(self) -> dict[str, Any]:
-        from ..fresh import fresh
-        from ..open.dangers import refuse_deadly
+        from ..open.crash_guards import refuse_deadly
+        from ..protos import fresh
 
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION

@@ -10,32 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import PlanError, warn
+from ...errors import PlanError, counted, few, warn
 from ...graph.graph import Graph, shape_text
-from ...graph.live import TFGraph
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.parts import required
+from ...graph.tf_types import TFGraph
+from ...graph.training import ASSIGNING, updates
 from ...graph.traversal import backward
-from ...graph.updates import ASSIGNING, updates
-from ...words import counted, few
 from ..copy.imports import import_nodes
-from ..fresh import fresh
 from ..importing import tf
 from ..messages import tensor_pb2
-from ..open.dangers import refuse_deadly
+from ..open.crash_guards import refuse_deadly
 from ..open.outputs import array_in
 from ..open.snapshot import snapshot
 from ..private.eager import eager
 from ..private.functions import functions_of, run_along
 from ..private.graphs import copy_handle_data
+from ..protos import decoded, encoded, fresh
 from ..run.errors import errors_as
-from ..run.gate import refuse_untrusted
+from ..run.sessions import refuse_untrusted
 from ..values.variables import dims_of
-from ..wire import decoded, encoded
 from .graph_function import Part, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
 from .graph_function import trainable as is_trainable
-from .handles import with_handles
-from .library import adopt, referred
+from .library import adopt, referred, with_handles
 
 Keras: Any = tf.keras
 #: Prefix of the names that TensorFlow gives to gradients by `tf.custom_gradient`; they are valid in one process only.

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import PlanError
+from ...errors import PlanError, counted, few
 from ...graph.diff import diff
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name, renamed_end
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
-from ...words import counted, few
 from ..importing import tf
 from ..private.eager import eager, keras_inputs, keras_layers
 from ..values.variables import fetch

@@ -14,8 +14,8 @@ from typing import Any
 
 from ...graph.calls import Calls
 from ...graph.layers import Call, Layer, Layers, Owner, by_variables, fitted, in_order, named_owners
-from ...graph.live import TFGraph
 from ...graph.names import op_name, under
+from ...graph.tf_types import TFGraph
 from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.eager import KerasNode, as_traced, keras_inputs, keras_inside, keras_layers, keras_nodes

@@ -1,4 +1,4 @@
-"""Functions of a graph: finds those that a copy needs, renames them if needed, and adds them."""
+"""The functions that a graph needs: their names, their resource handles and their copies."""
 
 from __future__ import annotations
 
@@ -9,36 +9,138 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import PlanError
+from ...errors import PlanError, counted, few
+from ...graph.diff import attribute_bytes
 from ...graph.functions import BRANCHING as BRANCHING
 from ...graph.functions import CALLS as CALLS
-from ...graph.functions import called_by, gradients_in
+from ...graph.functions import called_by, given, gradients_in, reachable
 from ...graph.functions import named_in as named_in
 from ...graph.functions import reachable as led_to
 from ...graph.functions import referred as referred
-from ...graph.live import TFGraph, TFNodeDef
 from ...graph.names import free_name
-from ...graph.pairs import attribute_bytes
-from ...plan.copied import Copied
-from ...words import counted, few
+from ...graph.tf_types import TFGraph, TFNodeDef
+from ...plan.copy_result import Copied
 from ..copy.contexts import prepare_gradients
-from ..fresh import fresh
-from ..messages import function_pb2
+from ..importing import tf
+from ..messages import function_pb2, resource_handle_pb2
 from ..private.functions import (
     add_function,
     from_library,
     function_name,
     functions_of,
     give_gradients,
+    held_by,
     is_eager,
     is_traced,
     loaded,
     restore_gradients,
+    say_handles,
 )
 from ..private.graphs import gradient_function, op_finder, set_gradient_function
+from ..protos import encoded, fresh
 from ..run.errors import errors_as
-from ..wire import encoded
-from .handles import with_handles
+
+#: Ops that pass on the resource of their first input.
+_PASSING = frozenset({"Identity", "Enter", "RefEnter", "Exit", "Switch", "Merge", "NextIteration"})
+#: Ops that pass on each of their inputs.
+_ALL_PASSING = frozenset({"IdentityN", "While", "StatelessWhile"})
+
+
+def with_handles(
+    names: Iterable[str], calls: Iterable[Any], known: Mapping[str, Any], plain: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns FunctionDefs in which each resource argument has the dtype and shape of its variable.
+
+    TensorFlow leaves them out if the function itself does not use the resource. A gradient needs them all the same: a
+    branch that does not use a variable returns zeros for it.
+
+    Args:
+        names: the functions.
+        calls: live ops, among them those that call these functions.
+        known: the functions of the graph as Python objects, by name.
+        plain: their FunctionDefs; they are not changed.
+    """
+    wanted = frozenset(names)
+    order = [name for name in reachable(wanted, plain) if name in wanted]
+    functions: dict[str, Any] = {}
+    for name in order:
+        functions[name] = function_pb2.FunctionDef()
+        functions[name].CopyFrom(plain[name])
+        say_handles(known.get(name), functions[name])
+    if all(argument.handle_data for name in order for argument in _resources(functions[name])):
+        return functions
+    said: dict[str, list[dict[bytes, Any]]] = {}
+    for op in calls:
+        _hear(op.node_def, [held_by(tensor) for tensor in op.inputs], functions, said)
+    for name in reversed(order):  # callers before callees
+        function = functions[name]
+        for argument, heard in zip(function.signature.input_arg, said.get(name, ()), strict=False):
+            if len(heard) == 1 and argument.type == _RESOURCE and not argument.handle_data:
+                argument.handle_data.extend(*heard.values())
+        inside = _Inside(function, functions)
+        for node in inside.calls():
+            _hear(node, [inside.held(text) for text in node.input if text[0] != "^"], functions, said)
+    return functions
+
+
+_RESOURCE = tf.resource.as_datatype_enum
+_Held = resource_handle_pb2.ResourceHandleProto.DtypeAndShape
+
+
+def _resources(function: Any) -> Iterator[Any]:
+    return (argument for argument in function.signature.input_arg if argument.type == _RESOURCE)
+
+
+def _hear(
+    node: TFNodeDef, inputs: Sequence[Any], functions: Mapping[str, Any], said: dict[str, list[dict[bytes, Any]]]
+) -> None:
+    """Notes the arguments of the functions that an op calls: all that different callers pass for each argument."""
+    for called in called_by(node, functions):
+        if called.function not in functions:
+            continue
+        count = len(functions[called.function].signature.input_arg)
+        heard = said.setdefault(called.function, [{} for _ in range(count)])
+        for at, what in enumerate(given(node, inputs, count)):
+            if what:
+                heard[at][b"".join(encoded(one, deterministic=True) for one in what)] = what
+
+
+class _Inside:
+    """Dtype and shape of the variables that the resource tensors in a function refer to."""
+
+    def __init__(self, function: Any, functions: Mapping[str, Any]) -> None:
+        self._functions = functions
+        self._arguments = {argument.name: argument for argument in function.signature.input_arg}
+        self._nodes = {node.name: node for node in function.node_def}
+
+    def calls(self) -> Iterator[Any]:
+        """Yields the ops that call functions."""
+        calling: dict[str, bool] = {}  # the type of an op decides which attributes it has
+        for node in self._nodes.values():
+            if node.op not in calling:
+                calling[node.op] = bool(called_by(node, self._functions))
+            if calling[node.op]:
+                yield node
+
+    def held(self, text: str) -> Any:
+        """Returns dtype and shape of the variable that a tensor refers to; empty if they are not known."""
+        seen = set[str]()
+        while text not in seen:  # a damaged function may contain a cycle
+            seen.add(text)
+            name, _, rest = text.partition(":")
+            if name in self._arguments:
+                return self._arguments[name].handle_data
+            node = self._nodes.get(name)
+            if node is None:
+                return ()
+            if node.op == "VarHandleOp":
+                return [_Held(dtype=node.attr["dtype"].type, shape=node.attr["shape"].shape)]
+            if node.op in _PASSING:
+                text = node.input[0]
+            elif node.op in _ALL_PASSING:
+                text = node.input[int(rest.rpartition(":")[2])]
+        return ()
+
 
 _GRADIENTS = "graphsurgeon_gradients"
 """The attribute of a live graph that lists which of its functions are gradients by `tf.custom_gradient`."""
@@ -84,12 +186,12 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
         for i, names in calling.items():
             (branches if nodes[i].op in BRANCHING else called).update(names)
         for some in (branches, called):  # the gradient of a renamed branch is renamed too
-            slopes = {getattr(known[name], "grad_func_name", "") for name in reachable(some, known)}
+            slopes = {getattr(known[name], "grad_func_name", "") for name in reached_functions(some, known)}
             some |= slopes & known.keys()
         if is_traced(graph):
             # Traced ops run eagerly, so their functions must be registered there, under unique names.
             foreign = {name for name in called if not is_eager(known[name])}
-            order = reachable(branches | foreign, known)
+            order = reached_functions(branches | foreign, known)
             definitions = with_handles(order, map(op_finder(source), calls), known, Definitions(known))
             out.names[-1] = bring(out, order, definitions, known)
             out.everywhere |= bool(foreign)
@@ -112,7 +214,7 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
                 out.gradients.append(_gradient(name, gradient, out.names[-1]))
         if source is graph:
             continue
-        for name in reachable(called, known):
+        for name in reached_functions(called, known):
             if name not in have:
                 out.shared.append(known[name])
                 have.add(name)
@@ -147,7 +249,7 @@ def _slope(function: Any, made: Mapping[str, Any]) -> Any:
 
 def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
     """Returns the functions that cannot be shared, callees first: the name is taken, or they call such functions."""
-    order = reachable(called, known)
+    order = reached_functions(called, known)
     clash: list[str] = []
     for name in order if any(name in there for name in order) else ():
         own = definition(known[name])
@@ -171,7 +273,7 @@ def report(copied: Copied) -> list[str]:
         if kind in BRANCHING or kind in CALLS:
             absent |= {called.function for called in called_by(node)} - known.keys()
     own, kept = own_names(branches, known)
-    shared = [name for name in reachable(called | kept, known) if name not in own]
+    shared = [name for name in reached_functions(called | kept, known) if name not in own]
     lines = []
     if own:
         count = counted(len(own), "functions")
@@ -252,14 +354,14 @@ def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[s
     A function that a branch only calls stays the same Python object, because this object has the gradient of the call.
     """
     kept = {name for name in merely_called(branches, known) if is_eager(known[name])}
-    return reachable(branches, known, kept), kept
+    return reached_functions(branches, known, kept), kept
 
 
 def merely_called(branches: Iterable[str], known: Mapping[str, Any]) -> set[str]:
     """Returns the functions that branches reach only by calls, not by conds or loops."""
     calls: set[str] = set()
     turns = set(branches)
-    for name in reachable(branches, known):
+    for name in reached_functions(branches, known):
         for node in definition(known[name]).node_def:
             if node.op in CALLS:
                 calls |= referred(node, known)
@@ -268,7 +370,7 @@ def merely_called(branches: Iterable[str], known: Mapping[str, Any]) -> set[str]
     return calls - turns
 
 
-def reachable(start: Iterable[str], known: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
+def reached_functions(start: Iterable[str], known: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
     """Returns the functions that `start` leads to, callees before callers; functions in `exclude` are not entered.
 
     Args:

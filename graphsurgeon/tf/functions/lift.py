@@ -12,16 +12,16 @@ import numpy as np
 
 from ...errors import OpenError
 from ...graph.conditions import BRANCHES, CASES
-from ...graph.live import TFGraph, TFSession, TFTensor
 from ...graph.names import free_name, plain_name
 from ...graph.selection import Query, Selection
+from ...graph.tf_types import TFGraph, TFSession, TFTensor
 from ...plan.plan import Plan
 from ..copy.append import carry_out
-from ..fresh import fresh
 from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.eager import eager, variable_data
 from ..private.functions import functions_of
+from ..protos import fresh
 from ..values.checkpoints import array_of
 from ..values.initialization import initialise
 from ..values.transfer import assign

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import OpenError, did_you_mean
+from ...errors import OpenError, counted, did_you_mean
 from ...graph.names import under
-from ...plan.source_code import written
-from ...words import counted
+from ...plan.function_source import written
 from ..importing import tf
 from ..private.eager import (
     eager,

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import OpenError
 from ...graph.graph import DTYPES, Graph, TensorInfo
-from ...graph.live import TFGraphDef, TFNodeDef
-from ...graph.pending import Current, Deferred, filled, made
+from ...graph.lazy_graph import Current, Deferred, filled, made
+from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...graph.variables import VARIABLE_TYPES
 from ..importing import tf
 from ..messages import attr_value_pb2, tensor_shape_pb2, types_pb2
@@ -92,7 +92,7 @@ class Stated:
     def stated(self, number: int) -> _Infos | None:
         """Returns dtypes, and shapes as far as they are known without TensorFlow."""
         if self._inferred is None and self._live is not None and filled(self._live):
-            from .inferred import Inferred
+            from ..private.graphs import Inferred
 
             self._inferred = Inferred(self._live)
         if self._inferred is None or self._signature(self._nodes[number]) is None:

@@ -1,29 +1,130 @@
-"""Protos: a graph as stored in its file, read from the protos alone; nothing is imported, inferred or run."""
+"""A graph read from the protos of its file, its unbound inputs and its risks; nothing is imported or run.
+
+``export_meta_graph(export_scope=...)`` writes names for them that no op has. They are replaced by placeholders.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from ...errors import OpenError, SelectionError
-from ...graph.collector import gc_paused
+from ...errors import OpenError, SelectionError, counted, few
+from ...graph.concurrency import gc_paused
 from ...graph.functions import CALLS, gradients_in, reachable
 from ...graph.graph import Graph, shape_text
-from ...graph.live import TFGraphDef, TFNodeDef
-from ...graph.names import op_name
+from ...graph.names import free_name, op_name
 from ...graph.provenance import COLLECTION
-from ...graph.rewired import MERGING, TURNING, in_order
-from ...graph.tables import HOLDERS, fills, holds
-from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, Entry, State, VariableInfo, defined_by, variable_read_by
+from ...graph.rewiring import MERGING, TURNING, in_order
+from ...graph.security import PYTHON, READS, Risk, Risks, risks
+from ...graph.tf_types import TFGraphDef, TFNodeDef
+from ...graph.variables import (
+    ASSIGN_TYPES,
+    HOLDERS,
+    VARIABLE_TYPES,
+    Entry,
+    State,
+    VariableInfo,
+    defined_by,
+    fills,
+    holds,
+    variable_read_by,
+)
 from ..messages import control_flow_pb2, queue_runner_pb2, saver_pb2, types_pb2, variable_pb2
+from ..protos import decoded, encoded
 from ..registry import collection_message, known_op, op_definition
-from ..wire import decoded, encoded
-from .outputs import Stated, dtype_name, stated_dims
+from ..values.file_values import CheckpointValues, asset_files, asset_path, point_at
+from . import files
+from .layers import code_in, is_keras_file
+from .outputs import Stated, dtype_name, expanded, stated_dims
+
+#: Prefix that TensorFlow adds to the name of such a tensor.
+PREFIX = "$unbound_inputs_"
+_CONTEXTS = {"while_context": control_flow_pb2.WhileContextDef, "cond_context": control_flow_pb2.CondContextDef}
+
+
+def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
+    """Adds placeholders for the unbound inputs of a graph, in place; returns a note if there are any.
+
+    Args:
+        graph_def: the GraphDef.
+        meta: the MetaGraphDef around it, whose loops and conds also name such tensors.
+    """
+    dtypes = _unbound(graph_def)
+    if not dtypes:
+        return ()
+    taken = {node.name for node in graph_def.node}
+    new: dict[str, str] = {}
+    for text, dtype in dtypes.items():
+        wish = text.removeprefix("$").removesuffix(":0").replace(":", "_")
+        name = free_name(wish, taken.__contains__, as_tensorflow=True)
+        taken.add(name)
+        node = graph_def.node.add(name=name, op="NoOp" if dtype is None else "Placeholder")
+        if dtype is not None:
+            node.attr["dtype"].type = dtype
+            node.attr["shape"].shape.unknown_rank = True
+        new[text] = name
+    for node in graph_def.node:
+        for at, text in enumerate(node.input):
+            sign = "^" if text.startswith("^") else ""
+            node.input[at] = sign + new.get(text.removeprefix("^").removesuffix(":0"), text.removeprefix("^"))
+    outside = {text.removeprefix(PREFIX): name for text, name in new.items()}
+    for key, kind in _CONTEXTS.items() if meta is not None else ():
+        if key in meta.collection_def:
+            held = meta.collection_def[key].bytes_list.value
+            held[:] = [_context(kind.FromString(one), outside).SerializeToString() for one in held]
+    names = [name for text, name in new.items() if dtypes[text] is not None]
+    return (f"it is a part of a graph; tensors of other parts are replaced by {counted(len(names), 'placeholders')}, "
+            f"{few(names)}",)  # fmt: skip
+
+
+def _unbound(graph_def: TFGraphDef) -> dict[str, int | None]:
+    """Returns each unbound input, with its dtype; None if ops only wait for it."""
+    library = {function.signature.name: function.signature for function in graph_def.library.function}
+    found: dict[str, int | None] = {}
+    for node in graph_def.node:
+        if not any(PREFIX in text for text in node.input):
+            continue
+        signature = library.get(node.op) or op_definition(node.op)
+        given = [dtype for _, _, dtype in expanded(signature.input_arg, node, signature)] if signature else []
+        data = [text for text in node.input if not text.startswith("^")]
+        for text, dtype in zip(data, [*given, *[types_pb2.DT_FLOAT] * len(data)], strict=False):
+            if text.startswith(PREFIX):
+                found[text.removesuffix(":0")] = dtype
+        for text in node.input:
+            if text.startswith(f"^{PREFIX}"):
+                found.setdefault(text[1:], None)
+    return found
+
+
+def _context(proto: Any, outside: dict[str, str]) -> Any:
+    """Gives the tensors of other parts their new names in a loop or cond."""
+    for values in _values_of(proto):
+        values.values[:] = [_renamed(name, outside) for name in values.values]
+        pairs = dict(values.external_values)
+        values.external_values.clear()
+        values.external_values.update({_renamed(name, outside): inner for name, inner in pairs.items()})
+    if hasattr(proto, "pred_name"):
+        proto.pred_name = _renamed(proto.pred_name, outside)
+    return proto
+
+
+def _values_of(proto: Any) -> Iterator[Any]:
+    yield proto.values_def
+    for nested in proto.nested_contexts:
+        kind = nested.WhichOneof("ctxt")
+        if kind is not None:
+            yield from _values_of(getattr(nested, kind))
+
+
+def _renamed(tensor: str, outside: dict[str, str]) -> str:
+    name = outside.get(tensor.removesuffix(":0"))
+    return tensor if name is None else f"{name}:0"
 
 
 def written(
@@ -302,3 +403,47 @@ def _parts_of(proto: Any) -> Iterator[str]:
         kind = nested.WhichOneof("ctxt")
         if kind is not None:  # of a damaged one, nothing may be there
             yield from _parts_of(getattr(nested, kind))
+
+
+def scan(path: Path) -> list[Risks]:
+    """Returns the risks of each graph in a file: of its ops and of all its functions, whether they are called or not.
+
+    Args:
+        path: a file or folder that `gs.open` opens.
+
+    Raises:
+        OpenError: the file cannot be read.
+    """
+    request = f"scan({str(path)!r})"
+    if is_keras_file(path):
+        reason = "contains Python code from the author of the file"
+        return [Risks(path.name, tuple(Risk(*one, PYTHON, reason) for one in code_in(path, request)))]
+    file = files.saved_model_file(path, request) if path.is_dir() else path
+    proto = files.parse(files.read_bytes(file, request), file, request)
+    if not hasattr(proto, "meta_graphs"):
+        meta = proto if hasattr(proto, "graph_def") else None
+        return [_scanned(proto.graph_def if meta is not None else proto, meta, None, path.name, request)]
+    several = len(proto.meta_graphs) > 1
+    tags = [f" ({', '.join(sorted(meta.meta_info_def.tags))})" * several for meta in proto.meta_graphs]
+    return [_scanned(meta.graph_def, meta, file.parent, f"{path.name}{tag}", request)
+            for meta, tag in zip(proto.meta_graphs, tags, strict=True)]  # fmt: skip
+
+
+def _scanned(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, request: str) -> Risks:
+    """The risks of one graph; `folder` is the folder of a SavedModel."""
+    load: dict[str, str] = {}
+    inside, outside = dict[str, str](), list[Risk]()
+    for asset in asset_files(meta) if folder is not None else ():
+        name = op_name(asset.tensor_info.name)
+        try:
+            inside[name] = asset_path(str(folder), asset.filename, request)
+        except OpenError as error:
+            outside.append(Risk(name, "asset", READS, error.problem, load="the loader"))
+    point_at(meta, inside)
+    bind_inputs(graph_def, meta)
+    graph = written(graph_def, meta, title, request)
+    if meta is not None:
+        saver = meta.saver_def if meta.saver_def.restore_op_name else None
+        load = CheckpointValues(graph, saver, "", meta if folder is not None else None).load
+    found = risks(graph, load, frozenset(inside.values()), whole=True)
+    return Risks(found.title, (*outside, *found.items), found.harmless, found.unknown)

@@ -1,4 +1,4 @@
-"""Source: makes a live `tf.Graph` from any object or file with a TensorFlow graph, and finds its values."""
+"""Opening: turns anything that holds a TensorFlow graph into a live `tf.Graph` and finds its values."""
 
 from __future__ import annotations
 
@@ -9,39 +9,79 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from google.protobuf.message import Message
 
-from ...errors import OpenError, did_you_mean, nearest
-from ...graph.collector import gc_paused
-from ...graph.graph import Graph
-from ...graph.live import TFGraph, TFGraphDef
+from ...errors import OpenError, counted, did_you_mean, few, nearest
+from ...graph.atomic_files import put_back
+from ...graph.concurrency import gc_paused
+from ...graph.graph import Graph, TensorInfo, output_at
+from ...graph.lazy_graph import Deferred, Pending, made
 from ...graph.names import op_name
-from ...graph.opened import Opened, OpenedFile
-from ...graph.packages import WITHOUT, packages_of, unknown_counts
-from ...graph.pending import Deferred, Pending, made
+from ...graph.op_packages import WITHOUT, packages_of, unknown_counts
+from ...graph.open_graph import Opened, OpenedFile, Serving, Signature
 from ...graph.provenance import COLLECTION
-from ...graph.signatures import Serving, Signature
-from ...graph.trust import Origin, forget, hand_on, may_reach_out, note, origins
-from ...graph.whole import put_back
-from ...words import counted, few
-from ..fresh import fresh
+from ...graph.security import Origin, forget, hand_on, may_reach_out, note, origins
+from ...graph.tf_types import TFGraph, TFGraphDef
 from ..importing import tf
-from ..messages import meta_graph_pb2
-from ..values.assets import asset_files, asset_path, point_at
+from ..messages import graph_pb2, meta_graph_pb2
+from ..protos import encoded, fresh, naming_memory
 from ..values.checkpoints import Checkpoint
-from ..values.file_values import CheckpointValues, KeyedValues, Values
-from ..values.latest import linked_away, refuse_linked_away
-from ..wire import encoded, naming_memory
+from ..values.file_values import CheckpointValues, KeyedValues, Values, asset_files, asset_path, point_at
 from . import files
-from .called import called, functions
-from .dangers import deadly, refuse_names
-from .keras_files import described, is_keras_file, keras_model
+from .call_sites import called, functions
+from .crash_guards import deadly, refuse_names
+from .files import linked_away, refuse_linked_away
+from .layers import described, is_keras_file, keras_model, saved_layers
 from .outputs import Stated, with_shapes
-from .protos import written
-from .saved_layers import saved_layers
+from .protos import bind_inputs, written
 from .signature import served, signature_tensors, signatures
-from .trial import TRUST, Trial
-from .unbound import bind_inputs
+from .trial_import import TRUST, Trial
+
+#: This type accepts tensors of any dtypes. If it is run, the run fails with a message that contains its token.
+_TYPE = "PyFunc"
+
+
+def with_stand_ins(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
+    """Returns a GraphDef with stand-ins for the ops that TensorFlow refuses; the same GraphDef if there are none.
+
+    A stand-in has the name and inputs of the op, and those of its outputs that are read. It is never run or written:
+    plans, functions and files that would contain it are refused.
+
+    Args:
+        graph_def: the graph to import.
+        read: its snapshot.
+    """
+    lost = {read.names[i]: i for i in np.flatnonzero(read.refused_ops).tolist()}
+    if not lost:
+        return graph_def
+    whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
+    for node in graph_def.node:
+        new = whole.node.add()
+        if node.name not in lost:
+            new.CopyFrom(node)
+            continue
+        op = lost[node.name]
+        new.name, new.op, new.device = node.name, _TYPE, node.device
+        new.input.extend(node.input)
+        if "_class" in node.attr:
+            new.attr["_class"].CopyFrom(node.attr["_class"])
+        ends = list(read.data.ends(op))
+        given = {maker: read.stated(maker) for maker in {maker for maker, _ in ends}}  # one may be read often
+        reads = [output_at(given[maker], port) for maker, port in ends]
+        new.attr["Tin"].list.type.extend(map(_number, reads))
+        new.attr["Tout"].list.type.extend(map(_number, read.stated(op) or ()))
+        new.attr["token"].s = f"op {node.name!r} of type {node.op!r}, which TensorFlow does not know here".encode()
+    return whole
+
+
+def _number(info: TensorInfo | None) -> int:
+    """The number of a dtype; float32's for an unknown one."""
+    try:
+        return int(tf.as_dtype("float32" if info is None else info.dtype.removesuffix("_ref")).as_datatype_enum)
+    except TypeError:
+        return int(tf.float32.as_datatype_enum)
+
 
 _ACCEPTED = (
     "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt, .meta or .keras file "
@@ -396,7 +436,6 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
         note(graph, [Origin(read)])
 
     def whole() -> Any:
-        from .stand_ins import with_stand_ins
 
         return with_stand_ins(with_shapes(graph_def, read), read)
 
@@ -413,7 +452,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
             trial.stop(for_good=False)
 
     def fill(graph: TFGraph) -> None:
-        from .filling import fill_collections, import_graph
+        from .fill_graph import fill_collections, import_graph
 
         try:
             if wish.trust is not False:

@@ -18,11 +18,11 @@ import tensorflow as tf
 from tensorflow.python.framework import c_api_util, ops
 from tensorflow.python.util import tf_stack
 
-from ...graph.collector import gc_paused
-from ...graph.live import TFGraphDef
+from ...errors import counted
+from ...graph.concurrency import gc_paused
 from ...graph.names import renamed_end
-from ...words import counted
-from ..wire import encoded
+from ...graph.tf_types import TFGraphDef
+from ..protos import encoded
 from .functions import functions_of
 from .graphs import TENSOR, names_in, names_in_use
 

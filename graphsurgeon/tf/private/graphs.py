@@ -1,4 +1,4 @@
-"""Graphs: private parts of graphs, ops and tensors; each use was tried on TF 2.16 to 2.21."""
+"""Private parts of TensorFlow's graphs, ops and tensors, and inferred dtypes and shapes; tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from tensorflow.python.ops import script_ops
 from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for other modules
 from tensorflow.python.util import deprecation
 
+from ...graph.graph import TensorInfo
 from ...graph.provenance import COLLECTION
-from ..fresh import fresh
-from ..wire import encoded
+from ...graph.tf_types import TFGraph, TFTensor
+from ..protos import encoded, fresh
 
 #: `Tensor._shape` is (dimensions, unknown rank) from C++: five times faster than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
@@ -298,3 +299,21 @@ def token_of(function: Callable[..., Any]) -> tuple[str, Any]:
         return str(_PYTHON.insert(function)), function
     with fresh().as_default() as graph:
         return str(tf.numpy_function(function, [], []).get_attr("token").decode()), graph
+
+
+class Inferred:
+    """Returns dtype and shape of the outputs of an op of a live graph, given its number."""
+
+    def __init__(self, graph: TFGraph) -> None:
+        self._graph = graph
+        self._ops: Sequence[Any] = ()
+
+    def __call__(self, number: int) -> Sequence[TensorInfo]:
+        if number >= len(self._ops):
+            self._ops = self._graph.get_operations()
+        return [tensor_info(t) for t in self._ops[number].outputs]
+
+
+def tensor_info(tensor: TFTensor) -> TensorInfo:
+    """Returns dtype and static shape of a `tf.Tensor`."""
+    return TensorInfo(tensor.dtype.name, static_shape(tensor))

@@ -1,10 +1,16 @@
-"""Sessions: private parts of sessions; each use was tried on TF 2.16 to 2.21."""
+"""Private parts of TensorFlow's sessions and variables; each use was tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_scope
+from tensorflow.python.ops import variables as variables_module
+
+from ...graph.names import whole_name
+from .graphs import PLAIN
 
 #: The methods that all runs of a session go through with their ops; for callables, the method that makes them.
 RUN, EXTEND_AND_RUN, MAKE_CALLABLE = "_do_run", "_call_tf_sessionrun", "_make_callable_from_options"
@@ -64,3 +70,68 @@ def knows(session: Any, op: Any) -> bool:
 def is_local(session: Any) -> bool:
     """Returns whether a session shares its variables with no other session: it runs in this process, on no server."""
     return getattr(innermost(session), "sess_str", None) in (b"", "")
+
+
+_VARIABLES = (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable)
+
+
+def is_variable(item: Any) -> bool:
+    """Returns whether this is a `tf.Variable` of a graph, of either kind, that a VariableDef describes.
+
+    The result of an update such as `assign_add` is of the same class, and has no initializer.
+    """
+    if type(item) in PLAIN:  # most items are; `isinstance` is slow for variables
+        return False
+    return isinstance(item, _VARIABLES) and getattr(item, "initializer", None) is not None
+
+
+def unwrapped(item: Any) -> Any:
+    """Returns the op of an update of a resource variable, which TensorFlow wraps in a variable; else the item."""
+    if type(item) in PLAIN or not isinstance(item, _VARIABLES) or is_variable(item):
+        return item
+    return getattr(item, "_parent_op", item)
+
+
+def is_partitioned(item: Any) -> bool:
+    """Returns whether this is a variable in several parts, each of which is a variable."""
+    return isinstance(item, variables_module.PartitionedVariable)
+
+
+def from_parts(original: Any, parts: Mapping[int, Any]) -> Any:
+    """Returns a partitioned variable like another.
+
+    Args:
+        original: the other variable.
+        parts: id of a part of the original -> the part that replaces it, in order.
+    """
+    first = next(iter(original))
+    name = whole_name(original._name, first.op.name, parts[id(first)].op.name)
+    return type(original)(name, original._shape, original.dtype, list(parts.values()), original._partitions)
+
+
+def from_proto(proto: Any, original: Any) -> Any:
+    """Returns a `tf.Variable` over existing ops in the default graph, with the properties that no proto has.
+
+    Args:
+        proto: its VariableDef.
+        original: the variable of which it is a copy, or None.
+    """
+    kind = resource_variable_ops.ResourceVariable if proto.is_resource else ref_variable.RefVariable
+    new = kind.from_proto(proto)
+    constraint = getattr(original, "_constraint", None)
+    if constraint is not None:
+        new._constraint = constraint
+    return new
+
+
+def slice_of(variable: Any) -> Any:
+    """Returns the position of a part in its partitioned variable; None for any other variable."""
+    return getattr(variable, "_save_slice_info", None)
+
+
+def take_scopes(graph: Any, names: Iterable[str]) -> None:
+    """Takes names among the scopes of variables, so that later scopes with these names get other names."""
+    with graph.as_default():
+        store = variable_scope.get_variable_scope_store()
+    for name in names:
+        store.open_variable_scope(name)

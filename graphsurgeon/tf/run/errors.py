@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...errors import SurgeryError
-from ...graph.sizes import size_text
-from ..wire import naming_memory
+from ...graph.arrays import size_text
+from ..protos import naming_memory
 
 #: Lines around the text: headings of stacks, stack lines, and the ops that an error passed through.
 _AROUND = re.compile(

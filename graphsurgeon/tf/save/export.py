@@ -9,37 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import Kind, PlanError
+from ...errors import Kind, PlanError, few
 from ...graph.compatibility import Converted, Unconvertible
-from ...graph.contexts import ENTERS, MERGES, SWITCHES
+from ...graph.control_flow import ENTERS, MERGES, SWITCHES
 from ...graph.functions import called_by
 from ...graph.graph import Graph
-from ...graph.live import TFGraph, TFTensor, TFVariable
 from ...graph.names import op_name
-from ...graph.orphans import orphan_mask, orphans_of
-from ...graph.packages import refuse_unknown
+from ...graph.op_packages import refuse_unknown
 from ...graph.parts import refuse_part
+from ...graph.provenance import orphan_mask, orphans_of
+from ...graph.security import may_reach_out
 from ...graph.selection import Query, Selection, select
+from ...graph.tf_types import TFGraph, TFTensor, TFVariable
 from ...graph.traversal import backward, met_from
-from ...graph.trust import may_reach_out
 from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
+from ...plan.dependencies import substituted
 from ...plan.fault import kind_of
 from ...plan.plan import Plan
-from ...plan.policies import substituted
-from ...words import few
 from ..copy.append import carry_out
 from ..copy.imports import LIMIT, import_nodes
 from ..copy.resources import ready_fillers
-from ..fresh import fresh
 from ..importing import tf
 from ..messages import saver_pb2, variable_pb2
 from ..private.contexts import has_proto, written_alone
 from ..private.graphs import differently_shaped
-from ..run.gate import distrusted
+from ..protos import fresh
+from ..run.sessions import distrusted
 from ..values.file_values import restored_by
 from ..values.variables import fetch, reading, rebuilt, setting, variable_infos, variable_objects
 from .freeze import Unfreezable, frozen_graph
-from .portable import Portable
+from .write import Portable
 
 tf1 = tf.compat.v1
 

@@ -14,21 +14,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...errors import few
 from ...graph.compatibility import VARIABLE, Said
 from ...graph.functions import reachable
-from ...graph.live import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.names import op_name
+from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.traversal import met_from
 from ...graph.variables import ASKING_TYPES, VARIABLE_TYPES
-from ...words import few
 from ..copy.attachments import keep_shapes
 from ..copy.resources import init_ops
-from ..fresh import fresh
-from ..functions.body import constant
+from ..functions.calls import constant
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
 from ..importing import tf
 from ..messages import function_pb2, graph_pb2, op_def_pb2
 from ..open.outputs import expanded
+from ..protos import fresh
 from ..registry import op_definition
 
 tf1 = tf.compat.v1

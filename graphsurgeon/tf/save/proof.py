@@ -17,28 +17,26 @@ from typing import Any
 import numpy as np
 from google.protobuf import text_format
 
-from ...errors import PlanError
+from ...errors import PlanError, counted, few
+from ...graph.compatibility import hazards
 from ...graph.graph import Graph
-from ...graph.hazards import hazards
-from ...graph.live import TFSession, TFTensor
-from ...graph.orphans import orphan_mask
+from ...graph.provenance import orphan_mask
+from ...graph.tf_types import TFSession, TFTensor
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READING_TYPES, TABLE_TYPES, VARIABLE_TYPES
-from ...plan.policies import writes
-from ...words import counted, few
-from ..fresh import fresh
-from ..functions.library import BRANCHING, CALLS, definition, reachable, referred
+from ...plan.dependencies import writes
+from ..functions.library import BRANCHING, CALLS, definition, reached_functions, referred
 from ..importing import tf, without_log_warnings
 from ..private.eager import eager
 from ..private.functions import functions_of
 from ..private.graphs import has_op
+from ..protos import decoded, fresh, lacks_memory
 from ..registry import op_definition
 from ..run.errors import errors_as, unfed, words_of
-from ..run.gate import distrusted, session_of
+from ..run.sessions import distrusted, session_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
 from ..values.variables import fetch, setting
-from ..wire import decoded, lacks_memory
 
 tf1 = tf.compat.v1
 
@@ -250,7 +248,9 @@ def _acting(base: Graph) -> Callable[[int], str]:
     def function(name: str) -> str:
         if name not in inner:
             inner[name] = _worst(
-                _act(node.op) for other in reachable([name], known) for node in definition(known[other]).node_def
+                _act(node.op)
+                for other in reached_functions([name], known)
+                for node in definition(known[other]).node_def
             )
         return inner[name]
 

@@ -1,11 +1,16 @@
-"""Write: writes checkpoints in batches, and files that are written completely or not at all."""
+"""Writes checkpoints in batches and files atomically, and makes GraphDefs that name no file of this machine.
+
+An initial value that is read from a checkpoint becomes a placeholder: the value itself is in the file, or is given by
+the program that loads it. A table that is filled from a vocabulary gets the lines of the vocabulary as constants.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -13,13 +18,284 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError
-from ...graph import whole
-from ...graph.sizes import size_text
-from ...graph.whole import claim, flush, put, put_back, refuse_there, why
+from ...graph import atomic_files
+from ...graph.arrays import size_text
+from ...graph.atomic_files import claim, flush, put, put_back, refuse_there, why
+from ...graph.functions import CALLS, reachable, referred
+from ...graph.names import free_name, op_name
+from ...graph.security import SAVERS_OWN
+from ...graph.tf_types import TFGraph, TFGraphDef
+from ...graph.traversal import met_from
 from ..importing import tf
 from ..private.eager import eager
 from ..run.errors import errors_as
 from ..run.progress import Progress
+from ..values.initialization import RESTORERS
+from ..values.variables import variable_infos
+
+_FROM_FILE = {"InitializeTableFromTextFile": "InitializeTable", "InitializeTableFromTextFileV2": "InitializeTableV2"}
+#: TensorFlow names a table after the path of its vocabulary.
+_NAMED_AFTER = re.compile(rb"(hash_table_)(?:/|[A-Za-z]:|\\\\)[^\0]*[/\\]")
+
+
+class Portable:
+    """Makes the GraphDef of an exported graph portable, in place.
+
+    Args:
+        graph: the exported graph.
+        graph_def: its GraphDef.
+        assets: tensor that names a file -> the path of the file.
+        embed: the contents of these files go into the GraphDef, because the format has no place for files.
+
+    Attributes:
+        initial: variable -> the new name of its initial value, of those that changed.
+        left: tensor -> path, of the files whose contents are not in the GraphDef.
+    """
+
+    def __init__(self, graph: TFGraph, graph_def: TFGraphDef, assets: Mapping[str, str], embed: bool) -> None:
+        self.initial: dict[str, str] = {}
+        self.left: dict[str, str] = {}
+        self._graph_def: Any = graph_def
+        self._nodes: dict[str, Any] = {node.name: node for node in graph_def.node}
+        if any(node.op in RESTORERS for node in graph_def.node):
+            self._drop_checkpoints(graph)
+        self._drop_folders(assets, embed)
+        _rename_tables(self._all_nodes())
+
+    def _all_nodes(self) -> Iterator[Any]:
+        yield from self._graph_def.node
+        for function in self._graph_def.library.function:
+            yield from function.node_def
+
+    def _above(self, names: Iterable[str]) -> set[str]:
+        """Returns these ops and all that they need, by name."""
+        return set(met_from(names, lambda name: [op_name(text) for text in self._nodes[name].input]))
+
+    # -- initial values ---------------------------------------------------------------------------
+
+    def _drop_checkpoints(self, graph: TFGraph) -> None:
+        unused: set[str] = set()
+        for info in variable_infos(graph).values():
+            assign = self._nodes.get(info.initializer)
+            if assign is None or len(assign.input) < 2:
+                continue
+            value = op_name(assign.input[1])
+            above = self._above([value])
+            if not any(self._reads_named_file(name) for name in above):
+                continue
+            unused |= above
+            tensor = graph.get_tensor_by_name(_full(assign.input[1]))
+            node = self._nodes[value]
+            if len(tensor.op.outputs) > 1:
+                node = self._graph_def.node.add(
+                    name=free_name(f"{info.op}/Initializer/value", self._nodes.__contains__, as_tensorflow=True)
+                )
+                self._nodes[node.name] = node
+                assign.input[1] = node.name
+                self.initial[info.op] = f"{node.name}:0"
+            _make_placeholder(node, info.dtype, tensor.shape)
+        self._prune(unused)
+
+    def _reads_named_file(self, name: str) -> bool:
+        """Whether an op reads a checkpoint whose path is a constant; the path of a saver is fed."""
+        node = self._nodes[name]
+        if node.op not in RESTORERS:
+            return False
+        path = self._nodes[_source(self._nodes, node.input[0])]
+        return path.op == "Const" and [*path.attr["value"].tensor.string_val] != [one.encode() for one in SAVERS_OWN]
+
+    def _prune(self, names: set[str]) -> None:
+        """Removes those of some constants and restore ops that no op reads any more."""
+        while True:
+            read = {op_name(text) for node in self._graph_def.node for text in node.input}
+            gone = {name for name in names - read if self._nodes[name].op in {"Const", *RESTORERS}}
+            if not gone:
+                return
+            kept = [node for node in self._graph_def.node if node.name not in gone]
+            del self._graph_def.node[:]
+            self._graph_def.node.extend(kept)
+            self._nodes = {node.name: node for node in self._graph_def.node}
+            names -= gone
+
+    # -- vocabularies -----------------------------------------------------------------------------
+
+    def _drop_folders(self, assets: Mapping[str, str], embed: bool) -> None:
+        bodies = _Bodies(self._graph_def)
+        if embed:
+            bodies.embed({op_name(tensor): path for tensor, path in assets.items()})
+        for tensor, path in assets.items():
+            node = bodies.graph.by_name[op_name(tensor)]
+            if node.op == "Const":
+                node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(os.path.basename(path), shape=[]))
+            if bodies.is_used("", node.name):
+                self.left[tensor] = path
+
+
+def _source(nodes: Mapping[str, Any], text: str) -> str:
+    name = op_name(text)
+    while name in nodes and nodes[name].op == "Identity":
+        name = op_name(nodes[name].input[0])
+    return name
+
+
+class _Body:
+    """The nodes of a graph, or of a function.
+
+    Args:
+        nodes: the nodes.
+        arguments: the names of the arguments; none of a graph.
+    """
+
+    def __init__(self, nodes: Any, arguments: Sequence[str] = ()) -> None:
+        self.nodes, self.arguments = nodes, list(arguments)
+        self.by_name: dict[str, Any] = {node.name: node for node in nodes}
+        self._inside = bool(arguments)
+
+    def source(self, text: str) -> str:
+        """Returns the op or argument that a tensor comes from, before Identity ops."""
+        return _source(self.by_name, text)
+
+    def add_constant(self, wish: str, array: Any) -> str:
+        """Adds a constant; returns it as inputs write it."""
+        name = free_name(wish, self.by_name.__contains__, as_tensorflow=True)
+        node = self.by_name[name] = self.nodes.add(name=name, op="Const")
+        node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(array))
+        node.attr["dtype"].type = node.attr["value"].tensor.dtype
+        return f"{name}:output:0" if self._inside else name
+
+
+class _Bodies:
+    """The nodes of a graph and of its functions, and which function calls which.
+
+    Args:
+        graph_def: the graph.
+    """
+
+    def __init__(self, graph_def: Any) -> None:
+        self._functions = {one.signature.name: one for one in graph_def.library.function}
+        self._all = {"": _Body(graph_def.node)}
+        for name, one in self._functions.items():
+            self._all[name] = _Body(one.node_def, [argument.name for argument in one.signature.input_arg])
+        self._calls: dict[str, list[tuple[str, Any]]] = {}
+        for place, body in self._all.items():
+            for node in body.nodes:
+                if called := self._called(node):
+                    self._calls.setdefault(called, []).append((place, node))
+
+    @property
+    def graph(self) -> _Body:
+        """The graph itself."""
+        return self._all[""]
+
+    def _called(self, node: Any) -> str:
+        return str(node.attr["f"].func.name) if node.op in CALLS else node.op if node.op in self._functions else ""
+
+    def embed(self, paths: Mapping[str, str]) -> None:
+        """Gives each op that fills a table from one of some files the contents of the file.
+
+        Args:
+            paths: op of the graph that names a file -> its path.
+        """
+        for place, body in self._all.items():
+            for node in [one for one in body.nodes if one.op in _FROM_FILE]:
+                files = {paths.get(name, "") if not at else "" for at, name in self._makers(place, node.input[1])}
+                path = files.pop() if len(files) == 1 else ""
+                table = next((one for one in map(self._table, self._makers(place, node.input[0])) if one), None)
+                if os.path.isfile(path) and table is not None:
+                    _fill_with_constants(body, node, table, path)
+
+    def _makers(self, place: str, text: str) -> set[tuple[str, str]]:
+        """Returns (function, op) that a tensor comes from, through all calls of the function it is an argument of."""
+        found, todo, seen = set[tuple[str, str]](), [(place, text)], set[tuple[str, str]]()
+        while todo:
+            here = todo.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            body = self._all[here[0]]
+            name = body.source(here[1])
+            if name not in body.arguments:
+                found.add((here[0], name))
+                continue
+            at = body.arguments.index(name)
+            todo += [(caller, node.input[at]) for caller, node in self._calls.get(here[0], ())]
+        return found
+
+    def _table(self, maker: tuple[str, str]) -> Any:
+        """Returns the op that makes a table, also in the functions that a call leads to; None for another op."""
+        node = self._all[maker[0]].by_name[maker[1]]
+        inner = [
+            one for name in reachable(referred(node, self._functions), self._functions) for one in self._all[name].nodes
+        ]
+        return next((one for one in (node, *inner) if "key_dtype" in one.attr), None)
+
+    def is_used(self, place: str, name: str) -> bool:
+        """Returns whether an op or result needs an op's output or an argument; a call may not need its argument."""
+        body = self._all[place]
+        if place and any(op_name(text) == name for text in self._functions[place].ret.values()):
+            return True
+        for node in body.nodes:
+            for at, text in enumerate(node.input):
+                if op_name(text) == name:
+                    called = self._called(node)
+                    if called not in self._functions or self.is_used(called, self._all[called].arguments[at]):
+                        return True
+        return False
+
+
+def _fill_with_constants(body: _Body, node: Any, table: Any, path: str) -> None:
+    contents = zip(("keys", "values"), _lines(node, table, path), strict=True)
+    node.input[1:2] = [body.add_constant(f"{node.name}/{label}", array) for label, array in contents]
+    node.op = _FROM_FILE[node.op]
+    for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset"):
+        node.attr.pop(key, None)
+    node.attr["Tkey"].type = table.attr["key_dtype"].type
+    node.attr["Tval"].type = table.attr["value_dtype"].type
+
+
+def _full(text: str) -> str:
+    return text if ":" in text else f"{text}:0"
+
+
+def _make_placeholder(node: Any, dtype: str, shape: Any) -> None:
+    device, name = node.device, node.name
+    node.Clear()
+    node.name, node.op, node.device = name, "Placeholder", device
+    node.attr["dtype"].type = tf.as_dtype(dtype).base_dtype.as_datatype_enum
+    node.attr["shape"].shape.CopyFrom(shape.as_proto())
+
+
+def _lines(node: Any, table: Any, path: str) -> tuple[Any, Any]:
+    """Returns the keys and the values that an op reads from a vocabulary, sorted by key."""
+    kinds = {"key_dtype": tf.as_dtype(table.attr["key_dtype"].type), "value_dtype": table.attr["value_dtype"].type}
+    how: dict[str, Any] = {
+        key: node.attr[key].i if key != "delimiter" else node.attr[key].s
+        for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset")
+        if key in node.attr
+    }
+    with eager():
+        made = tf.raw_ops.AnonymousHashTable(**kinds)
+        tf.raw_ops.InitializeTableFromTextFileV2(table_handle=made, filename=path, **how)
+        types = {"Tkeys": kinds["key_dtype"], "Tvalues": tf.as_dtype(kinds["value_dtype"])}
+        found = tf.raw_ops.LookupTableExportV2(table_handle=made, **types)
+        keys, values = (part.numpy() for part in found)
+    order = np.argsort(keys, kind="stable")
+    return keys[order], values[order]
+
+
+def _rename_tables(nodes: Iterator[Any]) -> None:
+    """Removes the folder from the names of tables; different names stay different."""
+    new: dict[bytes, str] = {}
+    for node in nodes:
+        if "Table" not in node.op or "shared_name" not in node.attr:
+            continue
+        old = node.attr["shared_name"].s
+        plain = _NAMED_AFTER.sub(rb"\1", old)
+        if plain == old:
+            continue
+        if old not in new:
+            new[old] = free_name(plain.decode("utf-8", "replace"), set(new.values()).__contains__)
+        node.attr["shared_name"].s = new[old].encode()
 
 
 @contextmanager
@@ -38,7 +314,7 @@ def beside(path: str, request: str, needed: int = 0) -> Iterator[str]:
     inside = False
     try:
         os.makedirs(parent, exist_ok=True)
-        with whole.beside(path) as folder:
+        with atomic_files.beside(path) as folder:
             inside = True
             yield folder
     except OSError as error:

@@ -13,15 +13,14 @@ import numpy as np
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from ...errors import OpenError, one_of
-from ...words import counted, few
+from ...errors import OpenError, counted, few, one_of
 from ..importing import tf
 from ..messages import trackable_object_graph_pb2
+from ..open.files import linked_away, named
+from ..protos import decoded
 from ..run.errors import words_of
 from ..run.progress import Progress
-from ..wire import decoded
 from .checkpoints import OBJECTS, SHARD, array_of
-from .latest import linked_away, named
 
 #: The last bytes of every index file, which mark the table format.
 _MAGIC = bytes.fromhex("57fb808b247547db")

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError
+from ...graph.arrays import variable_bytes
 from ...graph.graph import shape_text
-from ...graph.live import TFGraph, TFSession
 from ...graph.names import free_name
-from ...graph.orphans import orphans_of
-from ...graph.sizes import variable_bytes
+from ...graph.provenance import orphans_of
+from ...graph.tf_types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..importing import tf
 from ..private.eager import eager, keras_layers
 from .checkpoints import Checkpoint, array_of
-from .givers import giver_of, values_of
-from .transfer import assign, batches, stream, unsettable
+from .transfer import assign, batches, giver_of, stream, unsettable, values_of
 from .variables import dims_of, shape_of, variable_infos
 
 tf1 = tf.compat.v1

@@ -1,26 +1,35 @@
-"""Initialization: variables get their first values in an order in which each finds the values that it needs."""
+"""Initialization of variables in dependency order, and which variables hold only their initial value."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+import weakref
+import zlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from ...errors import PlanError
-from ...graph.live import TFGraph, TFOp, TFSession
+from ...errors import PlanError, few
+from ...graph.lazy_graph import identity
 from ...graph.names import op_name
+from ...graph.tf_types import TFGraph, TFOp, TFSession
 from ...graph.traversal import met_from
-from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
-from ...words import few
+from ...graph.variables import PLACEHOLDER_TYPES, UNHELD, VARIABLE_TYPES, VariableInfo
 from ..copy.resources import ready_fillers
+from ..functions.library import definition
 from ..importing import tf
+from ..open.files import is_there
+from ..private.functions import functions_of
+from ..private.graphs import has_op
+from ..private.sessions import is_local, knows
 from ..run.errors import words_of
-from .latest import is_there
-from .variables import assigned
+from ..run.session_tracking import LOOKS
+from .transfer import giver_of, stream
+from .variables import Place, assigned, errors_if_closed, place_of, stands_alone, value_of, variable_infos
 
 #: Ops that read tensors of a checkpoint; their first input is its path.
 RESTORERS = frozenset({"Restore", "RestoreSlice", "RestoreV2"})
@@ -193,3 +202,223 @@ def _stuck(
         suggestion = f"Make it assign another tensor: ed.plan().connect(tensor, to={info.initializer!r}, input=1)"
     both = f", which needs {info.op!r}" if info.op in needs.get(needed, ()) else ", which has no value at that time"
     return PlanError(request, f"variable {info.op!r} cannot get a value: {problem}{both}", suggestion)
+
+
+tf1 = tf.compat.v1
+
+
+def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> frozenset[str]:
+    """Returns the names of the variables that hold a value in a session; also those for which that is not known.
+
+    TensorFlow prunes the graph for each new set of fetches, so one run covers all variables with a check that cannot
+    fail. These are resource variables with a check in the graph, and reference variables, for which a trace shows
+    whether they had an output. Other variables hold no value if no op of the graph sets them, or if they were added
+    after the session's last run. The rest is read, and each failure names one variable.
+
+    Args:
+        session: the session.
+        infos: the variables, of its graph.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: the session is closed.
+    """
+    questions = _questions(session.graph) if any(info.resource for info in infos) else {}
+    asks, traced, mute = {}, {}, {}
+    for info in infos:
+        op = session.graph.get_operation_by_name(info.op)
+        if not info.resource:
+            traced[info.op] = op
+        elif (ask := questions.get((op.device, *place_of(op)))) is not None:
+            asks[info.op] = ask
+        else:
+            mute[info.op] = place_of(op)
+    empty = _empty_places(session, mute.values())  # first, because each run makes the session load all ops
+    answers = {name: False for name, place in mute.items() if place in empty}
+    # A session of this process traces at the lower level; one of a server only at the higher one.
+    for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
+        if asks or traced:
+            answers |= _answers(session, asks, traced, level, request)
+        asks, traced = {}, {name: op for name, op in traced.items() if name not in answers}
+    held, reads = {name for name, yes in answers.items() if yes}, {}
+    for info in infos:
+        if info.op not in answers:
+            try:
+                reads[info.op] = value_of(session.graph, info, request).op
+            except PlanError:
+                held.add(info.op)
+    return frozenset(held | _readable(session, reads, request))
+
+
+def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
+    """Place of a resource variable -> a tensor that shows whether it holds a value, and whose run does nothing else.
+
+    All handles of the same place are of the same variable.
+    """
+    return {
+        (op.inputs[0].op.device, *place_of(op.inputs[0].op)): op.outputs[0]
+        for op in graph.get_operations()
+        if op.type == "VarIsInitializedOp" and op.inputs[0].op.type == "VarHandleOp" and stands_alone(op)
+    }
+
+
+def _empty_places(session: TFSession, wanted: Iterable[Place]) -> frozenset[Place]:
+    """Returns the places without a value in a session, because none of its runs can have set them.
+
+    Either no op of its graph sets them, or the session has not loaded such an op. A session of a server shares its
+    variables with others, and a function may have an op for its own variable.
+    """
+    places = frozenset(wanted)
+    if not places or not is_local(session) or _in_functions(session.graph):
+        return frozenset()
+    handles = [op for op in session.graph.get_operations() if op.type == "VarHandleOp"]
+    settable = places.intersection(place_of(op) for op in handles if not _only_read(op))
+    if not settable or knows(session, handles[-1]):
+        return places - settable
+    first = bisect_left(handles, True, key=lambda op: not knows(session, op))  # it loads ops in their order
+    return places - settable.intersection(map(place_of, handles[:first]))
+
+
+def _only_read(handle: TFOp) -> bool:
+    """Whether no op of the graph can set the variable through a handle."""
+    return all(op.type in LOOKS for op in handle.outputs[0].consumers())
+
+
+def _in_functions(graph: TFGraph) -> bool:
+    """Whether a function of a graph has an op for its own variable."""
+    functions = functions_of(graph).values()
+    return any(node.op == "VarHandleOp" for function in functions for node in definition(function).node_def)
+
+
+def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInfo]) -> list[VariableInfo]:
+    """Returns the variables that may hold a value if only these ops have run.
+
+    Args:
+        graph: the graph.
+        ops: names of ops; names that the graph does not have are ignored.
+        infos: variables of the graph.
+    """
+    if _in_functions(graph):
+        return list(infos)
+    op = graph.get_operation_by_name
+    variables = map(op, reached(op(name) for name in ops if has_op(graph, name)))
+    places = {place_of(variable) for variable in variables if variable.type == "VarHandleOp"}
+    return [info for info in infos if not info.resource or place_of(op(info.op)) in places]
+
+
+def _answers(
+    session: TFSession, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, request: str
+) -> dict[str, bool]:
+    """Returns variable -> whether it holds a value, by one run; without variables that its trace does not contain."""
+    metadata = tf1.RunMetadata()
+    how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": metadata} if traced else {}
+    with errors_if_closed(request):
+        said = session.run({"asks": dict(asks), "traced": list(traced.values())}, **how)["asks"]
+    # A variable without a value has no output, which is only an error for its consumers.
+    gave = {node.node_name: bool(node.output) for device in metadata.step_stats.dev_stats for node in device.node_stats}
+    return {name: bool(yes) for name, yes in said.items()} | {name: gave[name] for name in traced if name in gave}
+
+
+def _readable(session: TFSession, reads: Mapping[str, Any], request: str) -> set[str]:
+    """Returns the variables that can be read in a session: each failed run names one that cannot.
+
+    Args:
+        session: the session.
+        reads: variable -> the op that reads it.
+        request: the request, for messages.
+    """
+    todo = set(reads.values())
+    while todo:
+        try:
+            with errors_if_closed(request):
+                session.run(list(todo))
+            break
+        except tf.errors.FailedPreconditionError as error:
+            if len(todo) > 1 and error.op not in todo:  # an op upstream of several failed: each is run separately
+                return {name for name, op in reads.items() if op in todo and _readable(session, {name: op}, request)}
+            todo.discard(error.op if error.op in todo else next(iter(todo)))
+    return {name for name, op in reads.items() if op in todo}
+
+
+def read_all(session: TFSession, infos: Sequence[VariableInfo]) -> dict[str, Any]:
+    """Returns the values of variables that hold one, by op name; without variables that no op reads."""
+    able = []
+    for info in infos:
+        with suppress(PlanError):
+            value_of(session.graph, info, "session(old)")
+            able.append(info)
+    return {name: value for batch in stream(session, able, "session(old)") for name, value in batch.items()}
+
+
+def read_if_open(session: TFSession, info: VariableInfo) -> Any:
+    """Returns the value of a variable in a session; None if it is not known, for example in a closed session."""
+    try:
+        return read_all(session, [info]).get(info.op)
+    except PlanError:
+        return None
+
+
+#: session -> variable -> why it holds its initial value, and a checksum of the value.
+_UNTRAINED: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, int]]] = weakref.WeakKeyDictionary()
+
+
+def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mapping[str, str]) -> None:
+    """Notes which variables of a session hold initial values only.
+
+    Args:
+        session: the session.
+        infos: all variables of its graph.
+        why: variable -> why it holds no other value.
+    """
+    noted = [info for info in infos if info.op in why]
+    found = {name: (why[name], _checksum(value)) for name, value in read_all(session, noted).items()}
+    if found:
+        _UNTRAINED[session] = {**_UNTRAINED.get(session, {}), **found}
+
+
+def untrained(session: TFSession) -> dict[str, str]:
+    """Returns the variables that hold initial values only, each with the reason.
+
+    If one of them has changed, all of them count as trained; but a local variable counts only for itself.
+    """
+    noted = _UNTRAINED.get(session, {})
+    infos = {name: info for name, info in variable_infos(session.graph).items() if name in noted} if noted else {}
+    try:
+        values = read_all(session, list(infos.values()))
+    except (PlanError, tf.errors.OpError):
+        return {}
+    changed = {name for name, value in values.items() if _checksum(value) != noted[name][1]}
+    if any(not infos[name].local for name in changed):
+        changed |= {name for name in noted if name not in infos or not infos[name].local}
+    _UNTRAINED[session] = {name: about for name, about in noted.items() if name not in changed}
+    return {name: why for name, (why, _) in _UNTRAINED[session].items()}
+
+
+def _checksum(value: Any) -> int:
+    array = np.ascontiguousarray(value)
+    if array.dtype.hasobject:
+        return zlib.crc32(repr(array.tolist()).encode())
+    whole: Any = array.reshape(-1).view(np.uint8)  # without a copy: tables of embeddings are large
+    return zlib.crc32(whole)
+
+
+def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], request: str) -> dict[str, str]:
+    """Returns which variables, including local ones, have only their initial value, each with the reason.
+
+    Args:
+        values: the argument of a plan: an editor, a session, or a mapping of variable name to array.
+        graph: the graph that is copied from.
+        infos: the variables.
+        request: the request, for messages.
+    """
+    names = {info.op for info in infos}
+    giver = giver_of(values)
+    if giver is not None and identity(giver.graph) is identity(graph):
+        found = giver.untrained(local=True, names=names)
+    elif hasattr(values, "run") and identity(getattr(values, "graph", None)) is identity(graph):
+        found = dict.fromkeys(names - holding(values, infos, request), UNHELD) | untrained(values)
+    elif isinstance(values, Mapping):
+        found = {name: "values= has no value for it" for name in names if not {name, f"{name}:0"} & values.keys()}
+    else:
+        found = dict.fromkeys(names, "values= cannot provide it")
+    return {name: why for name, why in found.items() if name in names}

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import OpenError, PlanError
-from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
+from ...graph.tf_types import TFGraph, TFOp, TFSession, TFTensor
 from ...graph.variables import VariableInfo
-from ...plan.policies import REF_WRITERS
+from ...plan.dependencies import REF_WRITERS
 from ..importing import tf
 from ..private.eager import eager, variable_data
-from ..private.variables import slice_of
-from ..run.observed import LOOKS
+from ..private.sessions import slice_of
+from ..run.session_tracking import LOOKS
 from .checkpoint_folder import CheckpointFolder, Wanted
 from .checkpoints import array_of
 from .transfer import put

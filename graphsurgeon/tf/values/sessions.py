@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import PlanError, warn
-from ...graph.live import TFGraph, TFSession
 from ...graph.names import op_name
+from ...graph.tf_types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
-from ...plan.made import Made
+from ...plan.result import Made
 from ..copy.resources import ready_fillers
-from ..fresh import fresh
 from ..importing import tf
 from ..private.graphs import has_op
 from ..private.sessions import catch_up
+from ..protos import fresh
 from ..run.errors import remedy, words_of
-from ..run.gate import session_of
+from ..run.sessions import session_of
 from .initialization import start
 from .transfer import assign, transfer_values, unsettable
 from .variables import variable_infos

@@ -1,28 +1,163 @@
-"""Transfer: values of variables from one session to another, or into one, in batches of limited size, without new ops.
+"""Values transferred between sessions in bounded batches, and the sources of the values of a copy; no op is added.
 
 `graphsurgeon.values` decides which variable gets which value after an edit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import ctypes
+import mmap
+import weakref
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from ...errors import PlanError
-from ...graph.live import TFOp, TFSession
-from ...graph.sizes import variable_bytes
+from ...errors import PlanError, few
+from ...graph.arrays import variable_bytes
+from ...graph.tf_types import TFOp, TFSession
 from ...graph.variables import VariableInfo
-from ...words import few
 from ..importing import tf
 from ..messages import config_pb2
 from ..private.sessions import callable_of
 from ..run.progress import Progress
 from .checkpoints import Stored
-from .memory import Rooms, give_back
 from .variables import as_arrays, assigned, errors_if_empty, value_of
+
+#: TensorFlow uses an array that begins at a multiple of this without a copy, and copies any other.
+_ALIGNED = 64
+#: Sizes in bytes: a value from the first size on has a separate room; smaller values share rooms of the second size;
+#: values below the third size are left to TensorFlow. A room is freed when no value in it is in use any more.
+_LARGE, _SHARED, _LEAST = 16 << 20, 4 << 20, 1 << 18
+
+
+class Rooms:
+    """Rooms for values, in order of arrival."""
+
+    def __init__(self) -> None:
+        self._room: Any = None
+        self._used = 0
+        self._lent: tuple[Any, Any] = (None, lambda: None)  # a room, and a weak reference to the value in it
+
+    def fit(self, value: Any, stays: bool = True) -> Any:
+        """Returns a value as an array that TensorFlow uses without a copy, or the value itself if it is too small.
+
+        Args:
+            value: the value.
+            stays: True if a resource variable keeps the memory; a reference variable copies it.
+        """
+        if not isinstance(value, np.ndarray) or value.nbytes < _LEAST or value.dtype.hasobject:
+            return value
+        fits = value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous
+        if value.nbytes >= _LARGE and not stays:
+            fit: np.ndarray = self._again(value)  # also if it fits, because TensorFlow releases it late
+        elif fits:
+            return value
+        elif value.nbytes >= _LARGE:
+            fit = np.frombuffer(_room(value.nbytes), value.dtype).reshape(value.shape)
+        else:
+            fit = self._shared(value.nbytes).view(value.dtype).reshape(value.shape)
+        fit[...] = value
+        return fit
+
+    def _again(self, value: np.ndarray) -> np.ndarray:
+        """A part of the last room, if TensorFlow has released it, else of a new one."""
+        room, tenant = self._lent
+        if room is None or len(room) < value.nbytes or tenant() is not None:
+            room = np.frombuffer(_room(value.nbytes), np.uint8)
+        part: np.ndarray = np.frombuffer(room, value.dtype, value.size).reshape(value.shape)
+        self._lent = room, weakref.ref(part)
+        return part
+
+    def _shared(self, size: int) -> np.ndarray:
+        if self._room is None or self._used + size > len(self._room):
+            self._room, self._used = np.frombuffer(_room(max(_SHARED, size)), np.uint8), 0
+        part: np.ndarray = self._room[self._used : self._used + size]
+        self._used += -(-size // _ALIGNED) * _ALIGNED
+        return part
+
+
+def give_back() -> None:
+    """Returns free memory to the system, which its allocator might otherwise keep for the next array.
+
+    Carrying variables of 25 MB needs memory for one more of them than both sets of values; without this, for three.
+    """
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Any:
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None  # not the GNU library
+
+
+def _room(size: int) -> Any:
+    """Memory that begins at a page, and returns to the system as soon as it is freed."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(-1, size)
+    room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # pages of 4 kB would take three times as long
+            room.madvise(mmap.MADV_HUGEPAGE)
+    return room
+
+
+class Giver(Protocol):
+    """The part of an editor that provides the values of its variables for copies."""
+
+    @property
+    def graph(self) -> Any:
+        """The live graph of the variables."""
+
+    @property
+    def uninitialized(self) -> frozenset[str]:
+        """Names of variables that no op initializes."""
+
+    @property
+    def init_ops(self) -> tuple[list[str], dict[str, Any]]:
+        """Names of ops that the file requires to run once; and their feeds."""
+
+    def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
+        """Variables that have only their initial value, each with the reason; among `names`, or all.
+
+        Local ones are included if `local` is True.
+        """
+
+    def stored(self) -> Mapping[str, Any] | None:
+        """The values in the file that was opened, unread; None if they are not in the file."""
+
+    def reader(self) -> Any:
+        """A session to read values from."""
+
+
+def giver_of(values: Any) -> Giver | None:
+    """Returns the part of an editor with its values; None for anything but an editor, or that part of one."""
+    for part in (values, getattr(values, "values", None)):
+        if hasattr(type(part), "reader"):
+            return cast(Giver, part)
+    return None
+
+
+def values_of(values: Any) -> Any:
+    """Returns the source of a request's `values`: for an editor, its session."""
+    giver = giver_of(values)
+    return values if giver is None else giver.reader()
+
+
+def source_of(values: Any) -> Any:
+    """Returns the source of values for a copy, as `values_of` does. The values of files without a session stay unread
+    until they are needed, one by one.
+    """
+    giver = giver_of(values)
+    stored = None if giver is None else giver.stored()
+    return values_of(values) if giver is None or stored is None else (stored, giver.reader)
+
 
 tf1 = tf.compat.v1
 Thing = TypeVar("Thing")

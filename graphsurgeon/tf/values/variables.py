@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import Kind, PlanError
+from ...errors import Kind, PlanError, few
 from ...graph.graph import shape_text
-from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.names import whole_name
+from ...graph.tf_types import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, VariableInfo, defined_by, variable_read_by
-from ...words import few
 from ..importing import tf
 from ..messages import variable_pb2
 from ..private.contexts import innermost_context
 from ..private.graphs import all_collections, collections_of
-from ..private.variables import from_proto, is_variable, take_scopes
+from ..private.sessions import from_proto, is_variable, take_scopes
 from .checkpoints import Stored, array_of
 
 tf1 = tf.compat.v1

@@ -7,8 +7,8 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.step_code import request_of
-from graphsurgeon.plan.step_names import scope_change, with_names
 from graphsurgeon.plan.step_text import step_text
+from graphsurgeon.plan.steps import scope_change, with_names
 from tests.plain import plain
 from tests.plan.edits import fault
 from tests.refusal import refuses

@@ -7,8 +7,8 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.function_source import Sources
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.source_code import Sources
 from graphsurgeon.plan.step_code import call
 from graphsurgeon.plan.step_text import step_text
 from tests.plan import edits

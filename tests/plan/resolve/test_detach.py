@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphsurgeon.errors import PlanError
+from graphsurgeon.plan.function_source import Sources
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.source_code import Sources
 from graphsurgeon.plan.step_code import call
 from tests.plan.edits import after, fault, net
 from tests.refusal import refuses

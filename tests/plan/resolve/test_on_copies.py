@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphsurgeon.graph.downstream import downstream
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.training import downstream
+from graphsurgeon.plan.function_source import Sources
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.source_code import Sources
 from graphsurgeon.plan.step_code import call
 from tests.plain import plain, variable
 from tests.refusal import reads

@@ -10,11 +10,11 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.delta import Delta
 from graphsurgeon.plan.effect import Effect
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.resolve import RESOLVERS, resolve
 from graphsurgeon.plan.resolve.outcome import outcome
+from graphsurgeon.plan.result import Delta
 from graphsurgeon.plan.steps import Step
 from graphsurgeon.plan.tally import Tally
 

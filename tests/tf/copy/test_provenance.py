@@ -11,7 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.provenance import ATTRIBUTE, COLLECTION
-from graphsurgeon.tf.copy.provenance import constant_of, known, origin
+from graphsurgeon.tf.copy.append import constant_of, known, origin
 from graphsurgeon.tf.open import outputs
 from tests.graphs import model, run, tf1, tiny
 from tests.refusal import refuses

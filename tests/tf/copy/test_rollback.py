@@ -136,13 +136,13 @@ def wanted(scene: str) -> np.ndarray:
 
 #: What the engine does, by the files that do it.
 STAGES = {
-    "nodes": ("tf/copy/node_defs.py", "tf/copy/append.py", "tf/copy/materialise.py"),
+    "nodes": ("tf/copy/node_defs.py", "tf/copy/append.py", "tf/copy/append.py"),
     "functions": ("tf/functions/library.py", "tf/private/functions.py"),
     "import": ("tf/copy/imports.py", "tf/private/c_api.py"),
     "contexts": ("tf/copy/contexts.py", "tf/private/contexts.py"),
-    "variables": ("tf/values/variables.py", "tf/private/variables.py"),
-    "collections": ("tf/copy/collections.py", "tf/copy/resources.py"),
-    "shapes, guards, gradients": ("tf/copy/attachments.py", "tf/copy/custom_gradients.py", "tf/private/graphs.py"),
+    "variables": ("tf/values/variables.py", "tf/private/sessions.py"),
+    "collections": ("tf/copy/attachments.py", "tf/copy/resources.py"),
+    "shapes, guards, gradients": ("tf/copy/attachments.py", "tf/copy/attachments.py", "tf/private/graphs.py"),
 }
 REST = "reading back and the rest"
 

@@ -12,8 +12,8 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.plan.adapters import Dense, Pad, Pool, Reshape, Resize, Transpose, proposals
-from graphsurgeon.plan.mismatch import fits
-from graphsurgeon.tf.edit.adapters import adapting
+from graphsurgeon.plan.type_check import fits
+from graphsurgeon.tf.edit.builders import adapting
 from tests.fresh import process
 from tests.graphs import look
 from tests.refusal import reads

@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.edit.rewire import connect
-from graphsurgeon.tf.edit.static_shapes import downstream, inferred
+from graphsurgeon.tf.edit.rewire import connect, downstream, inferred
 from tests.graphs import look, tf1
 from tests.refusal import refuses
 

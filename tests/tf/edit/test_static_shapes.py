@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.edit.static_shapes import downstream, inferred, known, reshape
+from graphsurgeon.tf.edit.rewire import downstream, inferred, known, reshape
 from tests.graphs import tf1
 from tests.refusal import refuses
 

@@ -7,8 +7,7 @@ from itertools import count
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf.functions.body import in_place
-from graphsurgeon.tf.functions.calls import Calls
+from graphsurgeon.tf.functions.calls import Calls, in_place
 
 tf1 = tf.compat.v1
 

@@ -473,12 +473,12 @@ def test_what_is_refused():
 
 
 def test_what_tensorflow_refuses(monkeypatch):
-    from graphsurgeon.tf.functions import tracing
+    from graphsurgeon.tf.functions import graph_function
 
     def refuse(*args, **options):
         raise tf.errors.InvalidArgumentError(None, None, "no such thing")
 
-    monkeypatch.setattr(tracing, "copied_into", refuse)
+    monkeypatch.setattr(graph_function, "copied_into", refuse)
     with refuses(PlanError, "function(outputs='z:0'): TensorFlow refuses the function: ", "no such thing",
                  "Choose other inputs or outputs"):  # fmt: skip
         gs.open(tiny()).function("x:0", "z:0")

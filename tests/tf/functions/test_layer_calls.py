@@ -14,8 +14,8 @@ import tf_keras
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError, SurgeryError
 from graphsurgeon.graph.layers import scopes_of
-from graphsurgeon.screen.inspector import layer_rows
 from graphsurgeon.tf.functions.layer_calls import observed
+from graphsurgeon.ui.inspector import layer_rows
 from tests import modules
 from tests.refusal import refuses
 

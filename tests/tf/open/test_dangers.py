@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 import graphsurgeon as gs
-from graphsurgeon.tf.open import dangers
+from graphsurgeon.tf.open import crash_guards
 from tests.graphs import tf1
 from tests.refusal import refuses
 from tests.tf.nodes import add, call, constant, empty, feed, function
@@ -308,9 +308,9 @@ def refused(words: str, kind: str, *shapes: Any, **attributes: Any) -> None:
 
 
 def test_they_are_op_types_of_this_tensorflow():
-    kinds = {*dangers._SCALAR, *dangers._RULES}
-    assert all(map(dangers.fragile, kinds))
-    assert not dangers.fragile("MatMul")
+    kinds = {*crash_guards._SCALAR, *crash_guards._RULES}
+    assert all(map(crash_guards.fragile, kinds))
+    assert not crash_guards.fragile("MatMul")
     known = {kind for kind in kinds if op_def_registry.get(kind)}
     assert {"GatherV2", "SplitV", "FakeQuantWithMinMaxVarsPerChannelGradient"} <= known
 
@@ -381,13 +381,13 @@ def test_texts_as_long_as_memory():
     refused("its precision is 10001: each text", "AsString", [2], T=FLOAT, precision=10_001)
 
 
-@pytest.mark.parametrize("kind", sorted(dangers._SCALAR))
+@pytest.mark.parametrize("kind", sorted(crash_guards._SCALAR))
 def test_scalars_where_none_may_be(kind):
     about = op_def_registry.get(kind)
     if about is None:
         assert kind.startswith("Xla")  # older TensorFlows have none of these
         return
-    position = dangers._SCALAR[kind][0]
+    position = crash_guards._SCALAR[kind][0]
     graph_def = empty()
     node = add(graph_def, "op", kind)
     feed(graph_def, "scalar", shape=[])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon.tf.open.facts import attribute_text, documentation
+from graphsurgeon.tf.open.op_facts import attribute_text, documentation
 
 tf1 = tf.compat.v1
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon.tf.open.flat import Flat
+from graphsurgeon.tf.open.signature import Flat
 
 tf1 = tf.compat.v1
 

@@ -17,7 +17,7 @@ import tf_keras
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.open import keras_files
+from graphsurgeon.tf.open import layers
 from tests.refusal import refuses
 
 KERAS = pytest.mark.parametrize("k", [keras, tf_keras], ids=["keras 3", "keras 2"])
@@ -228,7 +228,7 @@ def test_nothing_but_a_saved_model_is_shown_as_it_lies(tmp_path):
 
 
 def test_a_description_made_to_fill_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(keras_files, "_LARGEST", 1 << 20)
+    monkeypatch.setattr(layers, "_LARGEST", 1 << 20)
     file = tmp_path / "m.keras"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", " " * (2 << 20))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from graphsurgeon.tf.edit.nodes import check_attribute
-from graphsurgeon.tf.open.op_types import attributes, documentation, op_types
+from graphsurgeon.tf.open.op_facts import attributes, documentation, op_types
 
 tf1 = tf.compat.v1
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.pending import pending
+from graphsurgeon.graph.lazy_graph import pending
 from graphsurgeon.tf.open import outputs
 from graphsurgeon.tf.open.outputs import array_in
 from graphsurgeon.tf.open.snapshot import settled
@@ -150,7 +150,7 @@ def test_an_interrupt_leaves_no_half_made_graph(path, monkeypatch, part):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(f"graphsurgeon.tf.open.filling.{part}", interrupted)
+        patched.setattr(f"graphsurgeon.tf.open.fill_graph.{part}", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ed.graph  # noqa: B018
     if part == "import_graph":

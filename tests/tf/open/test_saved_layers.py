@@ -15,8 +15,8 @@ import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.layers import scopes_of
-from graphsurgeon.screen.inspector import layer_rows
-from graphsurgeon.tf.open.saved_layers import _keras_metadata, saved_layers
+from graphsurgeon.tf.open.layers import _keras_metadata, saved_layers
+from graphsurgeon.ui.inspector import layer_rows
 from tests import modules
 from tests.cost import growth
 from tests.refusal import refuses
@@ -114,7 +114,7 @@ def test_layers_are_looked_for_when_somebody_asks(tmp_path, monkeypatch):
     net = modules.Net()
     tf.saved_model.save(net, tmp_path, signatures=net.forward)
     calls = []
-    monkeypatch.setattr("graphsurgeon.tf.open.saved_layers.by_variables", lambda *args: calls.append(args) or ())
+    monkeypatch.setattr("graphsurgeon.tf.open.layers.by_variables", lambda *args: calls.append(args) or ())
     ed = gs.open(tmp_path)
     assert (ed.snapshot.size > 0, calls) == (True, [])
     assert (len(ed.layers), len(ed.layers), len(calls)) == (0, 0, 1)

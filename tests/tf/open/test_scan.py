@@ -12,7 +12,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 import graphsurgeon as gs
 from graphsurgeon.__main__ import main
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.open.scan import scan
+from graphsurgeon.tf.open.protos import scan
 from tests.hostile import READING, WRITING, hostile, with_asset
 
 tf1 = tf.compat.v1

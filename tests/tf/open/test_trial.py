@@ -13,8 +13,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.graph.pending import filled, pending
-from graphsurgeon.tf.open import source, trial
+from graphsurgeon.graph.lazy_graph import filled, pending
+from graphsurgeon.tf.open import source, trial_import
 from tests.corpus import corpus_cases
 from tests.fresh import process
 from tests.graphs import tiny
@@ -62,8 +62,8 @@ def test_a_file_that_would_end_the_process_is_looked_at_and_its_op_is_named(unkn
 
 
 def test_one_that_does_not_end_in_time_is_ended(monkeypatch):
-    monkeypatch.setattr(trial, "_EACH", 0.0)
-    refusal = trial.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 0.001).verdict()
+    monkeypatch.setattr(trial_import, "_EACH", 0.0)
+    refusal = trial_import.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 0.001).verdict()
     reads(
         refusal,
         "in a separate process, TensorFlow did not end within 0.001 s",
@@ -73,9 +73,9 @@ def test_one_that_does_not_end_in_time_is_ended(monkeypatch):
 
 
 def test_one_that_hangs_is_told_by_its_op(monkeypatch):
-    monkeypatch.setattr(trial.Trial, "_run", lambda *given: (-signal.SIGALRM, [(0, 1), (1, 2)]))
+    monkeypatch.setattr(trial_import.Trial, "_run", lambda *given: (-signal.SIGALRM, [(0, 1), (1, 2)]))
     name, kind = [(node.name, node.op) for node in tiny().as_graph_def().node][1]
-    refusal = trial.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 5.0).verdict()
+    refusal = trial_import.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 5.0).verdict()
     reads(refusal, f"did not end within 5 s on op {name!r} ({kind})")
 
 
@@ -111,7 +111,7 @@ def tried(graph_def):
     order, shapes = known(graph_def)
     nodes = sorted(graph_def.node, key=lambda node: order.index(node.name))
     graph_def = tf1.GraphDef(versions=graph_def.versions, library=graph_def.library, node=nodes)
-    found = trial.imported(graph_def, 0, len(nodes))
+    found = trial_import.imported(graph_def, 0, len(nodes))
     assert {name: [None if dims is None else tuple(dims) for dims in out] for name, out in found.items()} == shapes
     return shapes
 
@@ -156,7 +156,7 @@ STARTED = threading.Event()
 
 def test_no_process_is_started_for_a_first_picture(monkeypatch):
     started = []
-    monkeypatch.setattr(trial.Trial, "_tried", lambda self, graph_def: started.append(1))
+    monkeypatch.setattr(trial_import.Trial, "_tried", lambda self, graph_def: started.append(1))
     ed = gs.open(tiny().as_graph_def())
     view = ed.view()
     assert ed._repr_mimebundle_()
@@ -169,8 +169,8 @@ def test_no_process_is_started_for_a_first_picture(monkeypatch):
 
 
 def test_one_that_is_left_ends_and_can_be_asked_for_again(monkeypatch):
-    popen = trial.subprocess.Popen
-    monkeypatch.setattr(trial.subprocess, "Popen", Waiting)
+    popen = trial_import.subprocess.Popen
+    monkeypatch.setattr(trial_import.subprocess, "Popen", Waiting)
     STARTED.clear()
     ed = gs.open(tiny().as_graph_def())
     looking = threading.Thread(target=ed.screen.infer)
@@ -180,7 +180,7 @@ def test_one_that_is_left_ends_and_can_be_asked_for_again(monkeypatch):
     looking.join(60.0)
     assert not looking.is_alive()
     assert not ed.screen.inferred
-    monkeypatch.setattr(trial.subprocess, "Popen", popen)
+    monkeypatch.setattr(trial_import.subprocess, "Popen", popen)
     ed.screen.infer()
     assert ed.screen.inferred
 
@@ -193,7 +193,7 @@ def test_a_widget_that_is_there_when_the_process_ends_says_nothing():
 
 
 def test_a_file_whose_verdict_is_asked_for_is_tried_though_nobody_looks_any_more(monkeypatch):
-    monkeypatch.setattr(trial.subprocess, "Popen", Waiting)
+    monkeypatch.setattr(trial_import.subprocess, "Popen", Waiting)
     STARTED.clear()
     ed = gs.open(tiny().as_graph_def(), trust=False)
     running = threading.Thread(target=ed.screen.infer)
@@ -209,7 +209,7 @@ def test_a_file_whose_verdict_is_asked_for_is_tried_though_nobody_looks_any_more
 def trial_of(ed):
     """The trial behind a file."""
     cells = pending(ed.snapshot.owner).leave.__closure__
-    return next(cell.cell_contents for cell in cells if isinstance(cell.cell_contents, trial.Trial))
+    return next(cell.cell_contents for cell in cells if isinstance(cell.cell_contents, trial_import.Trial))
 
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):
@@ -221,7 +221,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
                     "    threading.Thread(target=trial._end_with_the_other, daemon=True).start()\n"
                     "    print('begun', flush=True)\n"
                     "    threading.Event().wait()\n")  # fmt: skip
-    code = trial._BEGIN.replace(trial.__name__, reported.stem)
+    code = trial_import._BEGIN.replace(trial_import.__name__, reported.stem)
     folders = os.pathsep.join([str(tmp_path), *sys.path])
     with subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": folders},
                           stdin=held, stdout=subprocess.PIPE) as child:  # fmt: skip
@@ -232,20 +232,20 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
 
 
 def test_a_graph_reaches_it_in_pieces_and_whole(monkeypatch, tmp_path):
-    monkeypatch.setattr(trial, "_AT_ONCE", 2)
+    monkeypatch.setattr(trial_import, "_AT_ONCE", 2)
     graph_def = tiny().as_graph_def()
     assert len(graph_def.node) > 4
-    assert trial._written(graph_def, tmp_path / "graph")
+    assert trial_import._written(graph_def, tmp_path / "graph")
     there = tf1.GraphDef.FromString((tmp_path / "graph").read_bytes())
     assert [*there.node] == [*graph_def.node]
     assert there.versions == graph_def.versions
-    monkeypatch.setattr(trial, "_MOST", 50)
-    reads(trial.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "it has more than 2 GB",
+    monkeypatch.setattr(trial_import, "_MOST", 50)
+    reads(trial_import.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "it has more than 2 GB",
           "If you trust the file, leave out trust=False")  # fmt: skip
 
 
 def test_nobody_waits_for_it_who_needs_the_graph(monkeypatch):
-    monkeypatch.setattr(trial.subprocess, "Popen", Waiting)
+    monkeypatch.setattr(trial_import.subprocess, "Popen", Waiting)
     STARTED.clear()
     ed = gs.open(tiny().as_graph_def())
     looking = threading.Thread(target=ed.screen.infer)
@@ -260,7 +260,7 @@ def test_nobody_waits_for_it_who_needs_the_graph(monkeypatch):
 
 def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one(monkeypatch):
     started = []
-    monkeypatch.setattr(trial.Trial, "_tried", lambda self, graph_def: started.append(self._timeout))
+    monkeypatch.setattr(trial_import.Trial, "_tried", lambda self, graph_def: started.append(self._timeout))
     ed = gs.open(tiny().as_graph_def(), trust=False, timeout=7.0)
     assert ed.find("op:Square") == ["y"]
     assert not started
@@ -312,9 +312,9 @@ def test_pieces_of_many_ops_are_looked_at_again(monkeypatch):
         runs.append((first, last))
         return -6, ends[len(runs) - 1]
 
-    monkeypatch.setattr(trial.Trial, "_run", run)
+    monkeypatch.setattr(trial_import.Trial, "_run", run)
     graph_def = empty()
     for i in range(1_000):
         add(graph_def, f"op{i}", "NoOp")
-    reads(trial.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "died (SIGABRT) on op 'op102' (NoOp)")
+    reads(trial_import.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "died (SIGABRT) on op 'op102' (NoOp)")
     assert runs == [(0, 1000), (100, 200), (102, 104)]

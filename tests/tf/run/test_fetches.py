@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.tf.run.fetches import fed, fetched
+from graphsurgeon.tf.run.session_tracking import fed, fetched
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1

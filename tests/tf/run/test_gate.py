@@ -16,7 +16,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.__main__ import main
 from graphsurgeon.errors import TrustError
-from graphsurgeon.tf.run.gate import refuse_untrusted, session_of
+from graphsurgeon.tf.run.sessions import refuse_untrusted, session_of
 from tests.hostile import READING, WRITING, hostile
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -174,11 +174,14 @@ def test_sessions_are_made_and_files_are_loaded_in_one_place():
         if name.rpartition(".")[2] in runs or name.endswith(("saved_model.load", "loader.load", "tf.function"))
     }
     assert made == {
-        ("tf/run/gate.py", "tf1.Session"),
+        ("tf/run/sessions.py", "tf1.Session"),
         ("tf/examples.py", "tf.function"),  # a training step of this package
         ("tf/functions/traces.py", "tf.function"),  # of what somebody has written in Python
-        ("tf/functions/tracing.py", "tf.function"),  # `traced` asks the gate before; a plan that collapses runs nothing
-        ("tf/save/tflite.py", "tf1.wrap_function"),  # of what `check` and `save` have asked the gate for
+        (
+            "tf/functions/graph_function.py",
+            "tf.function",
+        ),  # `traced` asks the gate before; a plan that collapses runs nothing
+        ("tf/save/converters.py", "tf1.wrap_function"),  # of what `check` and `save` have asked the gate for
         ("tf/save/proof.py", "tf.saved_model.load"),  # of what was just written, after `prove` has asked
     }
 

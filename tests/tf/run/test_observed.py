@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon import doors
-from graphsurgeon.doors import BusyError, Door
-from graphsurgeon.tf.run import observed
-from graphsurgeon.tf.run.observed import Interest, alone, observe, places_of, touched
+from graphsurgeon.graph import concurrency
+from graphsurgeon.graph.concurrency import BusyError, Door
+from graphsurgeon.tf.run import session_tracking
+from graphsurgeon.tf.run.session_tracking import Interest, alone, observe, places_of, touched
 from graphsurgeon.tf.values.variables import place_of
 from tests.graphs import KINDS
 from tests.random_graphs import flow_version
@@ -236,7 +236,7 @@ def test_a_run_while_somebody_is_alone_waits():
     thread = threading.Thread(target=lambda: done.append(session.run("step:0")))
     with alone([one], [], [door], 10.0):
         thread.start()
-        until(lambda: doors._queue)
+        until(lambda: concurrency._queue)
         assert session.run("y:0") == 2.0
         assert not done
     thread.join(10)
@@ -274,7 +274,7 @@ def test_a_run_that_was_under_way_is_waited_for(monkeypatch, known):
     one = observe(session, Interest(door, places_of(graph, ["w"])))
     with pytest.raises(BusyError), alone([one], [], [door], 0.0):
         pass
-    monkeypatch.setattr(observed, "_pause", waited.set)
+    monkeypatch.setattr(session_tracking, "_pause", waited.set)
     with alone([one], [], [door], 30.0):
         assert session.run(w) == 2.0
     for thread in threads:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon.graph.noted import SAMPLE, noted, step_of
+from graphsurgeon.graph.tensor_stats import SAMPLE, noted, step_of
 from graphsurgeon.tf.open.snapshot import snapshot
 from graphsurgeon.tf.run.probes import constants, probe
 from tests.graphs import tf1

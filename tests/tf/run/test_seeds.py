@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from graphsurgeon.tf.open.snapshot import snapshot
-from graphsurgeon.tf.run.seeds import give_seeds
+from graphsurgeon.tf.run.probes import give_seeds
 from tests.graphs import tf1
 
 

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.compatibility import Unconvertible
-from graphsurgeon.tf.save import tflite
-from graphsurgeon.tf.save.tflite import Frozen, apart, converted, interpreted, lite
+from graphsurgeon.tf.save import converters
+from graphsurgeon.tf.save.converters import Frozen, apart, converted, interpreted, lite
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -97,7 +97,7 @@ def test_a_process_of_its_own_ends_in_words(code, timeout, said):
     ],
 )
 def test_a_converter_and_an_interpreter_end_in_words(code, timeout, how, monkeypatch):
-    monkeypatch.setattr(tflite, "_BEGIN", code)
+    monkeypatch.setattr(converters, "_BEGIN", code)
     with lite(timeout) as ask:
         made = converted(Frozen(tf1.GraphDef(), []), ask)
     assert made.said == f"the converter {how}, in a separate process"

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph.whole import Taken, put_back
+from graphsurgeon.graph.atomic_files import Taken, put_back
 from tests.refusal import refuses
 from tests.writers import say, small_disk, stopping, writers
 

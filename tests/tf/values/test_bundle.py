@@ -10,8 +10,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.values.bundle import Bundle, UnreadableError
-from graphsurgeon.tf.values.checkpoints import OBJECTS, Checkpoint
+from graphsurgeon.tf.values.checkpoints import OBJECTS, Bundle, Checkpoint, UnreadableError
 from tests.graphs import tf1
 
 
@@ -33,11 +32,11 @@ def listed(prefix):
 
 
 def test_entries_and_texts_are_those_that_tensorflow_reads(prefix):
-    bundle, (entries, objects) = Bundle(prefix), listed(prefix)
-    found = {key: ([one.size for one in entry.shape.dim], entry.dtype) for key, entry in bundle.entries.items()}
+    checkpoints, (entries, objects) = Bundle(prefix), listed(prefix)
+    found = {key: ([one.size for one in entry.shape.dim], entry.dtype) for key, entry in checkpoints.entries.items()}
     assert found == entries
     assert len(found) > 400
-    assert bundle.text(OBJECTS) == objects
+    assert checkpoints.text(OBJECTS) == objects
 
 
 @pytest.mark.corpus
@@ -46,13 +45,15 @@ def test_the_checkpoints_of_the_corpus(corpus):
     for index in sorted(corpus.root.glob("items/**/*.index")):
         prefix = str(index).removesuffix(".index")
         try:
-            bundle = Bundle(prefix)
+            checkpoints = Bundle(prefix)
         except UnreadableError:
             continue
         entries, objects = listed(prefix)
-        found = {key: ([one.size for one in entry.shape.dim], entry.dtype) for key, entry in bundle.entries.items()}
+        found = {
+            key: ([one.size for one in entry.shape.dim], entry.dtype) for key, entry in checkpoints.entries.items()
+        }
         assert found == entries, prefix
-        assert objects is None or bundle.text(OBJECTS) == objects, prefix
+        assert objects is None or checkpoints.text(OBJECTS) == objects, prefix
         read += 1
     assert read > 20
 
@@ -109,13 +110,13 @@ def test_slices_of_variables_are_read_by_tensorflow(tmp_path):
 
 def test_an_index_of_blocks_that_repeat_is_refused(tmp_path, prefix):
     """It may be small, and would be read for hours."""
-    from graphsurgeon.tf.values import bundle
+    from graphsurgeon.tf.values import checkpoints
 
     data = Path(f"{prefix}.index").read_bytes()
-    (start, size), _ = bundle._handle(data, bundle._handle(data, len(data) - 48)[1])
-    rows = list(bundle._rows(data[start : start + size]))
+    (start, size), _ = checkpoints._handle(data, checkpoints._handle(data, len(data) - 48)[1])
+    rows = list(checkpoints._rows(data[start : start + size]))
     body = b"".join(bytes([0, len(key), len(value)]) + key + value for key, value in rows * 50) + bytes(4) + b"\1\0\0\0"
-    crc = bundle._checksum(body + b"\0")
+    crc = checkpoints._checksum(body + b"\0")
     masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
     whole = data[:start] + body + b"\0" + masked.to_bytes(4, "little")
 

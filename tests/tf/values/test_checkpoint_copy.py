@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.values.checkpoint_copy import renamed
+from graphsurgeon.tf.values.restore import renamed
 from tests.refusal import refuses
 
 KNOWN = ["a/w", "a/w/Adam", "a/wide", "b/c/w", "step"]

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.values.latest import leads_out, linked_away, named, newest
+from graphsurgeon.tf.open.files import leads_out, linked_away, named, newest
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1

@@ -8,8 +8,8 @@ import gc
 import numpy as np
 import pytest
 
-from graphsurgeon.tf.values import memory as rooms
-from graphsurgeon.tf.values.memory import Rooms
+from graphsurgeon.tf.values import transfer as rooms
+from graphsurgeon.tf.values.transfer import Rooms
 
 
 def unaligned(size, value=1.0):

@@ -11,8 +11,8 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.variables import UNHELD
-from graphsurgeon.tf.values import untrained
-from graphsurgeon.tf.values.untrained import holding, within_reach
+from graphsurgeon.tf.values import initialization
+from graphsurgeon.tf.values.initialization import holding, within_reach
 from graphsurgeon.tf.values.variables import variable_infos
 from tests.graphs import KINDS, look, put
 from tests.refusal import refuses
@@ -356,7 +356,9 @@ def test_of_a_saved_model_only_what_its_init_op_can_have_set_is_asked_about(tmp_
             builder.add_meta_graph_and_variables(session, ["serve"], main_op=once, saver=tf1.train.Saver([w]))
             builder.save()
     asked: list[Any] = []
-    monkeypatch.setattr(untrained, "_readable", lambda session, reads, asked_for: asked.extend(reads) or set(reads))
+    monkeypatch.setattr(
+        initialization, "_readable", lambda session, reads, asked_for: asked.extend(reads) or set(reads)
+    )
     ed = gs.open(tmp_path / "saved")
     assert ed.session().run(["w/Read/ReadVariableOp:0", "read7:0"]) == [2.0, 7.0]
     assert sorted(asked) == ["again", "h7"]

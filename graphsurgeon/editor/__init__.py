@@ -1,0 +1,1 @@
+"""The editor: opening graphs, history, values, files, and operations on several graphs."""

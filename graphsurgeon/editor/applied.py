@@ -1,0 +1,256 @@
+"""The result of an applied plan: the new ops, and the new place of each source op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from ..errors import SelectionError, counted, one_of
+from ..graph.reports import untrained_text
+from ..graph.tf_types import TFGraph
+from ..graph.variables import VARIABLE_TYPES
+from ..plan.copy_result import Copied
+from ..plan.effect import Effect, Replaced
+from ..plan.plan import Plan
+from ..plan.result import Made
+from ..plan.step_text import steps_text
+from ..plan.steps import EditStep
+
+
+@dataclass(eq=False)
+class Applied:
+    """The result of `Editor.apply`: ask it for a source name or object, get the copy.
+
+    Args:
+        plan: the plan that was carried out.
+        graph: the live graph it was carried out on (for a materialised plan, the new one).
+        made: what was made there.
+        session: gives a session with the values of all its variables.
+        scope: the one copy that is meant, by its scope; None for all of them.
+        notes: more warnings than the plan itself can give.
+
+    Example:
+        ``done["mixed4a:0"]`` is a tensor, ``done["conv1"]`` an op, ``done["w"]`` or ``done[w]`` a `tf.Variable`.
+        If a plan copies a thing twice, it is the last copy; ``done.under("first")["w"]`` is another.
+    """
+
+    plan: Plan
+    graph: TFGraph
+    made: Made
+    session: Callable[[], Any] = lambda: None
+    scope: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def effect(self) -> Effect:
+        """What the plan said it would do."""
+        return self.plan.effect
+
+    @property
+    def parts(self) -> list[Applied]:
+        """One of these for each copy that was made, in order."""
+        return [replace(self, scope=copied.step.to) for copied in self.copies]
+
+    def under(self, scope: str) -> Applied:
+        """Returns the same for one copy alone: the one that was made under `scope`.
+
+        Args:
+            scope: the scope of the copy, equal to `to` of the step.
+
+        Raises:
+            SelectionError: no copy was made there.
+        """
+        made = [copied.step.to for copied in self.copies]
+        if scope.strip("/") not in made:
+            raise SelectionError(
+                f"under({scope!r})",
+                "no copy was made there",
+                "Choose " + " or ".join(map(repr, made)) if made else "This plan makes no copy at all",
+            )
+        return replace(self, scope=scope.strip("/"))
+
+    @property
+    def matches(self) -> list[Replaced]:
+        """For each match that was replaced, in order: `match`, and `outputs`, `ops`, `kept` by name."""
+        return list(self.effect.replaced)
+
+    @property
+    def copies(self) -> list[Copied]:
+        """What each copy step has made, and each `on_copies`."""
+        own = (c for c in self.effect.copies if c.role != "graft")
+        return [c for c in own if self.scope is None or c.step.to == self.scope]
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns the copy of a source op, tensor or variable, given by name or object; of a structure, its like.
+
+        Raises:
+            SelectionError: nothing of that name was copied.
+        """
+        if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "as_tensor")):
+            from ..tf.copy.attachments import moved
+
+            return moved(key, self.graph, self.__getitem__, lambda name: None)
+        name = str(getattr(key, "name", key))
+        owner = getattr(key, "graph", None) if not isinstance(key, str) else None
+        as_variable = not isinstance(key, str) and hasattr(key, "initializer")
+        if as_variable:
+            name = key.op.name
+        new = self._replacement(name) if owner is None or owner is self.effect.base.owner else ""
+        if new:
+            return self._element(*new.split(":")) if ":" in name else self._element(new.partition(":")[0], "")
+        for copied in reversed(self.copies):
+            if owner is not None and copied.source.owner is not owner:
+                continue
+            found = self._in(copied, name)
+            if found is not None:
+                return found
+        wanted = name.partition(":")[0]
+        edits = any(isinstance(step, EditStep) for step in self.effect.steps)
+        stays = edits or self.effect.mode == "materialise"
+        gone = {inner for r in self.effect.replaced for inner in r.match.names} - {
+            name for r in self.effect.replaced for name in r.kept
+        }
+        if wanted in gone and self.effect.mode == "materialise":
+            raise SelectionError(
+                f"done[{name!r}]", f"{wanted!r} was inside a match, and nothing has its place", "See done.matches"
+            )
+        now = self.effect.renamed.get(wanted, wanted)
+        if stays and self.scope is None and now in self.effect.after.index:
+            # The rest of the destination is what it was, or went into the new graph.
+            return self._element(now, name.partition(":")[2])
+        known = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
+        left = next((c.source.title for c in self.copies if wanted in c.source.index), None)
+        how = one_of(wanted, known) if left is None else f"It is in {left}, but not in what was selected: select it too"
+        raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", how)
+
+    def _replacement(self, name: str) -> str:
+        """The tensor that took the place of one of a match, or of the first output of an op; empty for none."""
+        found = [new for r in self.effect.replaced for old, new in r.outputs.items()
+                 if name == old or name == old.partition(":")[0]]  # fmt: skip
+        return found[0] if found and self.scope is None else ""
+
+    @cached_property
+    def _stayed(self) -> dict[str, str]:
+        """What a plan that builds the graph anew has taken over from the old one: name -> what it was called."""
+        names = self.effect.base.names
+        new = self.effect.renamed
+        return {new.get(name, name): name for i, name in enumerate(names) if i not in self.effect.removed}
+
+    def original(self, thing: Any) -> Any:
+        """Returns what a thing of the result was before: of a copy its source, of a graph built anew the old thing.
+
+        Args:
+            thing: an op, tensor or variable that the plan has made or taken over, by name or object.
+
+        Returns:
+            the op, tensor or variable, in the graph it comes from.
+
+        Raises:
+            SelectionError: the plan has neither made it from another nor taken it over.
+        """
+        name = str(getattr(thing, "name", thing))
+        as_variable = not isinstance(thing, str) and hasattr(thing, "initializer")
+        wanted, _, port = (thing.op.name if as_variable else name).partition(":")
+        for copied in self.copies:
+            old = copied.original(wanted)
+            if old is not None:
+                return _element(copied.source.owner, old, port)
+        if self.effect.mode == "materialise" and wanted in self._stayed:
+            return _element(self.effect.base.owner, self._stayed[wanted], port)
+        known = [name for c in self.copies for name in c.names]
+        problem = f"{wanted!r} was made from no other op"
+        raise SelectionError(f"original({name!r})", problem, one_of(wanted, known))
+
+    def _in(self, copied: Copied, name: str) -> Any:
+        op, colon, port = name.partition(":")
+        number = copied.source.index.get(op)
+        if number is None:
+            return None
+        if colon:
+            copied.source.tensor(name, f"done[{name!r}]")
+        if copied.role == "slice" and copied.place[number] < 0:
+            return None  # what the copies read in its place is not a copy of it
+        if colon and (number, int(port)) in copied.external:
+            new, new_port = copied.external[number, int(port)]
+            return self.graph.get_operation_by_name(new).outputs[new_port]
+        if copied.place[number] >= 0:
+            new = copied.renamed(op)
+            if colon:
+                return self.graph.get_operation_by_name(new).outputs[int(port)]
+            variable = self.made.variables.get(new)
+            return self.graph.get_operation_by_name(new) if variable is None else variable
+        if not colon and (number, 0) in copied.external:
+            outside = copied.external[number, 0][0]
+            if copied.source.types[number] in VARIABLE_TYPES:
+                return _element(self.graph, outside)
+            return self.graph.get_operation_by_name(outside)
+        return None
+
+    def _element(self, op: str, port: str) -> Any:
+        kept = None if port else self.made.carried.get(op)
+        return _element(self.graph, op, port) if kept is None else kept
+
+    def __contains__(self, key: Any) -> bool:
+        try:
+            self[key]
+        except SelectionError:
+            return False
+        return True
+
+    @property
+    def ops(self) -> list[str]:
+        """Names of the new ops."""
+        return [name for name in self.made.ops if self._holds(name)]
+
+    @property
+    def variables(self) -> list[Any]:
+        """The new `tf.Variable` objects."""
+        return [variable for name, variable in self.made.variables.items() if self._holds(name)]
+
+    @property
+    def variable_names(self) -> dict[str, str]:
+        """The name that each variable of the source has now: of the copies, or of the graph itself without a copy."""
+        copied = {v.was: v.name for one in self.copies for v in one.variables}
+        base, new = self.effect.base, self.effect.renamed
+        numbers = {name: base.index.get(name) for name in base.state.variables}  # a live graph has those made since
+        own = [name for name, at in numbers.items() if at is not None and at not in self.effect.removed]
+        stay = {name: new.get(name, name) for name in own if name in new or not self.copies}
+        return copied if self.scope is not None else stay | copied
+
+    @property
+    def untrained(self) -> dict[str, str]:
+        """Variables and frozen constants that have initial values, though values were given, each with the reason."""
+        return {name: why for name, why in self.made.untrained.items() if self._holds(name)}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the copy could not be given, in sentences: loops and conds that were taken in part have no gradient,
+        tables and queues that are filled while a session runs start empty. And the warnings of the recipe.
+        """
+        lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
+        initial = untrained_text(self.untrained)
+        empty = [sentence for copied in self.copies for sentence in copied.emptied]
+        return [*self.notes, *self.plan.notes, *initial, *lost, *empty]
+
+    def _holds(self, name: str) -> bool:
+        return not self.scope or name.startswith(f"{self.scope}/")
+
+    def __repr__(self) -> str:
+        count = sum(map(self._holds, self.made.infos))
+        held = f", {counted(count, 'variables')}" if count else ""
+        steps = self.copies if self.scope is not None else ()
+        text = steps_text([c.step for c in steps]) or steps_text(self.effect.steps)
+        lost_too = f"; warning: {'; '.join(self.warnings)}" if self.warnings else ""
+        return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{held}{lost_too}>"
+
+
+def _element(graph: TFGraph, op: str, port: str = "") -> Any:
+    """An output of an op; without a port, the op itself, or the variable object if it is one."""
+    from ..tf.values.variables import variable_objects
+
+    found = graph.get_operation_by_name(op)
+    if port:
+        return found.outputs[int(port)]
+    return variable_objects(graph).get(op, found) if found.type in VARIABLE_TYPES else found

@@ -1,0 +1,135 @@
+"""An empty plan of an editor, with the functions of TensorFlow and of the picture that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import OpenError
+from ..graph.control_flow import Loop
+from ..graph.graph import Graph, Mask
+from ..graph.layers import Layers
+from ..graph.lazy_graph import pending
+from ..graph.match.pattern import Pattern
+from ..graph.tf_types import TFNodeDef
+from ..plan.adapters import Adapter
+from ..plan.backend import Backend, Opener, Piece, Site
+from ..plan.check import unknown_fault
+from ..plan.copy_result import Copied
+from ..plan.effect import Effect, Verdict
+from ..plan.fault import Fault
+from ..plan.plan import Plan
+from .history import layers_of, log_of
+
+
+def new_plan(graph: Graph) -> Plan:
+    """Returns an empty plan for the graph of a snapshot."""
+    return Plan(graph, backend=TENSORFLOW)
+
+
+def _refusal(graph: Graph) -> OpenError | None:
+    """Why TensorFlow refuses all of the graph of a snapshot, which can only be looked at then."""
+    waiting = pending(graph.owner)
+    if waiting is None:
+        return None
+    waiting.judge()
+    return waiting.refusal if waiting.hopeless else None
+
+
+class _TensorFlow(Backend):
+    """TensorFlow, which is imported when something is asked of it."""
+
+    def verdict(self, effect: Effect) -> Verdict:
+        from ..tf.edit.validation import verdict
+
+        refusals = dict.fromkeys(map(_refusal, (effect.base, *(copied.source for copied in effect.copies))))
+        faults = [Fault.of(refusal) for refusal in refusals if refusal is not None]
+        faults += [] if (left := unknown_fault(effect)) is None else [left]
+        return Verdict(tuple(faults)) if faults else verdict(effect)
+
+    def layers(self, graph: Graph) -> Layers:
+        return layers_of(graph)
+
+    def settled(self, graph: Graph) -> Graph:
+        from ..tf.functions.inline import unfolded
+        from ..tf.open.snapshot import settled
+
+        return settled(graph) if graph.unfolded is None else unfolded(graph)
+
+    def value_faults(self, effect: Effect) -> list[Fault]:
+        from ..tf.copy.append import value_faults
+
+        return value_faults(effect)
+
+    def lacks_memory(self, error: BaseException) -> bool:
+        from ..tf.protos import lacks_memory
+
+        return lacks_memory(error)
+
+    def picture(self, effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
+        from ..ui.pane import plan_picture
+
+        return plan_picture(effect, marks, text)
+
+    def parts(self, thing: Any) -> list[Any]:
+        from ..tf.copy.attachments import parts_of
+
+        return parts_of(thing)
+
+    def notes(self, copied: Copied) -> list[str]:
+        from ..tf.functions.library import report
+
+        return report(copied) if _refusal(copied.source) is None else []
+
+    def unproved(self, copied: Copied) -> dict[str, str]:
+        from ..tf.copy.append import unproved_of
+
+        return unproved_of(copied) if _refusal(copied.source) is None else {}
+
+    def opener(self, graph: Graph) -> Opener | None:
+        return log_of(graph)
+
+    def pattern(self, thing: Any, request: str, **about: Any) -> Pattern:
+        from ..tf.edit.patterns import as_pattern
+
+        return as_pattern(thing, **about, request="replace")
+
+    def array(self, node: TFNodeDef) -> Any:
+        from ..tf.edit.patterns import array_of
+
+        return array_of(node)
+
+    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, request: str) -> Piece:
+        from ..tf.edit.subgraphs import traced
+
+        return traced(function, sites, graph, request)
+
+    def adapting(self, adapter: Adapter) -> Callable[..., Any]:
+        from ..tf.edit.builders import adapting
+
+        return adapting(adapter)
+
+    def collapsed(
+        self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
+    ) -> Callable[..., Any]:
+        from ..tf.edit.builders import collapsed
+
+        return collapsed(graph, mask, inputs, outputs, name)
+
+    def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
+        from ..tf.edit.builders import branch_of
+
+        return branch_of(graph, call, answers)
+
+    def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
+        from ..tf.edit.builders import rounds_of
+
+        return rounds_of(graph, op, loop, times)
+
+    def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
+        from ..tf.edit.builders import taken_apart
+
+        return taken_apart(graph, call, inside)
+
+
+TENSORFLOW = _TensorFlow()

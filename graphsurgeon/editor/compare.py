@@ -1,0 +1,349 @@
+"""Comparison of an original and its copy on the same feeds: how far apart they are, and the first op that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import Kind, PlanError, SelectionError, SurgeryError, few
+from ..graph.diff import attribute_bytes, pair
+from ..graph.graph import Graph
+from ..graph.lazy_graph import identity
+from ..graph.names import op_name, outer_name, tensor_name
+from ..graph.references import Given
+from ..graph.tf_types import TFSession
+from ..graph.trace import FirstDifference, refuse_no_tolerance
+from ..graph.training import unseeded
+from ..plan.plan import Plan
+from ..running.feeds import asked_by_default, given, made_up, placeholders
+from ..running.trace import trace
+from .applied import Applied
+
+if TYPE_CHECKING:
+    from .editor import Editor
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one output of the copy is from the original's.
+
+    Args:
+        output: name of the tensor in the source, or in the copy if several copies are compared.
+        absolute: largest absolute difference; 0 for equal texts, infinity for different ones or shapes.
+        relative: `absolute` over the largest absolute value of the original.
+        equal: whether all bits are equal.
+    """
+
+    output: str
+    absolute: float
+    relative: float
+    equal: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of `compare`: one `Difference` for each output. It is true when all bits are equal.
+
+    Args:
+        rows: the outputs.
+        first_difference: the first op whose inputs agree and whose outputs differ. None if no output differs by more
+            than the tolerance, if it was not requested, or if it is not known.
+        unknown: why the first difference is not known although outputs differ; else empty.
+    """
+
+    rows: tuple[Difference, ...]
+    first_difference: FirstDifference | None = None
+    unknown: str = ""
+
+    def __bool__(self) -> bool:
+        return all(row.equal for row in self.rows)
+
+    @property
+    def relative(self) -> float:
+        """The largest relative difference of all outputs."""
+        return max((row.relative for row in self.rows), default=0.0)
+
+    def __repr__(self) -> str:
+        wide = max([len(row.output) for row in self.rows] + [6])
+        lines = [f"{'output':<{wide}}  max |difference|  relative"]
+        for row in self.rows:
+            what = "equal to the last bit" if row.equal else f"{row.absolute:<16.3g}  {row.relative:.3g}"
+            lines.append(f"{row.output:<{wide}}  {what}")
+        lines += [f"first apart: {self.first_difference!r}"] if self.first_difference is not None else []
+        lines += [f"the first difference is not known: {self.unknown}"] if self.unknown else []
+        return "\n".join(lines)
+
+
+def compare(
+    source: Any,
+    copy: Any,
+    feeds: Any = None,
+    outputs: Iterable[Any] | None = None,
+    *,
+    session: TFSession | None = None,
+    seed: int = 0,
+    where: bool = True,
+    tolerance: float = 1e-5,
+) -> Comparison:
+    """Runs an original and its copy on the same feeds.
+
+    If an output differs, both graphs are traced with these feeds and their current values, and the result names the
+    first op with different outputs. Otherwise nothing is traced.
+
+    Args:
+        source: the editor of the original, or anything `open` takes; its `session()` runs it.
+        copy: the result of `apply`; its editor's `session()` runs it. If the plan changed the source instead of copying
+            from it, the source before the plan is the original. Or another graph, as an editor or anything that `open`
+            takes: tensors of the same name are compared. An op whose name the other graph lacks is compared with the
+            op there at the same place.
+        feeds: source tensor, or argument of an opened function -> array; or the path of an ``.npz`` file of these.
+            Placeholders that are not given get random numbers of their dtype and shape, one for each unknown dimension.
+        outputs: source tensors to compare. Default: the outputs of the copied part. For graphs: the known outputs, or
+            all tensors without consumers whose ops only compute. If there are several copies, each is compared.
+        session: a session of the original, instead of the editor's own.
+        seed: of the random feeds.
+        where: whether to find the first op that differs; a trace takes about three times as long as a run. With
+            several copies, it is found for the first one that differs.
+        tolerance: how far two tensors may be apart, in parts of the largest absolute value, before a trace looks for
+            the op.
+
+    Returns:
+        the differences; ``bool(...)`` is True when all bits are equal.
+
+    Raises:
+        OpenError: one of them cannot be read.
+        SelectionError: there is no such tensor.
+        PlanError: nothing to compare, a feed that cannot be made up, a session of another graph, or a tolerance that is
+            none.
+
+    Example:
+        >>> import tensorflow as tf, graphsurgeon as gs
+        >>> graph = tf.Graph()
+        >>> with graph.as_default():
+        ...     y = tf.square(tf.compat.v1.placeholder(tf.float32, [2], name="x"), name="y")
+        >>> ed = gs.open(graph)
+        >>> done = ed.apply(ed.plan().copy(ed.select(), to="copy"))
+        >>> gs.compare(ed, done)
+        output  max |difference|  relative
+        y:0     equal to the last bit
+        >>> with tf.Graph().as_default() as other:
+        ...     y = tf.negative(tf.compat.v1.placeholder(tf.float32, [2], name="x"), name="y")
+        >>> gs.compare(ed, other, {"x:0": [1.0, 2.0]})
+        output  max |difference|  relative
+        y:0     6                 1.5
+        first apart: y:0  float32 (2), min 1, max 4, mean 2.5, std 1.5, by Square
+          instead of  y:0  float32 (2), min -2, max -1, mean -1.5, std 0.5
+          apart by 1.5; in all 1 tensor of another value
+    """
+    refuse_no_tolerance(tolerance, "compare")
+    source = _editor(source)
+    if isinstance(copy, Plan):
+        suggestion = "Apply it first; or trace both: ed.trace(feeds).first_difference(ed.trace(feeds, plan=plan))"
+        raise PlanError("compare(plan)", "what a plan would make is not there yet", suggestion)
+    if isinstance(copy, Applied) and copy.effect.mode == "materialise" and not copy.copies:
+        source, copy = _changed(source, copy)
+    parts: list[Applied | _Named] = [_Named(source, _editor(copy))] if not isinstance(copy, Applied) else [
+        part for part in copy.parts if identity(part.copies[0].source.owner) is identity(source.graph)
+    ] or [copy]  # fmt: skip
+    several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
+    layers = Given(source.snapshot, source.layers, "compare()")
+    wanted = None if several is None else [tensor_name(t) for t in layers.ends(several)]
+    fed_here = given(source, feeds, "compare")
+    for name in wanted or ():
+        source.snapshot.tensor(name, f"compare({name!r})")
+    if session is not None and getattr(session, "graph", None) is not source.graph:
+        problem = "this is not a session of the original's graph"
+        raise PlanError("compare(session=...)", problem, "Give one of that graph, as ed.session(session) does; or none")
+    original = session if session is not None else source.session()
+    rows: list[Difference] = []
+    first, unknown = None, ""
+    for part in parts:
+        names = _outputs(part) if wanted is None else wanted
+        if not names:
+            continue
+        fed = _fed(source, part, names, fed_here, seed)
+        found = _compared(part, names, fed, original)
+        if where and first is None and not unknown and any(row.relative > tolerance for row in found):
+            first, unknown = _parting(source, part, names, fed, original, tolerance)
+        rows += [replace(row, output=part[row.output].name) for row in found] if len(parts) > 1 else found
+    if not rows:
+        raise PlanError("compare()", "nothing that was copied has an output", "Name some: outputs=['name:0']")
+    return Comparison(tuple(rows), first, unknown)
+
+
+def _editor(thing: Any) -> Editor:
+    from .editor import Editor
+    from .open import open
+
+    return thing if isinstance(thing, Editor) else open(thing)
+
+
+class _Named:
+    """A graph as the copy of another whose tensors have the same names."""
+
+    copies: tuple[Any, ...] = ()
+
+    def __init__(self, source: Editor, editor: Editor) -> None:
+        self.source, self.editor = source, editor
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self.called(name))
+
+    def __getitem__(self, name: str) -> Any:
+        self.editor.snapshot.tensor(self.called(name) or name, f"compare({name!r})")
+        return self.editor.tensor(self.called(name))
+
+    def called(self, name: str) -> str:
+        """Returns the name of a tensor in the copy; empty if the copy lacks it."""
+        op, colon, port = name.partition(":")
+        if op in self.editor.snapshot.index:
+            return name
+        return f"{self._places[op]}{colon}{port}" if op in self._places else ""
+
+    @cached_property
+    def _places(self) -> Mapping[str, str]:
+        """Op of the original -> the one in the same place of the copy."""
+        return same_places(self.source.snapshot, self.editor.snapshot)
+
+    def session(self) -> Any:
+        """Returns a session of the copy."""
+        return self.editor.session()
+
+    def outputs(self) -> list[str]:
+        """Returns the outputs that both have: those that are known, or all that nothing reads and that only compute."""
+        known = [name for name in self.source.opened.ends[1] if name in self]
+        return known or [name for name in asked_by_default(self.source, "compare()", "outputs") if name in self]
+
+
+def same_places(ours: Graph, theirs: Graph) -> dict[str, str]:
+    """Returns for each op its partner in another graph: of the same name, else in the same place."""
+    if ours.index.keys() <= theirs.index.keys():
+        return {name: name for name in ours.names}
+    found = pair(ours, theirs, "structure", meanings=(_role, _role)).tolist()
+    return {name: theirs.names[there] for name, there in zip(ours.names, found, strict=True) if there >= 0}
+
+
+def _role(value: Any) -> bytes:
+    """Returns the part of an attribute that identifies an op: dtype and shape of a constant, any function of a call."""
+    kind = value.WhichOneof("value")
+    if kind == "tensor":
+        return attribute_bytes(value.tensor.tensor_shape) + bytes([value.tensor.dtype])
+    return b"function" if kind == "func" else attribute_bytes(value)
+
+
+def _changed(source: Editor, done: Applied) -> tuple[Editor, Editor]:
+    """The graph before a plan that changed it, and after it.
+
+    Raises:
+        PlanError: the plan was undone, or another was applied since: one of the two is not there any more.
+    """
+    after = _editor(done.session())
+    standing = [event.applied for event in source.history if not event.undone]
+    own = any(event.applied is done for event in source.history)
+    if after.graph is not done.graph or (own and standing[-1] is not done):
+        problem = "it was undone, or another plan was applied since"
+        raise PlanError("compare(ed, done)", problem, "Go there with ed.undo() and ed.redo(); or gs.compare(old, ed)")
+    return (source.before() if own else source), after
+
+
+def _fed(
+    source: Editor, copy: Applied | _Named, names: list[str], feeds: Mapping[str, Any], seed: int
+) -> dict[str, Any]:
+    """What the original is fed: what is given, and made up what is not."""
+    needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
+    ends = [name for name in [*needed.boundary.inputs, *placeholders(source, needed)] if name not in feeds]
+    return {**feeds, **made_up(source, dict.fromkeys(ends), np.random.RandomState(seed), "compare")}
+
+
+def _compared(copy: Applied | _Named, names: list[str], fed: Mapping[str, Any], original: Any) -> list[Difference]:
+    want = original.run(names, fed)
+    got = copy.session().run([copy[name] for name in names], _moved(copy, fed))
+    return [_difference(n, a, b) for n, a, b in zip(names, want, got, strict=True)]
+
+
+def _moved(copy: Applied | _Named, fed: Mapping[str, Any]) -> dict[Any, Any]:
+    return {copy[name]: value for name, value in fed.items() if name in copy}
+
+
+def _parting(
+    source: Editor, copy: Applied | _Named, names: list[str], fed: Mapping[str, Any], original: Any, tolerance: float
+) -> tuple[FirstDifference | None, str]:
+    """Returns the first op whose outputs differ from the original; else why it is not known."""
+    session = copy.session()
+    editor = copy.editor if isinstance(copy, _Named) else _editor(session)
+    try:
+        ours = trace(source, fed, names, session=original)
+        graph = ours.graph
+        random = [graph.names[op] for op in unseeded(graph)]
+        called = _called(source, copy, [*ours, *(f"{op}:0" for op in random)])
+        drawn = {called[f"{op}:0"].partition(":")[0]: op for op in random if f"{op}:0" in called}
+        fetches = [copy[name] for name in names]
+        theirs = trace(editor, _moved(copy, fed), fetches, session=session, called=drawn)
+    except SurgeryError as error:
+        return None, f"they cannot be traced: {error}"
+    if isinstance(copy, _Named):  # what is inside of calls has its place, too
+        places = same_places(graph, theirs.graph)
+        called = {name: f"{places[op]}:{name.partition(':')[2]}" for name in ours if (op := op_name(name)) in places}
+    found = ours.first_difference(theirs, tolerance, called)
+    if found is not None:
+        return found, ""
+    stopped = [f"the trace of {one.graph.title} stopped: {one.stopped}" for one in (ours, theirs) if one.stopped]
+    alike = f"no tensor that both traces have is apart by more than {tolerance:g} in its summary and its sample"
+    if random and not stopped:
+        alike = f"if {few(map(repr, random))} draw{'s' * (len(random) == 1)} the same numbers in both, they agree"
+    return None, "; ".join(stopped) or alike
+
+
+def _called(source: Editor, copy: Applied | _Named, tensors: Iterable[str]) -> dict[str, str]:
+    """Tensor of a trace of the original -> its name in one of the copy, those inside of calls too."""
+    index, found = source.snapshot.index, dict[str, str]()
+    for tensor in tensors:
+        op, _, port = tensor.partition(":")
+        outer = outer_name(op, index) or ""
+        inner = op[len(outer) :]
+        if not inner and tensor in copy:
+            found[tensor] = copy[tensor].name
+        elif inner and outer in copy:
+            thing = copy[outer]
+            found[tensor] = f"{getattr(thing, 'op', thing).name}{inner}:{port}"
+    return found
+
+
+def _outputs(copy: Applied | _Named) -> list[str]:
+    if isinstance(copy, _Named):
+        return copy.outputs()
+    return [name for copied in copy.copies for name in copied.step.selection.boundary.outputs]
+
+
+def _cuts(copy: Applied | _Named, names: list[str]) -> list[str]:
+    """The boundary tensors of the copy that lead to the outputs."""
+    for copied in copy.copies:
+        graph = copied.source
+        cuts = [f"{graph.names[op]}:{port}" for op, port in copied.external]
+        while cuts:
+            try:
+                from ..graph.selection import select
+
+                select(graph, inputs=cuts, outputs=names)
+                return cuts
+            except SelectionError as error:
+                cuts = [c for c in cuts if c not in error.names] if error.kind is Kind.UNCONNECTED else []
+    return []
+
+
+def _difference(name: str, want: Any, got: Any) -> Difference:
+    a, b = np.asarray(want), np.asarray(got)
+    if a.shape != b.shape or a.dtype.kind in "OSU":
+        same = a.shape == b.shape and bool(np.array_equal(a, b))
+        return Difference(name, 0.0 if same else float("inf"), 0.0 if same else float("inf"), same)
+    equal = bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+    gap = np.abs(np.nan_to_num(a.astype(np.complex128)) - np.nan_to_num(b.astype(np.complex128)))
+    largest = float(gap.max()) if gap.size else 0.0
+    if a.dtype.kind in "fc" and not np.array_equal(np.isnan(a), np.isnan(b)):
+        largest = float("inf")
+    scale = float(np.abs(np.nan_to_num(a.astype(np.complex128))).max()) if a.size else 0.0
+    return Difference(name, largest, largest / scale if scale else largest, equal)

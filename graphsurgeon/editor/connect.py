@@ -1,0 +1,491 @@
+"""Two or more graphs connected into one, with their values; outputs of one feed inputs of another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import numpy as np
+
+from ..errors import Kind, PlanError, SelectionError, few, warn
+from ..graph.boundary import Tensor
+from ..graph.graph import Graph, Mask
+from ..graph.layers import ends as layer_ends
+from ..graph.names import SINGLES, tensor_name, under, valid_name
+from ..graph.open_graph import Opened
+from ..graph.provenance import orphan_mask
+from ..graph.reports import untrained_text
+from ..graph.selection import Query, Selection
+from ..graph.variables import FEED_TYPES
+from ..plan.plan import Plan
+from ..plan.steps import INITIAL
+from .editor import Editor
+from .open import open as open_graph
+
+#: Ops that fill, close or name the source of a feed: without a feed, no op waits for them.
+_FILLS = ("QueueEnqueue", "QueueClose", "MakeIterator", "MultiDeviceIteratorInit", "IteratorToStringHandle", "Stage")
+#: Ops that only read how full a queue is; for a removed queue, a constant replaces the op.
+_ASKS = frozenset({"QueueSize", "QueueSizeV2"})
+#: Datasets. A one-shot iterator has its own in a function; those of the program stay in the graph, without consumers.
+_DATASET = re.compile(r"\w*Dataset(V\d+)?")
+
+
+@dataclass
+class Unneeded:
+    """The ops that a graph no longer needs.
+
+    Args:
+        mask: the ops.
+        constants: tensor of one of these ops that another op still reads -> the value that takes its place.
+    """
+
+    mask: Mask
+    constants: dict[str, Any]
+
+
+def unneeded(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] = ()) -> Unneeded:
+    """Returns the ops that only serve tensors which are replaced from outside, with all ops that fill them.
+
+    Args:
+        graph: the graph.
+        replaced: tensors (op, output) that are replaced.
+        needed: ops that stay in any case.
+
+    Example:
+        >>> g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"])])
+        >>> unneeded(g, [(1, 0)]).mask.tolist()
+        [True, True, False]
+    """
+    cut, stay = set(replaced), set(needed)
+    gone = np.zeros(graph.size, np.bool_)
+    feeds = {op for op, _ in cut}
+    constants: dict[str, Any] = {}
+    todo = sorted(feeds)
+    while todo:
+        op = todo.pop()
+        if gone[op] or op in stay or not _free(graph, op, gone, cut, feeds):
+            continue
+        gone[op] = True
+        todo += [i for i in {*graph.data.row(op).tolist(), *graph.control.row(op).tolist()} if not gone[i]]
+        if graph.types[op].startswith("IteratorGetNext"):
+            todo += _unread(graph)
+        if graph.types[op] in FEED_TYPES:
+            for holder in dict.fromkeys(graph.data.row(op).tolist()):
+                todo += _released(graph, holder, gone, cut, constants)
+    return Unneeded(gone, constants)
+
+
+def _unread(graph: Graph) -> list[int]:
+    """Datasets that no op reads."""
+    return [i for i, kind in enumerate(graph.types) if _DATASET.fullmatch(kind) and not graph.consumers.row(i).size]
+
+
+def _free(graph: Graph, op: int, gone: Mask, cut: set[Tensor], feeds: set[int]) -> bool:
+    """Whether nothing that stays reads an op, or waits for it; a group of ops that waits for a filler need not."""
+    if any(not gone[reader] and (op, port) not in cut for reader, port in graph.consumers.ends(op)):
+        return False
+    if op in feeds:
+        return True  # its waiting ops wait for its replacement
+    return all(gone[i] or graph.types[i] == "NoOp" for i in graph.control_consumers.row(op).tolist())
+
+
+def _released(graph: Graph, holder: int, gone: Mask, cut: set[Tensor], constants: dict[str, Any]) -> list[int]:
+    """The ops that fill a queue or iterator which nothing empties any more."""
+    users = [i for i in dict.fromkeys(graph.consumers.row(holder).tolist()) if not gone[i]]
+    fills = [i for i in users if graph.types[i].startswith(_FILLS)]
+    asks = [i for i in users if graph.types[i] in _ASKS]
+    if len(fills) + len(asks) < len(users):
+        return []
+    for op in asks:
+        if graph.consumers.row(op).size:
+            cut.add((op, 0))
+            constants[f"{graph.names[op]}:0"] = np.zeros([], np.int32)
+    return [*fills, *asks, holder]
+
+
+@dataclass
+class _Model:
+    """One of the graphs: its name, its editor, and what replaces its tensors."""
+
+    name: str
+    editor: Editor
+    values: Any
+    initial: bool = False  # initial values are requested
+    replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
+    feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
+    given: set[str] = field(default_factory=set)  # its tensors that others read
+
+
+def connect(
+    graphs: Mapping[str, Any],
+    connections: Mapping[Any, Any] | None = None,
+    *,
+    inputs: Mapping[Any, Any] | Iterable[Any] = (),
+    values: Mapping[str, Any] | str | None = None,
+    variables: str | Mapping[str, Any] = "copy",
+    device: str | Mapping[str, str] = "clear",
+    collections: str = "rename",
+    title: str = "supergraph",
+) -> Editor:
+    """Makes one graph of several, each under its name, with the values it has; none of them changes.
+
+    What fed a replaced input stays out: its placeholder, its queues with their runners, its iterator.
+    Variables and collections are kept apart by the names: two `w` become `enc/w` and `dec/w`. Training collections
+    keep their names and hold both, so that the whole is trained as one model.
+
+    Args:
+        graphs: name -> graph, as anything that `open` takes: a ``.meta`` file with its checkpoint, a SavedModel, a live
+            graph or session, an editor, a Keras model. Of a SavedModel of TF2, the names are those of its signature.
+        connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
+            begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder;
+            a placeholder that takes the place of what is computed gives a `UserWarning`: that may be the wrong way.
+            If no op has the name, it is the name of an argument or result of a signature, or of a Keras layer, meaning
+            its output: ``{"enc/features": "dec/x"}``.
+        inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
+            tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``. Instead of a name,
+            a `tf.TensorSpec` gives another shape than that of the tensor, such as another batch size than a queue's:
+            ``{"enc/batch:0": tf.TensorSpec([None, 224, 224, 3], tf.float32, "images")}``.
+        values: name -> the source of that graph's values, as in `Plan.copy`; needed for live graphs without session.
+            ``"initial"``, for one graph or for all, uses initial values if there are no others; one variable is
+            reset by ``variables={"its/name": "initial"}``.
+        variables: as in `Plan.copy`, for all graphs.
+        device: as in `Plan.copy`; graphs from elsewhere run anywhere when their devices are cleared.
+        collections: as in `Plan.copy`.
+        title: what to call it.
+
+    Returns:
+        an `Editor` of a new graph; its `session()` has all trained values. The plan that made it is in its `history`.
+        If the graphs are opened functions or models, its `inputs` and `outputs` are theirs, except for connected ones.
+        If two have the same name, the names of their graphs are their prefixes.
+
+    Raises:
+        OpenError: a graph cannot be read.
+        SelectionError: there is no such tensor; a layer gives several, or is called several times.
+        PlanError: the graphs feed each other in a cycle, an input is fed twice, a name or collection clashes, dtypes
+            or shapes do not fit, a value is missing, or variables only have their initial values, without
+            ``values="initial"``.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> def double(scale):
+        ...     with tf.Graph().as_default() as graph:
+        ...         x = tf.compat.v1.placeholder(tf.float32, [], name="in")
+        ...         tf.multiply(x, tf.compat.v1.get_variable("w", initializer=scale), name="out")
+        ...     return graph
+        >>> sup = gs.connect({"enc": double(2.0), "dec": double(5.0)}, {"enc/out:0": "dec/in:0"}, values="initial")
+        >>> float(sup.session().run("dec/out:0", {"enc/in:0": 3.0})), "dec/in" in sup.snapshot.index
+        (30.0, False)
+    """
+    request = f"connect({list(graphs)!r})"
+    pairs: Any = connections or {}
+    if not isinstance(pairs, Mapping):
+        how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
+        raise PlanError(request, f"connections={connections!r} is not a mapping", how)
+    inputs = inputs if isinstance(inputs, Mapping) else _several(inputs)
+    values = dict.fromkeys(graphs, values) if isinstance(values, str) else values
+    models = _models(graphs, values or {}, request)
+    for end, starts in (connections or {}).items():
+        source, tensor = _end(end, models, request, "outputs")
+        for start in starts if isinstance(starts, (list, tuple, set)) else [starts]:
+            target, into = _end(start, models, request)
+            _refuse_unread(target, into, request)
+            _replace(target, into, source.name, under(source.name, tensor), request)
+            source.given.add(tensor)
+    order = _order(models, request)
+    _tell_turned(models, request)
+    _refuse_collections(models.values(), collections, request)
+    destination = _with_placeholders(inputs, models, title, request)
+    _pass_through(models)
+    plan = destination.plan()
+    for model in order:
+        plan = _copied(plan, model, variables, device, collections)
+    faults = plan.check()
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise PlanError(f"{request}, {faults[0].request}", faults[0].problem + more, faults[0].suggestion)
+    initial = _untrained(plan, models, request)
+    applied = destination.apply(plan)
+    applied.made.untrained.update(initial)
+    if any(model.editor.inputs or model.editor.outputs for model in order):
+        fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
+        taken = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
+        given = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
+        destination.opened = replace(destination.opened, inputs=taken, outputs=given, ends=((), ()))
+    return destination
+
+
+def _ends_of(models: list[_Model], taken: Mapping[str, Any], side: str, made: Editor) -> dict[str, str]:
+    """The inputs or outputs of graphs that were joined: those that no other graph feeds or reads.
+
+    Each keeps its name. If two have the same name, the names of their graphs are their prefixes.
+    """
+    found = [
+        (model.name, key, under(model.name, tensor))
+        for model in models
+        for key, tensor in getattr(model.editor, side).items()
+        if tensor not in taken[model.name] and under(model.name, tensor.partition(":")[0]) in made.snapshot.index
+    ]
+    keys = [key for _, key, _ in found]
+    return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in found}
+
+
+def _untrained(plan: Plan, models: Mapping[str, _Model], request: str) -> dict[str, str]:
+    """Returns the variables of the supergraph that get initial values, and why; refuses those not requested."""
+    found: dict[str, str] = {}
+    refused: dict[str, str] = {}
+    for copied in plan.effect.copies:
+        model = models[copied.step.to]
+        why = model.editor.untrained() if model.values is None else plan.backend.unproved(copied)
+        own = [v for v in copied.variables if v.policy == "copy" and not v.info.local]
+        mine = {v.name: why[v.was] for v in own if v.was in why}
+        found |= mine
+        refused |= {} if model.initial else mine
+    if refused:
+        names = {name.partition("/")[0] if name not in models else name for name in refused}
+        first = next(name for name in models if any(n.startswith(f"{name}/") for n in refused))
+        raise PlanError(
+            request,
+            "; ".join(untrained_text(refused)),
+            f"Give values={{{first!r}: session}}; or take initial values: values={{{first!r}: {INITIAL!r}}}"
+            + (", or values='initial' for all" if len(names) > 1 else ""),
+        )
+    return found
+
+
+def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) -> dict[str, _Model]:
+    if not isinstance(graphs, Mapping) or not graphs:
+        raise PlanError(request, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
+    keys: list[Any] = list(graphs)
+    odd = next((name for name in keys if not isinstance(name, str)), None)
+    if odd is not None:
+        raise PlanError(request, f"{odd!r} is not a name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
+    bad = next((name for name in keys if not valid_name(name.strip("/"))), None)
+    if bad is not None:
+        how = "It becomes a scope: use letters, digits, '_', '.', '-' and '/' between parts"
+        raise PlanError(request, f"{bad!r} is not a name for a graph", how)
+    seen: dict[str, str] = {}
+    for name in graphs:
+        before = seen.setdefault(name.strip("/").lower(), name)
+        if before != name:
+            raise PlanError(request, f"{before!r} and {name!r} are one scope to TensorFlow", "Give one another name")
+    unknown = [name for name in values if name not in graphs]
+    if unknown:
+        problem = f"values= names {unknown[0]!r}, which is not a graph here"
+        raise PlanError(request, problem, "Choose " + " or ".join(map(repr, graphs)))
+    models = {}
+    for name, thing in graphs.items():
+        editor = thing if isinstance(thing, Editor) else open_graph(thing)
+        own = editor if editor.values.known else None
+        given = values.get(name, own)
+        initial = isinstance(given, str)
+        if initial and given != INITIAL:
+            raise PlanError(request, f"values={{{name!r}: {given!r}}} is not a source of values",
+                            f"Give a session, an editor or {{name: array}}; or {INITIAL!r}")  # fmt: skip
+        models[name.strip("/")] = _Model(name.strip("/"), editor, own if initial else given, initial)
+    return models
+
+
+def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "inputs") -> tuple[_Model, str]:
+    """Returns the graph and the name of the tensor in it; `side` of its signature is searched first."""
+    if not isinstance(thing, str):
+        owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
+        if len(owners) != 1:
+            problem = (
+                "is of none of these graphs" if not owners else f"could be of {owners[0].name} or {owners[1].name}"
+            )
+            raise PlanError(request, f"{getattr(thing, 'name', thing)!r} {problem}", "Give it as 'graph/name:0'")
+        return owners[0], tensor_name(thing)
+    for name in sorted(models, key=len, reverse=True):
+        if thing.startswith(name + "/"):
+            editor = models[name].editor
+            try:
+                tensor = _named(thing[len(name) + 1 :], editor, side, request)
+                editor.snapshot.tensor(tensor, request)
+            except SelectionError as error:
+                how = _proposal(name, error)
+                served = editor.opened.serving.opened
+                if served:
+                    how = f"{how.rstrip('.')}. These are the names of signature {served!r}; with raw=True it has others"
+                raise SelectionError(request, f"{thing!r}: {error.problem}", how) from error
+            return models[name], tensor
+    rest = (thing, thing.partition("/")[2])
+    known = [under(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index]
+    raise PlanError(
+        request,
+        f"{thing!r} begins with no name of a graph",
+        "Type the graph first: " + " or ".join(map(repr, known or [f"{name}/..." for name in models])),
+    )
+
+
+def _named(word: str, editor: Editor, side: str, request: str) -> str:
+    """The tensor that is called so, in a graph, in its signature, or as what a layer gives."""
+    snapshot = editor.snapshot
+    if word.partition(":")[0] in snapshot.index:
+        return tensor_name(word)
+    sides = (editor.inputs, editor.outputs) if side == "inputs" else (editor.outputs, editor.inputs)
+    for known in sides:
+        if word in known:
+            return known[word]
+    found = layer_ends(snapshot, editor.layers, [word], request)
+    if len(found) > 1:
+        problem = f"the layer {word!r} gives {few(map(repr, found))}"
+        raise SelectionError(request, problem, "Choose one of these")
+    return tensor_name(found[0])
+
+
+def _proposal(name: str, error: SelectionError) -> str:
+    """The suggestion of an error of a graph; the names that it proposes are those of the supergraph."""
+    if error.kind is Kind.UNKNOWN_NAME and not error.names:
+        return (
+            f"Nothing there has a similar name; gs.open(graphs[{name!r}]).find('part of the name') lists what there is"
+        )
+    return error.proposing(lambda one: under(name, one))
+
+
+def _refuse_unread(target: _Model, into: str, request: str) -> None:
+    """Refuses to feed a tensor that nothing reads."""
+    graph = target.editor.snapshot
+    op, port = graph.tensor(into)
+    if not graph.readers((op, port)):
+        read = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
+        read = [n for n in read if len(graph.consumers.row(graph.index[n]))][:4]
+        how = "Name a tensor that is read" + (
+            f", as {few([repr(under(target.name, f'{n}:0')) for n in read])}" if read else ""
+        )
+        raise PlanError(
+            request, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how
+        )
+
+
+def _tell_turned(models: Mapping[str, _Model], request: str) -> None:
+    """Says of a placeholder that takes the place of what is computed: the mapping may be the wrong way round."""
+    for target in models.values():
+        for into, given in target.replaced.items():
+            source = models[target.feeds[into]]
+            start = given.removeprefix(f"{source.name}/")
+            if (
+                _is_fed(source.editor.snapshot, start)
+                and start not in source.replaced
+                and not _is_fed(target.editor.snapshot, into)
+            ):
+                old = under(target.name, into)
+                problem = f"{given!r}, a placeholder, takes the place of {old!r}, which is computed: output -> input"
+                warn(str(PlanError(request, problem, f"If {old!r} is to feed {given!r}, type {{{old!r}: {given!r}}}")))
+
+
+def _is_fed(graph: Graph, tensor: str) -> bool:
+    return graph.types[graph.tensor(tensor)[0]].startswith("Placeholder")
+
+
+def _replace(target: _Model, into: str, source: str, tensor: str, request: str) -> None:
+    before = target.replaced.get(into)
+    if before is not None and before != tensor:
+        name = under(target.name, into)
+        raise PlanError(request, f"{name!r} is fed twice: by {before!r} and by {tensor!r}", "Choose one of them")
+    target.replaced[into], target.feeds[into] = tensor, source
+
+
+def _order(models: dict[str, _Model], request: str) -> list[_Model]:
+    """The graphs, each after those that feed it."""
+    sorter = TopologicalSorter(dict.fromkeys(models, ()))
+    for name, model in models.items():
+        sorter.add(name, *filter(None, model.feeds.values()))
+    try:
+        return [models[name] for name in sorter.static_order()]
+    except CycleError as error:
+        raise PlanError(
+            request,
+            f"that is a cycle between the graphs: {' -> '.join(error.args[1])}",
+            "Leave one connection out; if no op needs its own result, sup.plan().reroute(...) makes it later",
+        ) from error
+
+
+def _refuse_collections(models: Iterable[_Model], collections: str, request: str) -> None:
+    """Two graphs under ``collections='keep'`` may each have an entry of which TensorFlow takes only one."""
+    if collections != "keep":
+        return
+    seen: dict[str, str] = {}
+    for model in models:
+        for name, entries in model.editor.snapshot.state.collections.items():
+            if name in SINGLES and entries and name in seen:
+                raise PlanError(
+                    request,
+                    f"the collection {name!r} of {seen[name]} clashes with that of {model.name}: it can have one entry",
+                    "Choose collections='rename'",
+                )
+            if entries:
+                seen.setdefault(name, model.name)
+
+
+def _with_placeholders(
+    inputs: Mapping[Any, Any] | Iterable[Any], models: dict[str, _Model], title: str, request: str
+) -> Editor:
+    """An editor of a new graph, with a placeholder for each new input."""
+    from ..tf.graph_parts import graph_with_placeholders
+
+    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
+    wanted: dict[str, Any] = {}
+    for thing, wish in pairs:
+        model, tensor = _end(thing, models, request)
+        op = tensor.partition(":")[0]
+        spec: Any = wish if hasattr(wish, "shape") and hasattr(wish, "dtype") else None
+        name = (wish if spec is None else spec.name) or f"{model.name}_{op.rpartition('/')[2]}".replace("/", "_")
+        taken = name in wanted or any(name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models)
+        if taken:
+            problem = f"the name {name!r} for the new input {under(model.name, tensor)!r} is taken"
+            raise PlanError(request, problem, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
+        wanted[name] = model.editor.tensor(tensor) if spec is None else spec
+        _replace(model, tensor, "", f"{name}:0", request)
+    graph = graph_with_placeholders(wanted, request)
+    written = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
+    code = f"gs.open(tf.compat.v1.GraphDef.FromString({written!r}))" if wanted else "gs.open(graph)"
+    return Editor(Opened(graph, title, code))
+
+
+def _several(things: Any) -> list[Any]:
+    return [things] if isinstance(things, str) or hasattr(things, "graph") else list(things)
+
+
+def _pass_through(models: dict[str, _Model]) -> None:
+    """A tensor that is replaced itself and read by another graph: that one reads the replacement."""
+    whole = {under(m.name, t): new for m in models.values() for t, new in m.replaced.items()}
+    for model in models.values():
+        for tensor, new in model.replaced.items():
+            while new in whole:
+                new = whole[new]
+            model.replaced[tensor] = new
+
+
+def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections: str) -> Plan:
+    snapshot = model.editor.snapshot
+    cuts = [snapshot.tensor(name) for name in model.replaced]
+    needed = {snapshot.tensor(name)[0] for name in model.given if name not in model.replaced}
+    out = unneeded(snapshot, cuts, needed)
+    mask = ~(out.mask | orphan_mask(snapshot))
+    block = Selection(snapshot, mask, Query("select"))
+    if not mask.all():
+        kept = Query("names", tuple(snapshot.names[i] for i in np.flatnonzero(~mask).tolist()))
+        block = Selection(snapshot, mask, Query("minus", (), (Query("select"), kept)))
+    rows = [i for i in np.flatnonzero(out.mask).tolist() if (~out.mask[snapshot.control_consumers.row(i)]).any()]
+    loose = [i for i in rows if i not in {op for op, _ in cuts}]
+    read = {name for name in model.replaced if _is_read(snapshot, *snapshot.tensor(name), mask)}
+    return plan.copy(
+        block,
+        to=model.name,
+        inputs={name: new for name, new in model.replaced.items() if name in read},
+        control="drop" if loose else "refuse",
+        variables=variables,
+        values=model.values,
+        device=device,
+        collections=collections,
+        constants=out.constants,
+    )
+
+
+def _is_read(graph: Graph, op: int, port: int, mask: Any) -> bool:
+    """Whether a copied part reads a tensor, or the tensor has no consumer, which the plan reports."""
+    readers = graph.readers((op, port))
+    return not readers or any(mask[reader] for reader, _ in readers)

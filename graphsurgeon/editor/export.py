@@ -1,0 +1,170 @@
+"""The picture of a graph as SVG and as a page that works without a kernel."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from ..errors import OpenError, SurgeryError, counted, did_you_mean
+from ..graph.graph import Graph
+from ..graph.lazy_graph import pending
+
+THEMES = ("auto", "dark", "light")
+LARGEST = 5 << 20
+"""The maximum compressed size of a graph in a page, in bytes."""
+_ATTRIBUTES = 3_000_000  # letters of attributes that a page holds
+
+
+PATIENCE = 1.0
+"""How many seconds a static picture waits for shapes."""
+
+
+def infer(graph: Graph) -> None:
+    """Waits a moment for the shapes that TensorFlow infers of a file, by making the live graph.
+
+    If TensorFlow is not imported yet, no shapes are inferred. A longer import goes on in the background.
+
+    Args:
+        graph: the snapshot.
+    """
+    from ..tf.importing import is_loaded
+
+    def make() -> None:
+        with suppress(OpenError):  # the shapes stay as the file states them
+            graph.live  # noqa: B018
+
+    if pending(graph.owner) is not None and is_loaded():
+        # not a daemon: a process that exits inside TensorFlow may crash
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(make,), name="graphsurgeon-shapes")
+        thread.start()
+        thread.join(PATIENCE)
+
+
+class Picture(str):
+    """A picture as SVG text, which a notebook shows by itself, with no widget.
+
+    Args:
+        svg: the picture.
+        words: what it shows, in words.
+    """
+
+    words: str
+
+    def __new__(cls, svg: str, words: str) -> Picture:
+        """Returns the text with its words."""
+        made = super().__new__(cls, svg)
+        made.words = words
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Picture of {self.words}>"
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        from ..ui.pane import picture_html
+
+        svg = str(self)
+        return {"image/svg+xml": svg, "text/html": picture_html(svg, self.words), "text/plain": self.words}
+
+
+def svg_of(screen: Any, unfolded: Iterable[str] | None = None) -> Picture:
+    """Returns the picture of what a screen shows, as `Editor.to_svg` does, with the shapes that are known."""
+    svg = screen.svg() if unfolded is None else screen.svg_of(fold_keys(screen, unfolded, "to_svg"))
+    return Picture(svg, f"{screen.source.title}: {counted(screen.source.snapshot.size, 'ops')}")
+
+
+def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]:
+    """Returns the scopes and calls to open; refuses what is not a list of names of some.
+
+    Raises:
+        SurgeryError: if it is something else, such as a path, or a name is not that of a scope or call.
+    """
+    from ..view.tree import find_item
+
+    alone = isinstance(unfolded, (str, bytes)) or not isinstance(unfolded, Iterable)
+    names: list[Any] = [unfolded] if alone else list(unfolded)
+    if alone or not all(isinstance(name, str) for name in names):
+        how = f"Type {call}(unfolded=['net/', 'net/block1/']). Write a file with Path(...).write_text(...)"
+        raise SurgeryError(f"{call}({unfolded!r})", "unfolded= is not a list of the scopes and calls to open", how)
+    tree = screen.tree_of(frozenset(names))
+    for name in names:
+        there = name.endswith("/") and name[:-1] in tree.graph.scopes.index
+        if not there and find_item(tree, name.removesuffix("+")) is None:
+            known = [*(f"{scope}/" for scope in tree.graph.scopes.names if scope), *tree.graph.names]
+            problem = f"there is no scope or call {name!r} to open"
+            raise SurgeryError(f"{call}({names!r})", problem, did_you_mean(name, known))
+    return frozenset(names)
+
+
+def page_of(
+    graph: Graph,
+    unfolded: Iterable[str] = (),
+    marks: Mapping[int, str] | None = None,
+    theme: str = "auto",
+    direction: str = "auto",
+) -> str:
+    """Returns the page of a snapshot, as `Editor.to_html` does of an editor.
+
+    Args:
+        graph: the snapshot; its title is the page's.
+        unfolded: fold keys of what is open at first; hidden helpers stay hidden.
+        marks: op number -> orphan.
+        theme: auto, light or dark.
+        direction: TB, LR or auto.
+
+    Raises:
+        SurgeryError: there is no such theme.
+        LayoutError: there would be more than 400 boxes, or no layout engine is there.
+    """
+    from ..ui.page import ITEMS, document, pack, squeezed
+    from ..view.layout import place
+    from ..view.scene import build
+    from ..view.svg import to_svg
+    from ..view.tree import Tree
+
+    if theme not in THEMES:
+        known = ", ".join(repr(name) for name in THEMES)
+        raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {known}")
+    keys = frozenset(key for key in unfolded if not key.endswith("+"))
+    tree = Tree(graph)
+    first = place(build(tree, keys, marks), direction=direction).to_dict()
+    most = ITEMS
+    while True:
+        packed = pack(tree, keys, marks, most)
+        attributes, docs = _details(graph, packed)
+        data = {
+            "title": graph.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,
+            "direction": direction, "attributes": attributes, "docs": docs,
+        }  # fmt: skip
+        if most < 200 or len(squeezed(json.dumps(data).encode())) <= LARGEST:
+            break
+        most //= 2
+    text = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first['boxes']), 'boxes')}"
+    return document(data, svg=to_svg(first, title=graph.title), text=text)
+
+
+def _details(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
+    """Returns the attributes of the ops in a page by name, as far as there is room, and what their types do."""
+    from ..tf.open.op_facts import attribute_text, documentation
+
+    attributes: dict[str, list[list[str]]] = {}
+    docs: dict[str, str] = {}
+    room = _ATTRIBUTES
+    for _, kind, name, *_ in packed["rows"]:
+        op = graph.index.get(name, -1)
+        if op < 0 or kind not in ("op", "variable"):
+            continue
+        docs.setdefault(graph.types[op], documentation(graph.types[op]))
+        node = graph.nodes[op]
+        rows = [["device", node.device]] if getattr(node, "device", "") else []
+        held = getattr(node, "attr", {})
+        rows += [[key, attribute_text(held[key])] for key in sorted(held) if key != "_output_shapes"]
+        room -= sum(len(key) + len(value) for key, value in rows)
+        if room < 0:
+            break
+        if rows:
+            attributes[name] = rows
+    return attributes, docs

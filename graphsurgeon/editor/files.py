@@ -1,0 +1,120 @@
+"""Restoring checkpoints into an editor, and saving its graph as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import PlanError
+from ..graph.graph import Graph
+from ..graph.names import tensor_name
+from ..graph.open_graph import Opened
+from ..graph.reports import Restored, Saved
+from ..graph.tf_types import TFSession
+from ..plan.steps import INITIAL
+from .applied import Applied
+from .history import Timeline
+from .values import Values
+
+
+def restore(
+    timeline: Timeline,
+    values: Values,
+    checkpoint: Any,
+    *,
+    names: Any,
+    exclude: Any,
+    session: TFSession | None,
+    **more: Any,
+) -> Restored:
+    """Gives the variables of an editor the values of a checkpoint, as `Editor.restore` does.
+
+    Args:
+        timeline: the current graph.
+        values: what its variables hold.
+        checkpoint, names, exclude, session: as in `Editor.restore`.
+        more: its other arguments.
+    """
+    from ..tf.values.restore import restore
+
+    _refuse_odd(f"restore({checkpoint!r})", checkpoint, names)
+    given = session if session is not None else values.session(quiet=True)
+    if getattr(given, "graph", None) is not timeline.live:
+        raise PlanError(
+            f"restore({str(checkpoint)!r}, session=...)",
+            f"that is not a session of {timeline.snapshot.title}",
+            "Leave session= out, or give ed.session(session)",
+        )
+    left = [exclude] if isinstance(exclude, str) else list(exclude)
+    return restore(given, checkpoint, names=_renames(names), exclude=left, **more)
+
+
+def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: Any, **settings: Any) -> Saved:
+    """Writes the graph of an editor with its values, as `Editor.save` does.
+
+    Args:
+        timeline: the current graph.
+        values: what its variables hold.
+        opened: what was opened: its inputs and outputs are the default.
+        path: where to.
+        given: the `values` that were asked for.
+        settings: the other arguments of `Editor.save`.
+    """
+    from ..tf.save.save import Request, save
+    from ..tf.values.initialization import unproved
+    from ..tf.values.transfer import values_of
+
+    _refuse_odd(f"save({path!r})", path, settings["names"], settings["signatures"], settings["tags"])
+    initial = isinstance(given, str) and given == INITIAL
+    settings |= {
+        "names": _renames(settings["names"]),
+        "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
+        "own_inputs": opened.inputs, "own_outputs": opened.outputs, "init_ops": values.init_ops, "initial": initial,
+    }  # fmt: skip
+    options = Request(path, **settings, untrained={})
+    base, own = timeline.snapshot, given is None or initial
+    if options.constant or options.kind != "graph_def":
+        known = [info for info in base.state.variables.values() if not info.local]
+        lacking = unproved(values if own else given, base.owner, known, options.request)
+        options = replace(options, untrained=lacking)
+    source = values.reader if own else values_of(given)
+    uninitialized = values.uninitialized | _empty_locals(base, source, options)
+    saved = save(base, uninitialized, source, options)
+    held = {n: why for n, why in options.untrained.items() if n in saved.variables}
+    return replace(saved, untrained={**saved.untrained, **held})
+
+
+def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
+    """Names of local variables that hold no value to save, for example because their initializers were not run."""
+    from ..tf.values.initialization import holding
+
+    found = [info for info in base.state.variables.values() if info.local]
+    if not found or options.kind == "graph_def":
+        return frozenset()
+    given = values() if callable(values) else values
+    names = frozenset(info.op for info in found)
+    if isinstance(given, Mapping):
+        return names - {str(key).removesuffix(":0") for key in given}
+    return names - holding(given, found, options.request) if getattr(given, "graph", None) is base.owner else names
+
+
+def _refuse_odd(request: str, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
+    """Refuses arguments of another kind than they can be."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise PlanError(request, f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
+    if names is not None and not isinstance(names, (Mapping, Applied)):
+        how = "Give {'name in the checkpoint': 'variable'}, or what apply returned"
+        raise PlanError(request, f"names={names!r} is not a mapping", how)
+    ends = signatures.values() if isinstance(signatures, Mapping) else [signatures] if signatures is not None else []
+    if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in ends):
+        how = "Give {'name': (inputs, outputs)}, as {'serving_default': ('x:0', 'y:0')}"
+        raise PlanError(request, f"signatures={signatures!r} is not a mapping of name to (inputs, outputs)", how)
+    if isinstance(tags, bytes) or not isinstance(tags, Iterable) or not all(isinstance(tag, str) for tag in tags):
+        raise PlanError(request, f"tags={tags!r} is not text", "Give one or several, as tags='serve'")
+
+
+def _renames(names: Any) -> dict[str, str]:
+    """Name in the checkpoint -> variable; of an applied plan, name in the source -> variable now."""
+    return names.variable_names if isinstance(names, Applied) else dict(names or {})

@@ -1,0 +1,241 @@
+"""A part of a graph as a TF2 function, and a graph with its function calls inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import PlanError, SelectionError, counted, few, one_or_all, warn
+from ..graph.boundary import region
+from ..graph.calls import Calls
+from ..graph.graph import Graph
+from ..graph.layers import Layers, moved
+from ..graph.names import op_name, tensor_name
+from ..graph.open_graph import Opened
+from ..graph.references import Given
+from ..graph.selection import Selection
+from ..graph.variables import PLACEHOLDER_TYPES
+from ..plan.subject import Subject
+from .values import Values
+
+
+def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: str, also: Any) -> Any:
+    """Returns a TF2 callable made from a part of a graph, as `Editor.function` does.
+
+    Args:
+        editor: of the graph.
+        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
+        inputs, outputs: the tensors that become arguments and results.
+        name: what to call it.
+        also: ops that run along.
+    """
+    from ..tf.functions.graph_function import graph_function, updates_left_out
+
+    request, graph, opened, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.opened, editor.layers
+    packed = opened.packed if outputs is None else None
+    also = tuple(map(Given(graph, layers, request).op, also if isinstance(also, list | tuple) else [also]))
+    ends = opened.outputs if outputs is None else outputs
+    takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", request)
+    _refuse_no_outputs(opened, gives, request)
+    _refuse_unconnected(graph, layers, inputs, takes, gives, also, request)
+    made = graph_function(graph, takes, gives, _given(editor, values), name, packed=packed, also=also)
+    left = updates_left_out(graph, takes, gives, also)
+    if left:
+        warn(
+            f"{request}: {few(map(repr, left))} keep averages or counts of what it computes, and do not run: no output "
+            f"needs them. Run them along with also={left[:3]!r}, or use ed.keras_layer, which runs them in training"
+        )
+    return made
+
+
+def layer_of(
+    editor: Subject, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None, trainable: bool
+) -> Any:
+    """Returns a Keras layer made from a part of a graph, as `Editor.keras_layer` does.
+
+    Args:
+        editor: of the graph.
+        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
+        inputs, outputs: the tensors that become arguments and results.
+        training: a tensor that is fed the training flag; or an editor of the graph to run in training.
+        name: what to call it.
+        trainable: whether its weights are trained.
+    """
+    from ..tf.functions.graph_function import updates_left_out
+    from ..tf.functions.keras_layer import keras_layer
+
+    graph, opened, layers = editor.snapshot, editor.opened, editor.layers
+    request = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
+    takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", request)
+    _refuse_no_outputs(opened, gives, request)
+    run_too = () if inputs is None else updates_left_out(graph, takes, gives)
+    _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, request)
+    if hasattr(training, "opened"):
+        about = (training.snapshot, training.opened, training.layers)
+        there = _boundary(*about, inputs, outputs, "keras_layer", request)
+        training = (training.snapshot, *there, _given(training, None))
+    elif training is not None:
+        training = Given(graph, layers, request).tensor(training)
+    return keras_layer(graph, takes, gives, _given(editor, values), name, training, trainable, request)
+
+
+def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:
+    """Returns a Keras model that computes what a graph does, as `Editor.keras_model` does.
+
+    Args:
+        editor: of the graph.
+        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
+        inputs, outputs: the tensors that the model takes and gives.
+        training: a tensor that is fed the training flag; or an editor of the graph to run in training.
+        name: what to call it.
+    """
+    from ..tf.functions.keras_model import keras_model
+    from ..tf.open.snapshot import snapshot
+
+    graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
+    request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
+    now = replace(opened, **opened.ends_as(renamed))
+    takes, gives = _boundary(graph, now, editor.layers, inputs, outputs, "keras_model", request)
+    several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
+    form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
+    if inputs is None and opened.origin is not None and opened.origin.inputs:
+        takes = None
+    if hasattr(training, "opened"):
+        training = training.snapshot, training.history.renamed, training.opened.origin, _given(training, None)
+    elif training is not None:
+        training = Given(graph, editor.layers, request).tensor(training)
+    first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
+    about = _given(editor, values), name, training, request
+    return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
+
+
+def _refuse_no_outputs(opened: Opened, gives: Any, request: str) -> None:
+    """Refuses a function that returns nothing; of a file that serves several, these are named."""
+    if isinstance(gives, (Mapping, list, tuple)) and not gives:
+        ways = [f"gs.open(..., signature={one.name!r})" for one in opened.serving.signatures]
+        others = f", or open what is served: {few(ways)}" if ways else ""
+        raise PlanError(request, "no outputs are given", f"Name the tensors to return: outputs='softmax:0'{others}")
+
+
+def _boundary(
+    graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, verb: str, request: str
+) -> tuple[Any, Any]:
+    """The tensors that a layer takes and gives; by default those of the function that was opened."""
+    takes = (
+        opened.inputs
+        if inputs is None
+        else _tensors(graph, layers, inputs, verb, f"{verb}(inputs={inputs!r})", named=True)
+    )
+    return takes, _as_packed(opened) if outputs is None else _tensors(graph, layers, outputs, verb, request)
+
+
+def _refuse_unconnected(
+    graph: Graph, layers: Layers, inputs: Any, takes: Any, gives: Any, also: Any, request: str
+) -> None:
+    """Refuses inputs that were asked for and lead to no result, and results that are the inputs themselves."""
+    from ..tf.functions.graph_function import arguments, tensors_of
+
+    if inputs is None:
+        return
+    cuts = [graph.tensor(name, request) for name in arguments(takes).values()]
+    ends_of = [graph.tensor(name, request) for name in tensors_of(gives)]
+    along = [graph.find(op_name(op), request) for op in (also if isinstance(also, list | tuple) else [also])]
+    if ends_of and not along and set(ends_of) <= set(cuts):
+        names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
+        layer = next((one for name in names if isinstance(name, str) for one in layers.called(name)), None)
+        own = f"{graph.name(ends_of[0])!r} is both an input and an output, so nothing is computed"
+        if layer is not None and layer.inputs:
+            first = layer.inputs[0] if len(layer.inputs) == 1 else [*layer.inputs]
+            how = f"As an input, a layer is what it gives. For the layer itself type inputs={first!r}"
+            raise SelectionError(request, own, how)
+        raise SelectionError(request, own, "Name an output that is computed from it")
+    used = [cut for cut in cuts if cut not in ends_of]
+    region(graph, used, [*(end for end in ends_of if end not in cuts), *((op, 0) for op in along)], request)
+
+
+def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str, named: bool = False) -> Any:
+    """Ends in the form they are given in, with tensors for the names of layers; named: by these names, if all are."""
+
+    def one(thing: Any) -> Any:
+        if isinstance(thing, Selection):
+            raise _selected(thing, verb)
+        if not isinstance(getattr(thing, "name", thing), str):
+            problem = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
+            raise SelectionError(request, problem, "Give one name such as 'x:0', several, or a dict")
+        found = Given(graph, layers, request).ends([thing])
+        for tensor in found:
+            graph.tensor(tensor_name(tensor), request)
+        return found[0] if len(found) == 1 else found
+
+    if isinstance(things, Mapping):
+        return {key: one(thing) for key, thing in things.items()}
+    given = list(things) if isinstance(things, (list, tuple)) else [things]
+    found = [one(thing) for thing in given]
+    if named and all(isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(given, found, strict=True)):
+        return dict(zip(given, found, strict=True))
+    return found if isinstance(things, (list, tuple)) else found[0]
+
+
+def _selected(selection: Selection, verb: str) -> SelectionError:
+    """The error that a selection is given for tensors; it names the tensors of its boundary."""
+    graph, edge = selection.graph, selection.boundary
+    fed = [f"{graph.names[op]}:0" for op in selection.numbers if graph.types[op] in PLACEHOLDER_TYPES]
+    takes, gives = [*edge.inputs, *fed], [*edge.outputs]
+    how = f"inputs={one_or_all(takes)!r}, outputs={one_or_all(gives)!r}"
+    if len(takes) > _SHOWN or len(gives) > _SHOWN:
+        how = "inputs=selection.boundary.inputs, outputs=selection.boundary.outputs"
+    problem = f"a selection of {counted(len(selection), 'ops')} is given, and tensors are needed"
+    return SelectionError(f"{verb}(selection)", problem, f"Give the tensors at its boundary: {how}")
+
+
+#: An error lists up to this many inputs or outputs.
+_SHOWN = 4
+
+
+def _given(editor: Subject, values: Any) -> Any:
+    """What gives values: a session, a mapping, or a call that gives a session; by default those of an editor."""
+    from ..tf.values.transfer import giver_of
+
+    values = editor.values if values is None else values
+    giver = giver_of(values)
+    return values if giver is None else giver.reader
+
+
+def _as_packed(opened: Opened) -> Any:
+    """The results of a function in the form that it returns them in: one, several, or by name."""
+    names = list(opened.outputs.values())
+    if opened.packed is None:
+        return names[0] if len(names) == 1 else dict(opened.outputs)
+    try:
+        form = opened.packed(range(len(names)))
+    except (TypeError, ValueError):  # sparse and ragged results: their parts, by name
+        return dict(opened.outputs)
+    if isinstance(form, int):
+        return names[form]
+    if isinstance(form, (list, tuple)) and all(isinstance(i, int) for i in form):
+        return [names[i] for i in form]
+    if isinstance(form, Mapping) and all(isinstance(i, int) for i in form.values()):
+        return {str(key): names[i] for key, i in form.items()}
+    return dict(opened.outputs)
+
+
+def inlined(graph: Graph, opened: Opened, values: Values, calls: Iterable[Any]) -> tuple[Opened, str]:
+    """Returns a new graph in which function calls are replaced by what they compute, and the call that makes it.
+
+    Args:
+        graph: the snapshot.
+        opened: what was opened.
+        values: what its variables hold.
+        calls: the call ops meant, by name or object; none: all of them.
+    """
+    from ..tf.functions.inline import inlined
+    from ..tf.functions.insides import body
+    from ..tf.open.snapshot import snapshot
+
+    made = inlined(graph, calls)
+    call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
+    ends_now = {key: made.tensors.get(name, name) for key, name in opened.outputs.items()}
+    layers = moved(opened.layers, graph, Calls(snapshot(made.graph), body), made.tensors, call)
+    about = {"code": opened.code + call, "session": None, "values": values.in_other(made.graph), "layers": layers}
+    return replace(opened, graph=made.graph, outputs=ends_now, ends=((), ()), lack="", **about), call

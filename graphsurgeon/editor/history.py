@@ -1,0 +1,627 @@
+"""The history of an editor: its present graph, and the plans that were applied, undone and applied again."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from ..errors import Kind, PlanError, StalePlanError, SurgeryError, counted
+from ..graph.calls import Calls
+from ..graph.concurrency import gc_paused
+from ..graph.graph import Graph
+from ..graph.layers import NO_LAYERS, Layers, copied, moved
+from ..graph.lazy_graph import Current, current, identity, made, pending
+from ..graph.names import free_name, op_name, renamed_again
+from ..graph.open_graph import Opened, OpenedFile
+from ..graph.provenance import Origin, claim, leave, orphans_of
+from ..graph.tf_types import TFGraph, TFOp
+from ..plan.effect import Effect
+from ..plan.plan import Plan
+from ..plan.result import Made
+from ..plan.step_text import steps_text
+from ..plan.steps import CopyStep
+from ..plan.subject import Subject
+from .applied import Applied
+from .transfer import transfer
+
+
+def before(editor: Subject) -> Any:
+    """Returns an editor of the graph before the last plan, as `Editor.before` does."""
+    done = [event for event in editor.history if not event.undone]
+    if not done:
+        raise PlanError("before()", "no plan is applied", "Apply one first; ed.redo() does again what was undone")
+    event = done[-1]
+    if event.before is None:
+        return editor
+    renamed = event.applied.effect.renamed
+    about = editor.opened.ends_as(History(done[:-1]).renamed)
+    title = f"{editor.title} before step {event.number}"
+    make: Any = type(editor)
+    older = make(Opened(event.before, title, **about))
+    then, now = (one.snapshot.state.variables for one in (older, editor))
+    known = {renamed.get(name, name): name for name in then}
+    pairs = {new: old for new, old in known.items() if new in now}
+    if pairs:
+        transfer(editor, older, names=pairs)
+    return older
+
+
+_CLOCK = itertools.count(1)
+_LOGS = "graphsurgeon_logs"
+"""The attribute of a live graph that has the logs of its editors."""
+
+
+@dataclass(eq=False)
+class Event:
+    """One entry of the history: an applied plan.
+
+    Args:
+        number: which step of the history it is; a number is never given twice.
+        applied: what it made; None once it can no longer be done again.
+        seconds: how long the apply took.
+        undone: it was taken back.
+        before: the graph that a materialised plan replaced.
+        when: seconds since 1970, when it was applied.
+        text: the plan in words.
+        counts: how many ops it added and removed, and how many variables it made.
+        record: what the graph keeps of it, so that provenance is saved with it.
+        names: the ops it made.
+        layers: the Keras layers of the graph after it.
+        turns: the moments, counted over all editors, at which it was done, undone, redone …
+        values: a sentence about the sources of the variables' values after it was done, undone or redone.
+    """
+
+    number: int
+    applied: Any
+    seconds: float
+    undone: bool = False
+    before: Any = None
+    when: float = field(default_factory=time.time)
+    text: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    record: bytes = b""
+    names: frozenset[str] = frozenset()
+    layers: Layers = NO_LAYERS
+    turns: list[int] = field(default_factory=lambda: [next(_CLOCK)])
+    values: str = ""
+
+    @classmethod
+    def of(cls, number: int, applied: Applied, seconds: float, **about: Any) -> Event:
+        """Returns the entry of a plan that was applied just now."""
+        effect = applied.effect
+        counts = {"added": len(applied.made.ops), "removed": len(effect.removed), "variables": len(applied.made.infos)}
+        text = steps_text(effect.steps)
+        return cls(number, applied, seconds, text=text, counts=counts, names=frozenset(applied.made.ops), **about)
+
+    @property
+    def dropped(self) -> bool:
+        """Whether it was undone and another plan was applied since, so that it cannot be redone."""
+        return self.applied is None
+
+    def turned(self) -> list[int]:
+        """Returns its turns with one more, for now."""
+        return [*self.turns, next(_CLOCK)]
+
+    def drop(self) -> None:
+        """Lets go of the graphs, and of what they were to remember; the entry stays."""
+        self.applied = self.before = None
+        self.record = b""
+
+    def done_at(self, moment: int) -> bool:
+        """Returns whether it was in force at a moment."""
+        return sum(turn < moment for turn in self.turns) % 2 == 1
+
+    def __repr__(self) -> str:
+        state = " (undone)" if self.undone else ""
+        less = f", {self.counts['removed']} removed" if self.counts.get("removed") else ""
+        lost = self.applied.warnings if self.applied is not None else []
+        lost_too = f"; warning: {'; '.join(lost)}" if lost else ""
+        return f"{self.number}. {self.text}: {counted(self.counts.get('added', 0), 'ops')}{less}{state}{lost_too}"
+
+
+@dataclass(eq=False)
+class Log:
+    """How a graph was opened, and what an editor has done to it since; code is written from it.
+
+    Args:
+        code: the Python that opens the graph.
+        title: what it is called.
+        live: it came from no file, but from a live graph or session.
+        size: how many ops it had when it was opened.
+        graph: the live graph that was opened.
+        events: the entries, oldest first.
+        follows: the log of the editor this one was made from, at which moment, and the call that made it.
+        sessions: sessions that the editor gave.
+        session: the session that was opened, if one was.
+        stored: gives the values of variables as they lie in the file that was opened, by op name.
+        snapshots: those that the editor has taken.
+        editor: gives None once the editor is gone.
+        file: the file that was opened, if it was one.
+        first_layers: the Keras layers of the graph as it was opened.
+    """
+
+    code: str
+    title: str
+    live: bool
+    size: int
+    graph: weakref.ref[Any]
+    follows: tuple[Log, int, str] | None = None
+    events: list[Event] = field(default_factory=list)
+    sessions: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+    session: weakref.ref[Any] = lambda: None  # type: ignore[assignment]
+    stored: Callable[[], Mapping[str, Any] | None] = dict
+    snapshots: weakref.WeakSet[Graph] = field(default_factory=weakref.WeakSet)
+    editor: Callable[[], Any] = lambda: None
+    file: OpenedFile | None = None
+    first_layers: Layers = NO_LAYERS
+
+    @property
+    def layers(self) -> Layers:
+        """The Keras layers of the current graph."""
+        live = self.now()
+        return live[-1].layers if live else self.first_layers
+
+    def gives(self, graph: Graph) -> bool:
+        """Returns whether opening it again gives a graph as it is in a snapshot: nothing was added or applied."""
+        if self.follows is not None and self.follows[0].at(self.follows[1]):
+            return False
+        return graph.owner is current(self.graph()) and (graph.size == self.size or (self.live and not self.events))
+
+    def at(self, moment: int) -> list[Event]:
+        """Returns what was in force at a moment, oldest first."""
+        return [event for event in self.events if event.done_at(moment)]
+
+    def now(self) -> list[Event]:
+        """Returns what is in force, oldest first."""
+        return [event for event in self.events if not event.undone]
+
+    def tell(self, values: str) -> None:
+        """Notes the sources of the values of a session's variables, below the last step that was done or undone."""
+        if values and self.events:
+            max(self.events, key=lambda event: event.turns[-1]).values = values
+
+
+def moment() -> int:
+    """Returns the present, to be compared with the turns of events."""
+    return next(_CLOCK)
+
+
+def log_of(graph: Graph) -> Log | None:
+    """Returns the log of the editor that a snapshot belongs to, even if the editor is deleted; else None."""
+    logs = logs_of(graph.owner)
+    return next((log for log in logs if graph in log.snapshots), logs[-1] if logs else None)
+
+
+def logs_of(graph: TFGraph | None) -> list[Log]:
+    """Returns the logs of the editors of a live graph, the newest last."""
+    return list(getattr(graph, _LOGS, ()))
+
+
+def layers_of(graph: Graph) -> Layers:
+    """Returns the Keras layers of the graph of a snapshot; for the graph after a plan, those before the plan."""
+    logs = logs_of(graph.origin)
+    log = next((log for log in logs if graph.folded in log.snapshots), logs[-1] if logs else None)
+    return NO_LAYERS if log is None else log.layers
+
+
+def _keep(log: Log, graph: TFGraph) -> None:
+    """Attaches the log to a live graph. The log holds the graph, so a table of logs would never release it."""
+    others = (known for known in getattr(graph, _LOGS, ()) if not known.live or known.editor() is not None)
+    setattr(graph, _LOGS, [*others, log])
+
+
+class History(list[Event]):
+    """The applied plans, oldest first; printed, a table.
+
+    Below a plan it lists the sources of the variables' values in the `session` after it, or after its undo or redo.
+    A variable keeps the last value that it had in any session of the editor, under any name, also if a plan had removed
+    it for a while. A variable that no session has held gets the value from its plan, else from the opened file, else
+    its initial value.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
+        >>> ed = gs.open(graph)
+        >>> for to in ("a", "b"):
+        ...     done = ed.apply(ed.plan().copy(ed.select(name=["x", "y"]), to=to))
+        >>> event = ed.undo()
+        >>> print(ed.history.text(times=False))
+        step  what                       +ops  -ops  variables  state
+           1  copy 2 ops of graph to a/     2     0          0
+           2  copy 2 ops of graph to b/     2     0          0  undone
+    """
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Op of the opened graph -> its current name, if the plans in force have renamed it."""
+        found: dict[str, str] = {}
+        for event in self:
+            if not event.undone and event.before is not None:
+                found = renamed_again(found, event.applied.effect.renamed)
+        return found
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns one row for each plan: step, when, what, ops added and removed, variables, seconds, state."""
+        return [
+            {
+                "step": event.number,
+                "when": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.when)),
+                "what": event.text,
+                "+ops": event.counts.get("added", 0),
+                "-ops": event.counts.get("removed", 0),
+                "variables": event.counts.get("variables", 0),
+                "seconds": round(event.seconds, 3),
+                "state": "dropped" if event.dropped else "undone" if event.undone else "",
+            }
+            for event in self
+        ]
+
+    def text(self, times: bool = True) -> str:
+        """Returns the table as text; without `times`, it is the same each time a notebook runs.
+
+        Args:
+            times: whether the time of each step is given.
+        """
+        if not self:
+            return "no plan was applied yet"
+        cells = self._cells(times)
+        wide = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
+        right = [k not in ("when", "what", "state") for k in cells[0]]
+        lines = []
+        for row, event in zip(cells, [None, *self], strict=True):
+            filled = (cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, wide, right, strict=True))
+            lines.append("  ".join(filled).rstrip())
+            lines += [f"{' ' * wide[0]}  {event.values}"] if event is not None and event.values else []
+        return "\n".join(lines)
+
+    def _cells(self, times: bool) -> list[list[str]]:
+        rows = self.table()
+        keys = [key for key in rows[0] if times or key not in ("when", "seconds")]
+        return [keys, *([_cell(row[key]) for key in keys] for row in rows)]
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        from ..view.svg import escape
+
+        if not self:
+            return f"<pre>{escape(self.text())}</pre>"
+        head, *rows = ([escape(cell) for cell in row] for row in self._cells(True))
+        more = f'<tr><td></td><td colspan="{len(head) - 1}">'
+        notes = [f"{more}{escape(event.values)}</td></tr>" if event.values else "" for event in self]
+        cells = ("<tr><td>" + "</td><td>".join(row) + "</td></tr>" for row in rows)
+        body = "".join(row + below for row, below in zip(cells, notes, strict=True))
+        return f"<table><thead><tr><th>{'</th><th>'.join(head)}</th></tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    return text if len(text) <= 90 else f"{text[:89]}…"
+
+
+def _known_copies(effect: Effect) -> list[tuple[Layers, dict[str, str], str]]:
+    """The layers of what is copied, as far as editors know it, with what it is called in the copy, and its scope."""
+    found = []
+    for one in effect.copies:
+        log = log_of(one.source.folded) if one.role != "graft" else None
+        timeline = log.editor() if log is not None else None
+        if timeline is None or not timeline.layers or timeline.snapshot.owner is not one.source.folded.owner:
+            continue
+        names = {one.source.names[i]: name for i, name in zip(one.ops.tolist(), one.names, strict=True)}
+        names |= {one.source.name(t): f"{op}:{port}" for t, (op, port) in one.external.items()}
+        found.append((timeline.layers, names, one.step.to))
+    return found
+
+
+def _layers_after(
+    event: Event, layers: Layers, copies: list[tuple[Layers, dict[str, str], str]], graph: Graph
+) -> Layers:
+    """Returns the layers after a plan: the earlier ones with their current ops, and those of copies."""
+    from ..tf.functions.insides import body
+
+    calls, effect = Calls(graph, body), event.applied.effect
+    if event.before is not None and layers:
+        names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
+        how = f"step {event.number}, {event.text}"
+        layers = moved(layers, effect.base, calls, {**effect.renamed, **names}, how)
+    new = [layer for known, names, scope in copies for layer in copied(known, calls, names, scope)]
+    return replace(layers, items=(*layers.items, *new)) if new else layers
+
+
+class Changes:
+    """Who hears of each apply, undo and redo."""
+
+    def __init__(self) -> None:
+        self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Calls a method after each of them, for as long as the object lives whose method it is."""
+        self._watchers.append(weakref.WeakMethod(changed))
+
+    def tell(self) -> None:
+        """Calls them all."""
+        self._watchers = [watcher for watcher in self._watchers if watcher() is not None]
+        for watcher in self._watchers:
+            changed = watcher()
+            if changed is not None:
+                changed()
+
+
+class Holder(Protocol):
+    """What has the values of the variables, while plans come and go."""
+
+    def session(self) -> Any:
+        """A session with all values."""
+
+    def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
+        """Called when a plan has built a graph anew: variable of the new one -> variable of the old one; new names."""
+
+
+class Timeline:
+    """The live graph of an editor as it is now, and the plans that made it so.
+
+    Args:
+        opened: what was opened.
+        snapshot: an earlier snapshot of it, if there is one: only what has been added since is read.
+        follows: see `Log`.
+        changes: the existing watchers, if there are any.
+
+    Attributes:
+        log: what was done.
+        changes: who hears of it.
+    """
+
+    _graph = Current()
+
+    def __init__(
+        self,
+        opened: Opened,
+        snapshot: Graph | None = None,
+        follows: tuple[Log, int, str] | None = None,
+        changes: Changes | None = None,
+    ) -> None:
+        self._graph = opened.graph
+        waiting = pending(opened.graph)
+        size = len(opened.graph.get_operations()) if waiting is None else waiting.read.size
+        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(identity(opened.graph)), follows)
+        self.log.editor, self.log.file = weakref.ref(self), opened.file
+        self._snapshot = snapshot
+        self.log.first_layers = opened.layers
+        self.changes = Changes() if changes is None else changes
+        if opened.code:
+            _keep(self.log, self._graph)
+
+    @property
+    def graph(self) -> TFGraph:
+        """The live graph; that of a file is made when it is first asked for."""
+        live: TFGraph = made(self._graph)
+        return live
+
+    @property
+    def live(self) -> TFGraph:
+        """The same, with stand-ins for ops that TensorFlow does not know: `Graph.refused_ops` says which these are."""
+        live: TFGraph = made(self._graph, whole=False)
+        return live
+
+    @property
+    def events(self) -> list[Event]:
+        """The entries, oldest first."""
+        return self.log.events
+
+    @property
+    def snapshot(self) -> Graph:
+        """The current graph as an immutable value; as read from the file if its live graph was not needed yet."""
+        waiting = pending(self._graph)
+        if waiting is None:
+            from ..tf.open.snapshot import snapshot
+
+            found = snapshot(self._graph, self._snapshot, self.log.title)
+        else:
+            found = waiting.snapshot(self._snapshot, self.log.title)
+        self._snapshot = found
+        self.log.snapshots.add(found)
+        return found
+
+    @property
+    def layers(self) -> Layers:
+        """The Keras layers of the graph as it is now."""
+        return self.log.layers
+
+    @property
+    def orphans(self) -> frozenset[str]:
+        """Names of ops left without a role, by this editor or another one of the graph."""
+        return frozenset(orphans_of(self._graph))
+
+    def origin(self, op: TFOp) -> Origin:
+        """Returns the origin of an op, as `Editor.provenance` does."""
+        from ..tf.copy.append import origin
+
+        name = op_name(getattr(op, "op", op))
+        graph = self.snapshot
+        graph.find(name, f"provenance({name!r})")
+        found = origin(graph, self._graph, name)
+        left = orphans_of(self._graph)
+        if found is None and name in left:
+            return Origin(name, "orphan", left[name])
+        return found or Origin(name)
+
+    @gc_paused()
+    def apply(self, plan: Plan, values: Holder, record: bool = True) -> Applied:
+        """Carries out a plan, all of it or nothing, as `Editor.apply` does; `values` hears of a graph built anew."""
+        from ..tf.protos import naming_memory
+
+        with naming_memory("apply(plan)"):
+            return self._carried_out(plan, values, record)
+
+    def _carried_out(self, plan: Plan, values: Holder, record: bool) -> Applied:
+        from ..tf.copy.append import carry_out, materialise, next_step, noted
+        from ..tf.copy.imports import Held
+        from ..tf.run.progress import Phases, phase
+
+        self._refuse_foreign(plan)
+        plan = plan.awake()
+        if not plan.steps:
+            how = "Give it a step: ed.plan().copy(...)"
+            raise PlanError("apply(plan)", "the plan is empty", how, kind=Kind.PLAN)
+        bar = Phases("applying", 5)
+        faults = plan.check()
+        if faults:
+            raise faults[0].error(len(faults) - 1)
+        start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
+        held, known, event = Held(before), (self.layers, _known_copies(effect)), None
+        try:
+            with bar:
+                result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
+                self._graph = result.graph
+                phase("reading back")
+                differences = self._read_back(plan, result)
+                if differences:
+                    what = f"the result is not what was previewed: {differences[0]}"
+                    raise PlanError("apply(plan)", what, "Report this, with plan.to_code()", kind=Kind.PLAN)
+                applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
+                kept = noted(effect, before, result.graph, number) if record else b""
+                about: dict[str, Any] = {"record": kept}
+                if result.graph is not before:
+                    about["before"] = before
+                    gone = {effect.base.names[i] for i in effect.removed}
+                    for op, step in orphans_of(before).items():
+                        leave(result.graph, [] if op in gone else [effect.renamed.get(op, op)], step)
+                event = Event.of(number, applied, time.perf_counter() - start, **about)
+                event.layers = _layers_after(event, *known, self.snapshot)
+                if result.graph is not before:
+                    values.moved(before, result.graph, result.origins, effect.renamed)
+                    if self.log.code:
+                        _keep(self.log, result.graph)
+            # From here on it is done: nothing may fail after this line.
+            self._add(event)
+        except BaseException as error:
+            self._graph, self._snapshot = before, previous
+            self.events[:] = [other for other in self.events if other is not event]
+            orphans = held.put_back(effect.copies)
+            if not orphans:
+                raise
+            leave(before, orphans, next_step(before, self.events))
+            late = late_failure(error, plan, orphans)
+            if isinstance(error, Exception):
+                raise late from error
+            error.add_note(str(late))
+            raise
+        self.changes.tell()
+        return applied
+
+    def undo(self) -> Event:
+        """Takes the last applied plan back, as `Editor.undo` does."""
+        from ..tf.copy.append import withdraw
+
+        event = next((e for e in reversed(self.events) if not e.undone), None)
+        if event is None:
+            raise PlanError("undo()", "there is nothing to undo", "Apply a plan first")
+        return self._turn(event, event.before, withdraw)
+
+    def redo(self) -> Event:
+        """Does the plan that was undone last again, as `Editor.redo` does."""
+        from ..tf.copy.append import restore
+
+        live = max((e.number for e in self.events if not e.undone), default=0)
+        event = next((e for e in self.events if e.undone and not e.dropped and e.number > live), None)
+        if event is None:
+            raise PlanError("redo()", "there is nothing to redo", "Undo a plan first")
+        return self._turn(event, event.applied.graph, restore)
+
+    def _turn(self, event: Event, other: Any, change: Callable[[Any, bytes], None]) -> Event:
+        """Undoes or redoes a plan: the `other` graph is the current one, or the collections `change`."""
+        turns = event.turned()
+        if event.before is not None:
+            self._graph, self._snapshot = other, None
+        else:
+            if self._snapshot is not None:
+                self._snapshot = replace(self._snapshot)  # its variables and collections are read again
+            change(event.applied.made, event.record)
+            graph, names = event.applied.graph, event.applied.made.ops
+            if event.undone:
+                claim(graph, names)
+            else:
+                leave(graph, names, event.number)
+        event.undone, event.turns = not event.undone, turns
+        self.changes.tell()
+        return event
+
+    def _add(self, event: Event) -> None:
+        """Enters an applied plan; what was undone before can then no longer be done again."""
+        for old in [e for e in self.events if e.undone and not e.dropped]:
+            old.drop()
+        self.events.append(event)
+
+    def _read_back(self, plan: Plan, made: Made) -> list[str]:
+        """Reads the result, and returns the differences from the prediction of the plan."""
+        from ..tf.copy.append import differences
+        from ..tf.open.snapshot import confirmed
+
+        nodes, made.nodes = made.nodes, ()
+        if plan.mode == "materialise":
+            self._snapshot = None
+        else:
+            found = confirmed(self.live, plan.base, plan.after(), nodes, made.ops)
+            if found is not None:
+                self._snapshot = found
+                return []
+        return differences(plan.effect, self.snapshot)
+
+    def _refuse_foreign(self, plan: Plan) -> None:
+        if not isinstance(plan, Plan):
+            raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
+        if plan.base.owner is not self._graph:
+            if any(event.before is plan.base.owner for event in self.events if event.before is not None):
+                problem = f"the plan was made for {plan.base.title} as it was before a step that has built it anew"
+                how = "Make the plan again: run the cell that makes it"
+                raise StalePlanError("apply(plan)", problem, how, kind=Kind.PLAN)
+            raise PlanError(
+                "apply(plan)",
+                f"the plan was made for {plan.base.title}, not for this graph",
+                "Apply it to its own editor",
+                kind=Kind.FOREIGN_PLAN,
+            )
+        if plan.base.size != self.snapshot.size:
+            grown = self.snapshot.size - plan.base.size
+            raise StalePlanError(
+                "apply(plan)",
+                f"the graph has {counted(grown, 'ops')} more than when the plan was made",
+                "Make the plan again: run the cell that makes it",
+                kind=Kind.PLAN,
+            )
+
+
+def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> PlanError:
+    """Returns what to say of a plan that failed after TensorFlow had taken its nodes.
+
+    It reads no op: memory may have run out, and the constants among them can be large.
+
+    Args:
+        error: why it failed.
+        plan: the plan.
+        orphans: names of the ops that stay.
+    """
+    request, problem, suggestion, kind = "apply(plan)", f"{type(error).__name__}: {error}", "", Kind.PLAN
+    if isinstance(error, SurgeryError):
+        request, problem, suggestion, kind = error.request, error.problem, f"{error.suggestion}. ", error.kind
+    count, one = counted(len(orphans), "ops"), len(orphans) == 1
+    stay = f"{count}, {orphans[0]!r} first, stay{'s' * one} in {plan.base.title} as {'an orphan' if one else 'orphans'}"
+    wishes = [step.to for step in plan.steps if isinstance(step, CopyStep) and step.to]
+    burnt = {scope for name in orphans for scope in itertools.accumulate(name.lower().split("/"), "{}/{}".format)}
+    scopes = [f"to={free_name(w, lambda n: n.lower() in burnt or plan.base.taken(n))!r}" for w in wishes]
+    again = f"Make the plan again with {', '.join(scopes)}" if scopes else "Make the plan again under a scope"
+    return PlanError(
+        request,
+        f"{problem.rstrip('.')}; TensorFlow cannot give back the nodes it had taken by then: {stay}, "
+        "and all else is as it was",
+        f"{suggestion}{again}",
+        kind=kind,
+    )

@@ -1,0 +1,89 @@
+"""Opening: makes an editor of a file, a graph, a session, a function or a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..errors import OpenError
+from .editor import Editor
+from .journal import folder
+
+
+def open(
+    thing: Any,
+    *,
+    tags: Any = None,
+    signature: Any = None,
+    function: str | None = None,
+    training: bool | None = None,
+    raw: bool = False,
+    inline: bool = False,
+    title: str | None = None,
+    trust: bool | None = None,
+    timeout: float = 60.0,
+    journal: bool | None = None,
+) -> Editor:
+    """Opens a TensorFlow graph.
+
+    Files are only parsed. TensorFlow imports a graph when a plan or a session first needs it. A SavedModel of TF2 opens
+    as its signature ``serving_default``, or as its first one: the ops of its function, with placeholders for the
+    arguments, and the variables under their own names. A TF2 object opens as a separate graph with the current values;
+    the object never changes. See also the pages "Saving" and "Files you do not trust" of the documentation.
+
+    Args:
+        thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``, ``.pbtxt``,
+            ``.meta`` (also ``.gz``) or ``.keras`` file, or of a SavedModel folder; or a TF2 object: a ConcreteFunction,
+            a `tf.function`, a Keras model, a `tf.Module`, or the result of `tf.saved_model.load`.
+        tags: the tags of a graph, for a SavedModel with several graphs.
+        signature: for a SavedModel, the name of a signature; `Editor.signatures` lists them. For a TF2 object, the
+            `tf.TensorSpec` of its arguments: one, a list, or a dict for keywords; for a Keras model, the structure of
+            its inputs, with a tuple for several arguments.
+        function: for a `tf.Module`, the attribute name of a function; for a SavedModel, the path of a function from the
+            saved object, such as ``"encoder.forward"``; for any graph with functions, the name of one.
+        training: whether a Keras model is called for training. Default: no.
+        raw: open the whole graph of a TF2 SavedModel, in which each signature is a call, with the ops that save and
+            restore. Not for a ``.keras`` file or a TF2 object.
+        inline: replace function calls by their bodies, as `Editor.inlined` does.
+        title: the title in messages and pictures.
+        trust: True imports a file without a trial, and allows it to run (see `Editor.trust`). False imports it in a
+            separate process first. By default, a separate process imports it to infer shapes, and nothing waits for
+            that. If that process crashes or hangs, or the file is known to crash TensorFlow, the graph can be viewed,
+            and the editor names the op.
+        timeout: time limit of that import, in seconds, plus one second for each thousand ops.
+        journal: keep a journal on disk, from which `gs.recover(path)` restores the edits after a crash of the kernel.
+            Default: for files, in ``~/.local/state/graphsurgeon/journals`` or in the folder named by the environment
+            variable ``GRAPHSURGEON_JOURNALS``; ``off`` turns it off. The journal is created when the first plan is
+            applied.
+
+    Returns:
+        An `Editor`. As the last line of a cell it shows the widget. `Editor.inputs` and `Editor.outputs` map the
+        arguments and results of a TF2 object to names of tensors.
+
+    Raises:
+        OpenError: if the thing cannot be read as a graph, or a journal is requested for a graph that is not in a file.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> graph = tf.Graph()
+        >>> with graph.as_default():
+        ...     y = tf.square(tf.compat.v1.placeholder(tf.float32, [None], name="x"), name="y")
+        >>> print(open(graph))
+        graph: 2 ops, 1 edge
+          inputs   x  float32 (?,)
+          outputs  y  float32 (?,)
+        >>> w = tf.Variable(3.0, name="w")
+        >>> ed = open(tf.function(lambda x: x * w), signature=tf.TensorSpec([None], tf.float32, name="x"))
+        >>> ed.session().run(ed.outputs, {ed.inputs["x"]: [1.0, 2.0]})
+        {'output': array([3., 6.], dtype=float32)}
+    """
+    from ..tf.open.source import opened
+
+    found = opened(thing, tags, signature, function, training, raw, trust, timeout)
+    editor = Editor(replace(found, title=title) if title else found)
+    if found.file is None and journal:
+        problem = f"a journal needs a file, and {editor.title} did not come from one"
+        raise OpenError("open(journal=True)", problem, "Save it and open the file, or leave journal= out")
+    if found.file is not None and journal is not False and (place := folder(requested=bool(journal))) is not None:
+        editor.keep_journal(place)
+    return editor.inlined() if inline else editor

@@ -1,0 +1,229 @@
+"""Recovery: opens a file again and repeats the edits of its journal."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import OpenError, SurgeryError, counted
+from ..plan.serialization import Unreadable
+from .editor import Editor
+from .journal import SETTING, Records, digest_of, folder, journals
+from .open import open
+from .serialization import Reader
+
+
+def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: bool | None = None) -> Editor:
+    """Opens a file, and does again what was done to it before the kernel died, up to the last step.
+
+    Plans are applied, undone and redone as they were; a plan made by hand that was not applied yet, the marks and the
+    saved views are on screen again. ``print(ed)`` and ``ed.journal.notes`` list what cannot be restored: Python
+    functions in steps, ops copied from graphs without a file, values trained in a session. If a step cannot be
+    repeated, the steps after it are not repeated either.
+
+    A journal is data and never runs code, and it does not say that a file is trusted.
+
+    Args:
+        path: the file, as it was given to `gs.open`.
+        journal: which journal; default: the newest one of the file that has anything.
+        changed: restore even if the file has changed since.
+        trust: as in `gs.open`.
+
+    Returns:
+        an editor with a new journal.
+
+    Raises:
+        OpenError: there is no journal of it, it is damaged from the start, or the file has changed or is gone.
+
+    Example:
+        >>> import os, tempfile, graphsurgeon as gs, tensorflow as tf
+        >>> folder = tempfile.mkdtemp()
+        >>> with tf.Graph().as_default() as graph:
+        ...     y = tf.square(tf.constant(3.0, name="x"), name="y")
+        >>> path = os.path.join(folder, "squares.pb")
+        >>> _ = gs.open(graph).save(path)
+        >>> before = os.environ.get("GRAPHSURGEON_JOURNALS", "off")
+        >>> os.environ["GRAPHSURGEON_JOURNALS"] = os.path.join(folder, "journals")
+        >>> ed = gs.open(path)
+        >>> done = ed.apply(ed.plan().rename("y", to="z"))
+        >>> del ed, done  # as when the kernel dies
+        >>> gs.recover(path).snapshot.names
+        ['x', 'z']
+        >>> os.environ["GRAPHSURGEON_JOURNALS"] = before
+    """
+    request = f"recover({os.fspath(path)!r})"
+    found, which = _chosen(path, journal, request)
+    reader = _Reader(request, trust)
+    try:
+        editor: Editor = reader.opened(found.records[0]["of"], changed, True)
+    except (Unreadable, KeyError, TypeError, ValueError) as error:
+        raise OpenError(
+            request, f"{which.name} does not say what was opened: {error}", "Open the file itself"
+        ) from error
+    reader.replay(editor, found)
+    if editor.journal is not None:
+        editor.journal.offer = ""
+        editor.journal.notes += reader.notes
+    return editor
+
+
+def _chosen(path: Any, journal: Any, request: str) -> tuple[Records, Path]:
+    """The journal that is meant, or the newest that has anything."""
+    damage = ""
+    for one in journals(path) if journal is None else [Path(journal)]:
+        found = Records.read(one)
+        if found.records and found.records[0]["kind"] == "journal" and len(found.records) > 1:
+            return found, one
+        damage = damage or found.damage
+    if damage:
+        raise OpenError(
+            request, f"its journal is damaged from the start: {damage}", "Open the file itself: gs.open(path)"
+        )
+    where = f"in {str(folder())!r}" if folder() is not None else f"for {SETTING} is off"
+    raise OpenError(request, f"no journal of it is kept, {where}", "Open the file itself: gs.open(path)")
+
+
+class _Reader:
+    """Does what the records of a journal say.
+
+    Args:
+        request: the request, for messages.
+        trust: as in `gs.open`.
+
+    Attributes:
+        steps: reads the steps of plans.
+        notes: what could not come back.
+    """
+
+    def __init__(self, request: str, trust: bool | None) -> None:
+        self._asked, self._trust = request, trust
+        self.notes: list[str] = []
+        self._sources: list[Any] = []
+        self.steps = Reader(request, self._place)
+
+    def opened(self, of: Any, changed: bool, journal: bool) -> Any:
+        """Opens what was opened, and does to it what was done before it was taken from."""
+        if "from" in of:
+            editor = self.opened(of["from"], changed, journal)
+            editor = editor.inlined(*_inlined(of["call"]))
+        else:
+            path, options = of["path"], dict(of["options"])
+            known = {"tags", "signature", "function", "training", "raw", "title"}
+            if not isinstance(path, str) or not options.keys() <= known:
+                raise Unreadable("the arguments are not those of gs.open")
+            digest = digest_of(_main(path)) if _main(path).exists() else None
+            if digest is not None and digest != of["digest"] and not changed:
+                problem = f"{path!r} has changed since: the steps in the journal were done to other bytes"
+                how = "Put back the file as it was; or try the steps on it as it is: changed=True"
+                raise OpenError(self._asked, problem, how)
+            editor = open(path, **options, trust=self._trust, journal=journal)
+        inner = _Reader(self._asked, self._trust).steps
+        for one in of["done"]:
+            inner.before[one["number"]] = editor.snapshot
+            editor.apply(inner.plan(editor, one["steps"]))
+        return editor
+
+    def replay(self, editor: Any, found: Records) -> None:
+        """Does it all, as far as it goes; `notes` says what does not."""
+        numbers: dict[int, int] = {}
+        seen: set[tuple[int, int]] = set()
+        draft: list[Any] = []
+        looks: dict[str, Any] = {}
+        stopped = ""
+        rest = found.records[1:]
+        for at, record in enumerate(rest):
+            kind = record["kind"]
+            try:
+                if "turn" in record:
+                    turn = (record["number"], record["turn"])
+                    if turn in seen:  # it was written twice, by an interrupt in between
+                        continue
+                    seen.add(turn)
+                if kind == "source":
+                    self._sources.append(record["of"])
+                elif kind == "plan":
+                    numbers[record["number"]] = self._apply(editor, record)
+                    draft = []
+                elif kind in ("undo", "redo"):
+                    event = editor.undo() if kind == "undo" else editor.redo()
+                    if event.number != numbers.get(record["number"]):
+                        raise Unreadable(f"it would {kind} another step")
+                elif kind == "draft":
+                    draft = [*draft[: record["keep"]], *record["steps"]]
+                    self.notes += record.get("lost", [])
+                elif kind == "look":
+                    looks = record
+                elif kind != "saved":
+                    raise Unreadable(f"there is no record of kind {kind!r}")
+            except (SurgeryError, Unreadable, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+                left = sum(one["kind"] in ("plan", "undo", "redo") for one in rest[at + 1 :])
+                what = f"step {record.get('number')} ({record.get('text', kind)})"
+                more = f", nor the {counted(left, 'steps')} after it" if left else ""
+                stopped = f"{what} could not come back{more}: {error}"
+                break
+        if found.damage:
+            self.notes.append(f"the journal is not whole: {found.damage}")
+        if stopped:
+            self.notes.append(stopped)
+        self._look(editor, [] if stopped else draft, looks)
+
+    def _apply(self, editor: Any, record: Mapping[str, Any]) -> int:
+        self.steps.before[record["number"]] = editor.snapshot
+        size = editor.snapshot.size
+        if size != record["ops"]:
+            problem = f"the graph had {counted(record['ops'], 'ops')} then, and has {size:,} now"
+            raise Unreadable(f"{problem}: what a program has added by itself is not in the journal")
+        plan = self.steps.plan(editor, record["steps"])
+        editor.apply(plan, record=bool(record["record"]))
+        self.notes += [f"step {record['number']}: {text}" for text in record.get("lost", [])]
+        return int(editor.history[-1].number)
+
+    def _look(self, editor: Any, draft: Sequence[Any], looks: Mapping[str, Any]) -> None:
+        """Puts on screen what was planned by hand, the marks and the views."""
+        if not draft and not looks:
+            return
+        from ..ui.state import Marks, Place
+
+        state = editor.screen.state
+        try:
+            if draft:
+                state = state.but(draft=self.steps.plan(editor, draft))
+            if looks:
+                marks = Marks(*(_texts(one) for one in looks["marks"]))
+                views = {str(k): Place(frozenset(_texts(u)), _texts(s), tuple(map(float, a)))
+                         for k, u, s, a in looks["views"]}  # fmt: skip
+                state = state.but(marks=marks, views=views)
+        except (SurgeryError, Unreadable, KeyError, TypeError, ValueError, AttributeError) as error:
+            self.notes.append(f"what was planned on screen could not come back: {error}")
+        editor.screen.go_on(state)
+
+    def _place(self, number: int) -> Any:
+        """The editor of another file; it is opened once."""
+        one = self._sources[number]
+        if isinstance(one, dict):
+            one = self._sources[number] = self.opened(one, False, False)
+        return one
+
+
+def _main(path: str) -> Path:
+    found = Path(path)
+    inside = [one for one in (found / "saved_model.pb", found / "saved_model.pbtxt") if one.exists()]
+    return inside[0] if inside else found
+
+
+def _inlined(call: Any) -> list[str]:
+    """Returns the calls that were inlined, from the text of the record, which is parsed as literals."""
+    text = str(call)
+    if not (text.startswith(".inlined(") and text.endswith(")")):
+        raise Unreadable(f"{text!r} is not a call that makes an editor of another")
+    names = ast.literal_eval(f"[{text[len('.inlined(') : -1]}]")
+    return [str(one) for one in names]
+
+
+def _texts(held: Any) -> tuple[str, ...]:
+    if not isinstance(held, list) or not all(isinstance(one, str) for one in held):
+        raise Unreadable(f"{held!r} is not a list of names")
+    return tuple(held)

@@ -1,0 +1,313 @@
+"""The whole history of an editor as one Python file that repeats it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import PlanError, counted
+from ..graph.atomic_files import refuse_there, write_whole
+from ..graph.graph import Graph
+from ..graph.selection import Query, Selection
+from ..plan.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
+from ..plan.function_source import Sources
+from ..plan.steps import CopyStep, RebuildStep, RenameStep
+from .applied import Applied
+from .history import Event, Log, log_of, moment
+
+_ASKED = "to_code()"
+
+
+def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, overwrite: bool = False) -> str:
+    """Returns the script of a history, and writes it if a path is given.
+
+    Args:
+        log: the history.
+        snapshot: the graph as it is now.
+        path: where to write it.
+        arrays: write long arrays to an ``.npz`` file next to it; otherwise they are arguments.
+        overwrite: replace files that are there.
+
+    Raises:
+        PlanError: a plan uses what an undone one has made; `arrays` without a `path`; it cannot be written there,
+            or something is there already.
+    """
+    if arrays and path is None:
+        problem = "there is no place to write the arrays to"
+        raise PlanError("to_code(arrays=True)", problem, "Give a path: ed.to_code('redo.py', arrays=True)")
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise PlanError(f"to_code({path!r})", f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
+    target = os.fspath(path) if path is not None else ""
+    work = _Script(os.path.basename(target).rpartition(".")[0] + ".npz" if arrays else "")
+    text, arrays_to = work.text(log, snapshot), os.path.join(os.path.dirname(target), work.beside)
+    for file in [arrays_to] * bool(work.saved) + [target] * bool(target):
+        refuse_there(file, overwrite, f"to_code({target!r})")
+    try:
+        if work.saved:
+            held = io.BytesIO()
+            np.savez(held, **work.saved)
+            write_whole(arrays_to, held.getvalue())
+        if target:
+            write_whole(target, text.encode())
+    except OSError as error:
+        problem = f"it cannot be written: {error.strerror or error}"
+        raise PlanError(f"to_code({target!r})", problem, "Choose a file in a folder that is there") from error
+    return text
+
+
+class _Script:
+    """The lines of a script while they are made; also the names of things, like `core.code.Names`."""
+
+    short = True
+
+    def __init__(self, beside: str) -> None:
+        self.beside = beside
+        self.saved: dict[str, Any] = {}
+        self._lines: list[str] = []
+        self._open: list[tuple[Log, list[Event], str]] = []  # the editors so far, and what was done in each
+        self._sources = Sources()
+        self._words: set[str] = set()
+        self._event: Event | None = None
+        self._log: Log | None = None  # of what is being written
+        self._main: Log | None = None
+
+    def text(self, log: Log, snapshot: Graph) -> str:
+        self._main = log
+        word = self._at(log, moment())
+        added = _by_hand(log, log.at(moment()), snapshot)
+        if added:
+            self._lines.append(_comment(added, "after that"))
+        arguments = self._sources.parameters
+        about = [f"# {name}: {what}" for name, what in arguments.items()]
+        body = [*about, *self._lines, f"return {word}"]
+        whole = "\n".join(line for line in body if not line.startswith("#"))
+        imports = ["import graphsurgeon as gs", *(line for mark, line in IMPORTS if mark in whole)]
+        imports = list(dict.fromkeys([*self._sources.imports, *imports]))
+        if self.saved:
+            imports = ["import os", "", *imports]
+        count = len(log.at(moment()))
+        head = [f'"""Does {counted(count, "steps")} on {_plain(snapshot.title)} again."""', "", *imports, "", ""]
+        out = [*head, f"def redo({', '.join(arguments)}):", *("    " + line for line in body), ""]
+        if not arguments:
+            out += ["", 'if __name__ == "__main__":', "    print(redo())", ""]
+        return "\n".join(out)
+
+    # -- editors ----------------------------------------------------------------------------------
+
+    def _at(self, log: Log, when: int) -> str:
+        """Returns the variable of an editor as it was at a moment; opens it and repeats its steps if needed."""
+        wanted = log.at(when)
+        for number, (known, done, word) in enumerate(self._open):
+            if known is log and wanted[: len(done)] == done:
+                self._open[number] = (log, wanted, word)
+                self._redo(log, wanted[len(done) :], word)
+                return word
+        word = self._opened(log)
+        self._open.append((log, wanted, word))
+        self._redo(log, wanted, word)
+        return word
+
+    def _opened(self, log: Log) -> str:
+        word = "ed" if log is self._main else "src"
+        if word in self._words:
+            word += str(sum(known.startswith(word) for known in self._words) + 1)
+        self._words.add(word)
+        if log.follows is not None:
+            parent, when, call = log.follows
+            self._lines.append(f"{word} = {self._at(parent, when)}{call}")
+            return word
+        code = "gs.open(tf.Graph())" if log.live and not log.size else log.code
+        self._lines.append(f"{word} = {opening(code, log.title, self._sources)}")
+        return word
+
+    def _redo(self, log: Log, events: list[Event], word: str) -> None:
+        for event in events:
+            done = log.at(event.turns[0])
+            if event.dropped:
+                raise PlanError(
+                    _ASKED,
+                    f"step {event.number} of {log.title} ({event.text}) was copied from, and is undone for good",
+                    "Give the plans alone, plan.to_code(), or begin again without that step",
+                )
+            self._refuse_undone(log, event)
+            effect, self._event, self._log = event.applied.effect, event, log
+            added = _by_hand(log, done, effect.base) if done or not (log.live and log.size) else []
+            if added:
+                self._lines.append(_comment(added, f"before step {event.number}"))
+            if any(isinstance(step, RebuildStep) for step in effect.steps):
+                self._lines += [f"# step {event.number}", f"{word}.rebuild()"]
+                continue
+            for step in effect.steps:  # sources first: what is done to them stands before this step
+                if isinstance(step, CopyStep):
+                    self.of(step.selection.graph)
+            made, calls = plan_lines(effect, self, self._sources)
+            functions = [line for text in self._sources.lines for line in text.split("\n")]
+            self._sources.lines.clear()
+            self._lines += [f"# step {event.number}", *functions, *made, *calls, f"{word}.apply(plan)"]
+
+    def _refuse_undone(self, log: Log, event: Event) -> None:
+        """A plan may stand on the orphans of an undone one: then that one cannot be left out."""
+        effect, base = event.applied.effect, event.applied.effect.base
+        live = log.at(event.turns[0])
+        dead = {name: e.number for e in log.events if e not in live for name in e.names if name in base.index}
+        if not dead or any(isinstance(step, RebuildStep) for step in effect.steps):
+            return
+        after, first = effect.after, effect.first
+        used = {after.names[i] for i in after.data.node[after.data.ptr[first] :].tolist()}
+        used |= {tensor.partition(":")[0] for _, _, tensor in effect.edits} | effect.changes.keys()
+        for copied in effect.copies:
+            if copied.source.owner is base.owner:
+                used.update(copied.source.names[i] for i in copied.ops.tolist())
+        names = sorted(name for name in used if name in dead)
+        if names:
+            raise PlanError(
+                _ASKED,
+                f"step {event.number} uses {names[0]!r}, which step {dead[names[0]]} has made, and that was undone",
+                "Give the plans alone: plan.to_code()",
+            )
+
+    # -- what things are called ---------------------------------------------------------------------
+
+    def of(self, graph: Graph) -> str:
+        """Returns the variable that holds the editor of a graph."""
+        assert self._event is not None
+        log = self._log_of(graph)
+        if log is None:
+            raise PlanError(
+                _ASKED,
+                f"step {self._event.number} copies from {graph.title}, a snapshot that no editor has made",
+                "Select from an editor: gs.open(...).select(...)",
+            )
+        for known, done, word in reversed(self._open):
+            if known is log and self._event in done:
+                return word
+        event, own = self._event, self._log
+        word = self._at(log, event.turns[0])
+        self._event, self._log = event, own
+        return word
+
+    def _log_of(self, graph: Graph) -> Log | None:
+        """The log of a graph; of one that a step is done to, the log that has the step."""
+        graph = graph.folded
+        own = self._event is not None and graph.owner is self._event.applied.effect.base.owner
+        return self._log if own else log_of(graph)
+
+    def query(self, selection: Selection) -> Query:
+        """Returns how ops are selected; by their names where the query could find others now."""
+        log = self._log_of(selection.graph)
+        if log is None or not log.events or _stable(selection.query):
+            return selection.query
+        return Query("names", tuple(selection.names))
+
+    def values(self, step: CopyStep | RenameStep) -> str:
+        """Returns the source of the values of a copy, or of renamed variables."""
+        from ..tf.values.transfer import giver_of
+
+        assert self._event is not None
+        given, applied = step.values, self._event.applied
+        source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
+        held, again = _held(step, applied), self._giver(given, source)
+        # Only the editor can fill tables.
+        editor = giver_of(given)
+        exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
+        if again is not None and not exact and _gives_again(again[1], given, held):
+            return self.of(again[0])
+        about = f"{{variable: array}}, the values of step {self._event.number}"
+        return self._arrays(dict(given) if isinstance(given, Mapping) else held, "values", about)
+
+    def _giver(self, given: Any, source: Graph) -> tuple[Graph, Log] | None:
+        """The graph whose editor gives values: an editor was given, or a session that one has given or opened."""
+        snapshot = getattr(given, "snapshot", None)
+        graph = snapshot if isinstance(snapshot, Graph) else source
+        log = self._log_of(graph)
+        if log is None or not (graph is snapshot or given in log.sessions or given is log.session()):
+            return None
+        return graph, log
+
+    def constants(self, step: CopyStep) -> str:
+        """Returns the arrays that a copy takes for tensors."""
+        assert self._event is not None
+        return self._arrays(dict(step.constants), "constants", f"{{tensor: array}}, of step {self._event.number}")
+
+    def _arrays(self, arrays: dict[str, Any], wish: str, about: str) -> str:
+        text = arrays_code(arrays)
+        if text:
+            return text
+        word = self._sources.free(wish)
+        if not self.beside:
+            more = "ed.to_code('redo.py', arrays=True) writes them to a file next to it"
+            self._sources.parameters[word] = f"{about}: {shapes_text(arrays)}; {more}"
+            return word
+        keys = {name: f"{word}_{number}" for number, name in enumerate(arrays)}
+        self.saved.update({key: _array(arrays[name]) for name, key in keys.items()})
+        place = f"os.path.join(os.path.dirname(os.path.abspath(__file__)), {self.beside!r})"
+        if not any(line.startswith("arrays = ") for line in self._lines):
+            self._lines.append(f"arrays = np.load({place})")
+        self._lines.append(f"{word} = {{{', '.join(f'{name!r}: arrays[{key!r}]' for name, key in keys.items())}}}")
+        return word
+
+
+def _stable(query: Query) -> bool:
+    """Whether a query finds the same ops after others were added."""
+    if query.verb == "names":
+        return True
+    if query.verb == "select":
+        plain = [value for key, value in query.args if key == "name"]
+        texts = [text for value in plain for text in ([value] if isinstance(value, str) else value)]
+        keys = {key for key, _ in query.args}
+        return bool(keys & {"inputs", "outputs", "name"}) and not any(c in text for text in texts for c in "*?[")
+    return query.verb in ("or", "and", "minus", "ancestors") and all(map(_stable, query.over))
+
+
+def _gives_again(log: Log, given: Any, held: Mapping[str, Any]) -> bool:
+    """Whether an editor that is opened again gives these values: those of its session, or as they lie in its file."""
+    if log.session() is not None and (given is log.session() or hasattr(given, "snapshot")):
+        return True
+    if all(hasattr(value, "read") for value in held.values()):
+        return True  # no session was opened
+    stored = log.stored() or {}
+    return all(name in stored and _same(stored[name], value) for name, value in held.items())
+
+
+def _same(a: Any, b: Any) -> bool:
+    a, b = _array(a), _array(b)
+    return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value.read() if hasattr(value, "read") else value)
+
+
+def _held(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
+    """The values that a copy has got, or what was renamed, by the names of the source."""
+    from ..tf.copy.append import constant_of
+
+    made, effect = applied.made, applied.effect
+    if isinstance(step, RenameStep):
+        return {old: made.values[new] for old, new in effect.renamed.items() if new in made.values}
+    copied = next(c for c in effect.copies if (c.step.selection, c.step.to) == (step.selection, step.to))
+    arrays = {v.was: made.values[v.name] for v in copied.variables if v.name in made.values}
+    frozen = {c.of: constant_of(made.graph, c.name, "to_code()") for c in copied.constants if c.of}
+    return {**arrays, **frozen}
+
+
+def _by_hand(log: Log, done: list[Event], now: Graph) -> list[str]:
+    """Ops of a graph that no step has made, and that were not there when it was opened."""
+    if done and done[-1].dropped:
+        return []
+    known = set(done[-1].applied.effect.after.names) if done else set(now.names[: log.size])
+    known |= {name for event in log.events for name in event.names}
+    return [name for name in now.names if name not in known]
+
+
+def _comment(added: list[str], when: str) -> str:
+    count = f"{counted(len(added), 'ops')} {'was' if len(added) == 1 else 'were'}"
+    return f"# {when}, {count} added by hand, {added[0]!r} first: add them here"
+
+
+def _plain(title: str) -> str:
+    return repr(title)[1:-1].replace("\\", "/").replace('"', "'")

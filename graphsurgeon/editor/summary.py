@@ -1,0 +1,179 @@
+"""A graph in a few lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import counted, few
+from ..graph.functions import inside
+from ..graph.graph import Graph, Mask
+from ..graph.layers import NO_LAYERS, Layers
+from ..graph.names import op_name
+from ..graph.op_packages import unknown_rows
+from ..graph.open_graph import Serving
+from ..graph.security import SAVERS
+from ..graph.traversal import backward, end_of, forward
+from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
+from ..view.helpers import training_ops
+
+NOTHING = Serving()
+_QUIET = (
+    "NoOp",
+    "Assign",
+    "AssignVariableOp",
+    "Assert",
+    "SaveV2",
+    "RestoreV2",
+    "VarIsInitializedOp",
+    "Const",
+    "ReadVariableOp",
+    "Placeholder",
+    "PlaceholderV2",
+)
+
+#: What gradients and shapes leave over; shown after the answers.
+_HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
+#: Ops with several results, each read through a separate Identity or Exit.
+_BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
+           "StatefulPartitionedCall", "Switch")  # fmt: skip
+
+
+def summary(
+    graph: Graph,
+    orphans: frozenset[str] = frozenset(),
+    warnings: Sequence[str] = (),
+    serving: Serving = NOTHING,
+    layers: Layers = NO_LAYERS,
+    results: Sequence[str] = (),
+    added: frozenset[str] = frozenset(),
+) -> str:
+    """Returns name, size, inputs, outputs, scopes, layers, variables, collections, op types, warnings of a graph.
+
+    Args:
+        graph: the graph.
+        orphans: names of ops left without a role.
+        warnings: what to know.
+        serving: the signatures of the file, and which of them the graph is.
+        layers: its Keras layers: its ends are given by their names.
+        results: of a function, names of the tensors that it returns; no other tensor is an output.
+        added: names of the ops that plans have added; those without consumers are outputs.
+    """
+    edges = len(graph.data.node)
+    head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
+    if len(graph.control.node):
+        head += f", {counted(len(graph.control.node), 'control edges')}"
+    rows = _served(serving)
+    left: dict[str, int] = {}
+    alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
+    saving = _saving(graph)
+    fed = [i for i in alive if graph.types[i].startswith("Placeholder")]
+    ends = [i for i in _outputs(graph, results, added) if graph.names[i] not in orphans]
+    known = {graph.index[op] for op in map(op_name, results) if op in graph.index}
+    apart = saving | training_ops(graph)
+    apart[list(known)] = False
+    for word, found, beside in (("inputs", fed, saving), ("outputs", ends, apart)):
+        own = [i for i in found if not beside[i]] or found
+        rows.append((word, [_end(graph, layers, i) for i in own]))
+        left[word] = len(found) - len(own)
+    scopes = graph.scopes
+    tops = sorted(scopes.children(0), key=lambda s: -int(scopes.counts[s]))
+    rows.append(("scopes", [f"{scopes.names[s]}/  {counted(int(scopes.counts[s]), 'ops')}" for s in tops]))
+    rows.append(("layers", [layers.text] if layers else []))
+    calls, held = inside(graph.nodes, graph.functions)
+    rows.append(("calls", [f"{counted(calls, 'ops')} with {counted(held, 'ops')} inside"] if calls else []))
+    variables = [v for v in graph.state.variables.values() if v.op not in orphans]
+    rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
+    rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items() if v]))
+    rows.append(("unknown", unknown_rows(graph)))
+    lines = [head]
+    for word, items in rows:
+        if not items:
+            continue
+        shown = items[:6] if word != "collections" else items[:8]
+        width = max(len(w) for w, i in rows if i)
+        lines += [f"  {word if k == 0 else '':<{width}}  {item}" for k, item in enumerate(shown)]
+        if len(items) > len(shown):
+            lines.append(f"  {'':<{width}}  … {len(items) - len(shown)} more")
+        if left.get(word):
+            lines.append(f"  {'':<{width}}  … {left[word]} of saving{' and training' * (word == 'outputs')}")
+    if graph.size > 12:
+        kinds, counts = np.unique(graph.type_array, return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:8]
+        lines.append("  op types: " + ", ".join(f"{counts[i]} {kinds[i]}" for i in order))
+    if orphans:
+        lines.append(f"  {counted(len(orphans), 'orphans')} left by undo")
+    lines += [f"  warning: {sentence}" for sentence in warnings]
+    return "\n".join(lines)
+
+
+def _saving(graph: Graph) -> Mask:
+    """The ops that save or restore, what only they read, and what hangs on them."""
+    core = graph.typed(SAVERS)
+    if not core.any():
+        return core
+    needs = backward(graph, core, control=False)
+    after = core | forward(graph, core)
+    outside = np.zeros(graph.size, np.bool_)
+    outside[graph.data.node[~(needs | after)[graph.data.rows]]] = True
+    kinds = graph.typed(VARIABLE_TYPES)
+    return np.asarray(after | (needs & ~outside & ~kinds), np.bool_)
+
+
+def _served(serving: Serving) -> list[tuple[str, list[str]]]:
+    """The signatures of a file; of one that was opened, how many others there are, and what was left out."""
+    names = [one.name for one in serving.signatures]
+    if not serving.opened:
+        return [("signatures", names)]
+    others = [name for name in names if name != serving.opened]
+    more = f"; others: {few(others)}" if others else ""
+    left = f"{counted(serving.left, 'ops')} that save, restore or serve others; raw=True shows them"
+    return [("signature", [serving.opened + more]), ("left out", [left] if serving.left else [])]
+
+
+def _end(graph: Graph, layers: Layers, i: int) -> str:
+    """An input or output in words: by the name of its layer, if it has one."""
+    info, name = graph.info(i, 0), graph.names[i]
+    giver = end_of(i, lambda op: next(iter(graph.data.row(op).tolist() * (graph.types[op] == "Identity")), None))
+    given = {f"{graph.names[op]}:0" for op in (i, giver)}
+    by = [one.path for one in layers if given.intersection(one.outputs)]
+    outer = [path for path in by if "/" not in path] or by
+    shown = f"{outer[-1]} ({name})" if outer and outer[-1] != name else name
+    return f"{shown}  {info}" if info else shown
+
+
+def _outputs(graph: Graph, results: Sequence[str], added: frozenset[str]) -> list[int]:
+    """The outputs that are known, then those that look like some; of a function those that were added to it."""
+    known = [graph.index[op] for op in map(op_name, results) if op in graph.index]
+    return list(dict.fromkeys([*known, *(i for i in outputs_of(graph) if not known or graph.names[i] in added)]))
+
+
+def outputs_of(graph: Graph) -> list[int]:
+    """Returns the ops with an output without consumers, results first; helpers are left out."""
+    read = np.zeros(graph.size, np.bool_)
+    read[graph.data.node] = True
+    quiet = graph.typed([*_QUIET, *VARIABLE_TYPES])
+    candidates = np.flatnonzero(~read & ~quiet)
+    exits = np.flatnonzero((graph.type_array == "Exit") & read).tolist()
+    done = {graph.names[i].rpartition("/")[0] for i in exits}
+    candidates = np.array([i for i in candidates.tolist() if not _leftover(graph, i, read, done)], np.int64)
+    # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients.
+    fed = forward(graph, graph.typed(FEED_TYPES), control=False)
+    helper = graph.typed(_HELPERS)
+    rank = 4 * training_ops(graph)[candidates] + 2 * ~fed[candidates] + helper[candidates]
+    order = candidates[np.argsort(rank, kind="stable")].tolist()
+    return [i for i in order if graph.outputs(i) is None or graph.outputs(i)]
+
+
+def _leftover(graph: Graph, i: int, read: Mask, done: set[str]) -> bool:
+    """Whether this is an unused result of a loop, cond or call of which another result is used."""
+    if graph.types[i] == "Exit":
+        return graph.names[i].rpartition("/")[0] in done
+    if graph.types[i] != "Identity" or len(graph.data.row(i)) != 1:
+        return False
+    block = int(graph.data.row(i)[0])
+    if graph.types[block] == "Switch":
+        ends = graph.input_names(block)
+        return len(ends) == 2 and ends[0] == ends[1]  # the two sides of a cond's own pivot
+    return graph.types[block] in _BLOCKS and bool(read[graph.consumers.row(block)].any())

@@ -1,0 +1,558 @@
+"""The values of an editor's variables in all its graphs and sessions, and the session that holds them."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ..errors import PlanError, counted, few, warn
+from ..graph.graph import Graph
+from ..graph.lazy_graph import current, identity
+from ..graph.names import op_name
+from ..graph.open_graph import Opened
+from ..graph.provenance import orphans_of
+from ..graph.reports import untrained_text
+from ..graph.tf_types import TFGraph, TFSession
+from ..graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
+from .history import Event, Timeline
+
+
+@dataclass
+class Handover:
+    """The sources of the values of the variables of a session.
+
+    Args:
+        carried: variable -> what it was called in the session that held it.
+        planned: variables that got what a plan gave them.
+        initial: variables that start from their initial values.
+        warnings: what to know of variables whose values are not there.
+
+    Example:
+        >>> print(Handover({"v": "w", "b": "b"}, ["t/w"], []))
+        2 variables keep their values ('w' as 'v'); 1 variable gets what a plan gave it: t/w
+    """
+
+    carried: dict[str, str] = field(default_factory=dict)
+    planned: list[str] = field(default_factory=list)
+    initial: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        renamed = [f"{old!r} as {new!r}" for new, old in self.carried.items() if old != new]
+        parts = []
+        if self.carried:
+            one = len(self.carried) == 1
+            kept = f"{counted(len(self.carried), 'variables')} keep{'s its value' if one else ' their values'}"
+            parts.append(kept + (f" ({few(renamed)})" if renamed else ""))
+        for names, single, plural in (
+            (self.planned, "gets what a plan gave it", "get what a plan gave them"),
+            (self.initial, "starts from its initial value", "start from their initial values"),
+        ):
+            if names:
+                what = single if len(names) == 1 else plural
+                parts.append(f"{counted(len(names), 'variables')} {what}: {few(names)}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What a variable held in the last session that had it, when the editor went on to another graph."""
+
+    session: weakref.ref[TFSession]
+    info: VariableInfo
+    value: Any
+
+    def read(self) -> Any:
+        """Returns the value: the current one if the session is still open, since it may have been used meanwhile."""
+        from ..tf.values.initialization import read_if_open
+
+        session = self.session()
+        now = None if session is None else read_if_open(session, self.info)
+        return self.value if now is None else now
+
+
+class Values:
+    """The values of an editor's variables: of the session or file that was opened, of plans, of its sessions since.
+
+    The rule: a variable keeps the last value that it had in any session of the editor, under any name, also if a plan
+    had removed it for a while. A variable that no session has held gets the value from its plan, else from the opened
+    file, else its initial value.
+
+    Args:
+        opened: what was opened.
+        timeline: the current graph, and the plans that made it.
+    """
+
+    def __init__(self, opened: Opened, timeline: Timeline) -> None:
+        self._session, self._source = opened.session, opened.values
+        self._timeline = timeline
+        self._first = weakref.ref(identity(opened.graph))
+        self._filled = opened.values is not None or bool(opened.lack)
+        self._lack = opened.lack or (
+            "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
+        )
+        same = getattr(opened.values, "same", {})
+        self._called: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary(
+            {identity(opened.graph): {}} | same
+        )
+        self._numbers = itertools.count(1 + max((n for names in same.values() for n in names.values()), default=-1))
+        self._left: dict[int, _Left] = {}
+        self._held: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
+        self._settled: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
+        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._ever: frozenset[int] = frozenset()  # steps whose values a session has got
+        if opened.session is not None:
+            timeline.log.session = weakref.ref(opened.session)
+        if hasattr(opened.values, "stored"):
+            timeline.log.stored = opened.values.stored
+
+    def __repr__(self) -> str:
+        return f"<Values of {self.snapshot.title}>"
+
+    @property
+    def snapshot(self) -> Graph:
+        """The graph whose values these are."""
+        return self._timeline.snapshot
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a session, or a file with values."""
+        return self._session is not None or self._source is not None
+
+    @property
+    def known(self) -> bool:
+        """Whether the variables have values from a session, a file or a plan, not only initial ones."""
+        return self.given or bool(self._timeline.events)
+
+    @property
+    def changed(self) -> bool:
+        """Whether plans have changed the graph since it was opened."""
+        return bool(self._timeline.events)
+
+    def handles(self) -> Mapping[str, Any]:
+        """Returns the variable objects by name, if a TF2 object was opened."""
+        found: Mapping[str, Any] = getattr(self._source, "handles", dict)()
+        return found
+
+    @property
+    def init_ops(self) -> tuple[list[str], dict[str, Any]]:
+        """Names of ops that a file wants run once, also one that was copied from; and what they are fed."""
+        names, feeds = list(getattr(self._source, "init_ops", ())), dict(getattr(self._source, "asset_feeds", {}))
+        copied, paths = self._copied_init_ops
+        return list(dict.fromkeys([*names, *copied])), feeds | paths
+
+    @property
+    def _copied_init_ops(self) -> tuple[list[str], dict[str, Any]]:
+        """The same of what plans have copied, as far as it is there."""
+        pairs = [pair for event in self._timeline.log.now() for pair in event.applied.made.init_ops]
+        here = [(name, fed) for name, fed in pairs if name in self.snapshot.index]
+        return [name for name, _ in here], {tensor: path for _, fed in here for tensor, path in fed.items()}
+
+    @property
+    def graph(self) -> Any:
+        """The live graph of the variables."""
+        return self._timeline.live
+
+    @property
+    def uninitialized(self) -> frozenset[str]:
+        """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
+        from ..tf.values.initialization import cannot_start
+
+        if self._source is None:
+            return frozenset()  # a session of the caller's may have got values in any way
+        graph, known = self._timeline.live, self.snapshot.state.variables
+        held = self._filed(graph, known)
+        missing = [v for v in known.values() if v.op not in held]
+        return frozenset(v.op for v in missing if not v.initializer or cannot_start(graph, v))
+
+    def stored(self) -> Mapping[str, Any] | None:
+        """Returns the values of variables as they lie in the file that was opened, unread, by op name.
+
+        None if they are elsewhere: in a session, or if a plan has changed the graph since.
+        """
+        if self._session is not None or self._timeline.events or not hasattr(self._source, "stored"):
+            return None
+        found: Mapping[str, Any] | None = self._source.stored()
+        return found
+
+    def session(
+        self, session: TFSession | None = None, config: Any = None, *, initialise: bool = True, quiet: bool = False
+    ) -> Any:
+        """Returns a session with all values, as `Editor.session` does.
+
+        Without `initialise`, what a session of the caller's has never held stays without a value. If `quiet`, nothing
+        warns of variables whose values are not there: they are about to get some.
+        """
+        from ..tf.run.sessions import refuse_untrusted
+
+        if session is not None and not (hasattr(session, "run") and hasattr(session, "graph")):
+            problem = f"an object of type {type(session).__name__} is not a session"
+            raise PlanError(f"session({session!r})", problem, "Give a tf.compat.v1.Session, or nothing")
+        refuse_untrusted(self.snapshot.owner, "session()")
+        own, timeline = session if session is not None else self._session, self._timeline
+        if own is not None and own.graph is not timeline.live and identity(own.graph) not in self._ids:
+            raise PlanError(
+                "session(session)",
+                f"this is not a session of {timeline.log.title}, neither of its current graph nor of one before a plan",
+                "Give a session of that graph, or nothing. Values of another model of the same names are copied by "
+                "gs.transfer(session, ed), those of a file by ed.restore(checkpoint)",
+            )
+        new, handover = self._brought(timeline.live, own, config, timeline.log.now(), initialise)
+        for sentence in () if quiet else handover.warnings:
+            warn(sentence)
+        timeline.log.tell(str(handover))
+        timeline.log.sessions.add(new)
+        if session is None or self._session is None or session is self._session:
+            self._session = new
+        return new
+
+    def reader(self) -> Any:
+        """Returns the session to read values from: in one of the caller's nothing is initialised."""
+        return self.session(initialise=False)
+
+    def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
+        """Returns the variables that have no value but their initial one, as `Editor.untrained` does.
+
+        Args:
+            local: local ones too, which are meant to have none.
+            names: the variables to tell of; sessions are not asked about others. None: all.
+        """
+        from ..tf.values.initialization import untrained
+        from ..tf.values.sessions import Due
+        from ..tf.values.variables import variable_infos
+
+        graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
+        gone, infos = self._gone(graph), variable_infos(graph)
+        wanted = [info for name, info in infos.items() if name not in gone and (names is None or name in names)]
+        due, report = Due(None, "untrained()"), Handover()
+        held, before = self._there(graph, own, wanted, due.request)
+        pending = self._pending(own, events) if own is not None and own.graph is graph else events
+        self._decide(due, report, wanted, held, events, pending, before, graph)
+        filed = own is None and self._source is not None and graph is self._opened()
+        why = dict(self._source.untrained()) if filed else {}
+        why |= self._reasons(graph, report, events, own)
+        if own is not None and own.graph is graph:
+            why |= untrained(own)
+        return {info.op: why[info.op] for info in wanted if info.op in why and (local or not info.local)}
+
+    def value(self, name: str) -> Any:
+        """Returns what a constant or variable holds, as `Editor.value` does."""
+        from ..tf.open.op_facts import value
+
+        held = self._at_rest(op_name(name))
+        if held is not None:
+            return held.read()
+        return value(self.snapshot, name, self.uninitialized, self.reader)
+
+    def _at_rest(self, name: str) -> Any:
+        """Returns the value of a variable as stored in the file, unread; None if it may have changed since."""
+        if self._session is not None or self._ever or self._left or name not in self.snapshot.state.variables:
+            return None
+        number, filed = self._id(self._timeline.live, name), self._stored() or {}
+        return None if number in self._planned(self._timeline.log.now()) else filed.get(number)
+
+    def in_other(self, graph: TFGraph) -> Any:
+        """Returns the values for the variables of the same names in another graph, as what a file gives."""
+        from ..tf.values.sessions import SessionValues
+        from ..tf.values.variables import variable_infos
+
+        here, known = self.graph, self.snapshot.state.variables
+        both = {name: self._id(here, name) for name in variable_infos(graph) if name in known}
+        same = weakref.WeakKeyDictionary(
+            {one: dict(names) for one, names in self._ids.items()} | {identity(graph): both}
+        )
+        untrained = partial(self.untrained, local=True)
+        copied = self._copied_init_ops
+        return SessionValues(self.reader, self._source, untrained, graph, self.uninitialized, same, copied)
+
+    def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
+        """Notes that a plan has built a graph anew.
+
+        Args:
+            before, after: the graphs.
+            names: variable of the new graph -> the variable of the old one that it is.
+            renamed: op of the old graph -> its name in the new one, if it differs.
+        """
+        known = self._called.get(before, {})
+        later = {first: renamed.get(now, now) for first, now in known.items()}
+        self._called[after] = {old: new for old, new in renamed.items() if old not in known.values()} | later
+        self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
+
+    def _called_now(self, graph: TFGraph) -> Mapping[str, str]:
+        """Returns op of the opened graph -> its name in a graph made by plans, if it differs."""
+        return self._called.get(graph, {})
+
+    def _filed(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
+        """Returns which variables of a graph, given by name, have a value in the file that was opened."""
+        opened, covered = self._opened(), self._source.covered() if self._source is not None else frozenset()
+        if graph is opened or opened is None:
+            return covered & frozenset(names)
+        numbers = {self._id(opened, name) for name in covered}
+        return frozenset(name for name in names if self._id(graph, name) in numbers)
+
+    # -- the parts --------------------------------------------------------------------------------
+
+    def _brought(
+        self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True
+    ) -> tuple[Any, Handover]:
+        """Returns a session of a graph in which every variable has the value that the rule gives it.
+
+        Args:
+            graph: the graph.
+            own: the session to go on from, of this graph or another; None for none.
+            config: a ConfigProto for a new session.
+            events: the steps that are in force.
+            initialise: variables that `own` has never held start from their initial values. Otherwise they have none if
+                `own` is a session of the caller's.
+
+        Returns:
+            `own` itself if it is a session of `graph`, else a new session; and the sources of the values.
+
+        Raises:
+            PlanError: a value cannot be read or set, or a table not be filled; a session that is new is closed then.
+        """
+        from ..tf.values.sessions import new_session, placed
+
+        opened = self._opened()
+        if own is None and self._source is not None and graph is not opened and self._stored() is None:
+            # Only a session of the graph as it was opened can tell what its values were.
+            there = [event for event in events if event.applied.graph is opened]
+            first, transferred = self._brought(opened, None, config, there)
+            with closing(first):
+                new, report = self._brought(graph, first, config, events)
+            report.warnings += transferred.warnings
+            return new, report
+        initialise = initialise or own is None or own in self._made
+        request = "session()" if own is None or own.graph is graph else "session(old)"
+        with placed(lambda: own if own is not None else new_session(None, config), request):
+            if own is not None and own.graph is graph:
+                return own, self._ruled(own, own, events, request, initialise)
+            new = new_session(graph, config)
+            self._made.add(new)
+            try:
+                return new, self._ruled(new, own, events, request, initialise)
+            except BaseException:
+                new.close()  # it has no user yet: its memory is released at once
+                raise
+
+    def _reasons(self, graph: TFGraph, report: Handover, events: list[Event], own: Any) -> dict[str, str]:
+        """Why variables hold initial values, of those whose values come from where a report says."""
+        from ..tf.values.initialization import untrained
+
+        made = [event.applied.made for event in events]
+        copied = {self._id(one.graph, name): why for one in made for name, why in one.untrained.items()}
+        lack = UNHELD if own is not None and own not in self._made else self._lack
+        why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
+        why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
+        if own is not None and own.graph is not graph:
+            old = untrained(own)
+            why |= {name: old[was] for name, was in report.carried.items() if was in old}
+        return why
+
+    def _lacking(self, graph: TFGraph, initial: Iterable[str]) -> list[str]:
+        """What to say of the variables of the file that start anew, as its values are not there."""
+        if not self._filled:
+            return []
+        opened = self._opened()
+        ops = opened.get_operations()[: self._timeline.log.size] if opened is not None else []
+        own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
+        lacking = [name for name in initial if self._id(graph, name) in own]
+        how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
+        said = untrained_text(dict.fromkeys(lacking, self._lack))
+        return [str(PlanError("session()", problem, how)) for problem in said]
+
+    def _ruled(self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool) -> Handover:
+        """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
+
+        Args:
+            session: the session.
+            own: the session to go on from: of another graph, or `session` itself; None for none.
+            events, initialise: as for `_brought`.
+            request: the request, for messages.
+        """
+        from ..tf.values.initialization import holding, note_untrained, within_reach
+        from ..tf.values.sessions import Due, fill_made, fill_tables, give, run_init_ops, set_bare
+        from ..tf.values.variables import variable_infos
+
+        graph, source, new = session.graph, self._source, session is not own
+        pending = self._pending(session, events)
+        if not new and not pending and self._seen.get(session) == graph.version:
+            return Handover()
+        infos, gone = variable_infos(graph), self._gone(graph)
+        wanted = [info for name, info in infos.items() if name not in gone]
+        due, report = Due(session, request, own), Handover()
+        filed = own is None and source is not None and graph is self._opened()
+        if filed:
+            source.fill(session)
+        held, before = self._there(graph, own, wanted, request)
+        known = frozenset() if own is None else self._settled.get(own, frozenset())
+        ran = getattr(source, "init_ops", ()) if filed else ()
+        if ran:  # what the file wants run once may have set more
+            more = [info for info in wanted if info.op not in held]
+            held |= holding(session, within_reach(graph, [*held, *ran], more), request)
+        if new and own is not None:
+            bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
+            held = set_bare(
+                own, session, bare, source, self._filed(graph, [info.op for _, info in bare]), self._called_now
+            )
+            run_init_ops(session, source, self._called_now)
+        for event in pending:
+            if event.number in known:
+                fill_made(session, event.applied.made)
+        self._decide(due, report, wanted, held, events, pending, before, graph)
+        if not initialise:
+            due.initial, report.initial = [], []
+        give(due, [infos[name] for name in gone if name in infos])
+        if new and own is None and not filed:
+            run_init_ops(session, source, self._called_now)
+        if new:
+            fill_tables(session, as_found=source is not None and graph is self._opened())
+        for event in pending:
+            if event.number not in known:
+                fill_made(session, event.applied.made)
+        held |= due.names
+        why = self._reasons(graph, report, events, own)
+        why |= source.untrained() if filed else {}
+        if own is None:
+            report.warnings += self._lacking(graph, [name for name in report.initial if not infos[name].local])
+            report.warnings += _lost(graph, [info for info in wanted if info.op not in held])
+        note_untrained(session, infos.values(), why)
+        if new and own is not None:
+            self._leave(own, before, {self._id(graph, name) for name in held})
+        self._done(session, held, events, initialise)
+        return report
+
+    def _there(
+        self, graph: TFGraph, own: Any, wanted: list[VariableInfo], request: str
+    ) -> tuple[frozenset[str], dict[int, VariableInfo]]:
+        """Returns the variables that hold a value, and variable -> its counterpart in another graph."""
+        if own is None:
+            return self._filed(graph, [info.op for info in wanted]) if graph is self._opened() else frozenset(), {}
+        if own.graph is graph:
+            return self._held_by(own, wanted, request), {}
+        return frozenset(), self._before(own, request)
+
+    def _pending(self, session: TFSession, events: list[Event]) -> list[Event]:
+        """The steps whose values a session has not got."""
+        return [event for event in events if event.number not in self._settled.get(session, ())]
+
+    def _decide(
+        self,
+        due: Any,
+        report: Handover,
+        wanted: Iterable[VariableInfo],
+        held: frozenset[str],
+        events: list[Event],
+        pending: list[Event],
+        before: Mapping[int, VariableInfo],
+        graph: TFGraph,
+    ) -> None:
+        """Decides by the rule which value each variable of a session gets."""
+        from ..tf.values.initialization import cannot_start
+
+        planned, again = self._planned(events), self._planned(pending)
+        first = self._planned([event for event in pending if event.number not in self._ever])
+        filed: dict[int, Any] | None = None
+        for info in wanted:
+            name, number = info.op, self._id(graph, info.op)
+            if name in held and number not in again:
+                continue
+            if number in first or (number in planned and number not in before and number not in self._left):
+                due.arrays[info] = planned[number]
+                report.planned.append(name)
+            elif number in before and info.initializer:
+                due.pairs.append((before[number], info))
+                report.carried[name] = before[number].op
+            elif number in self._left and info.initializer:
+                due.arrays[info] = self._left[number].read()
+                report.carried[name] = self._left[number].info.op
+            elif info.initializer:
+                filed = self._stored() or {} if filed is None else filed
+                if number in filed:
+                    due.arrays[info] = filed[number]
+                elif not cannot_start(graph, info):
+                    due.initial.append(info)
+                    report.initial.append(name)
+
+    def _planned(self, events: Iterable[Event]) -> dict[int, Any]:
+        """Variable -> the value that the steps give it; an array, or what a checkpoint stores."""
+        made = [event.applied.made for event in events]
+        return {self._id(one.graph, name): value for one in made for name, value in one.values.items()}
+
+    def _stored(self) -> dict[int, Any] | None:
+        """Returns variable -> its value in the opened file, unread; None if only a session has the values."""
+        stored = self._source.stored() if hasattr(self._source, "stored") else None
+        return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
+
+    def _before(self, old: Any, request: str) -> dict[int, VariableInfo]:
+        """Variable -> what it is in an older session that holds its value."""
+        from ..tf.values.variables import variable_infos
+
+        infos, gone = variable_infos(old.graph), self._gone(old.graph)
+        held = self._held_by(old, [info for name, info in infos.items() if name not in gone], request) & infos.keys()
+        return {self._id(old.graph, name): infos[name] for name in held}
+
+    def _held_by(self, session: TFSession, infos: Iterable[VariableInfo], request: str) -> frozenset[str]:
+        """Returns which variables hold a value in a session; it is asked about those of which that is not known.
+
+        Variables with a value keep a value. Variables without one may get it from the user of the session.
+        """
+        from ..tf.values.initialization import holding
+
+        held = self._held.get(session, frozenset())
+        held |= holding(session, [info for info in infos if info.op not in held], request)
+        self._held[session] = held
+        return held
+
+    def _leave(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
+        """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""
+        from ..tf.values.initialization import read_all
+
+        alive = {number for names in self._ids.values() for number in names.values()}
+        lost = {number: info for number, info in before.items() if number in alive - now}
+        values = read_all(old, list(lost.values()))
+        there = weakref.ref(old)
+        self._left = {number: left for number, left in self._left.items() if number in alive - now}
+        self._left |= {n: _Left(there, info, values[info.op]) for n, info in lost.items() if info.op in values}
+
+    def _done(self, session: TFSession, held: frozenset[str], events: list[Event], whole: bool) -> None:
+        numbers = frozenset(event.number for event in events)
+        self._held[session] = held
+        self._settled[session] = self._settled.get(session, frozenset()) | numbers
+        if whole:
+            self._seen[session] = session.graph.version
+        self._ever |= numbers
+
+    def _opened(self) -> Any:
+        """The graph that was opened; None if it is deleted."""
+        return current(self._first())
+
+    def _gone(self, graph: TFGraph) -> frozenset[str]:
+        return frozenset(orphans_of(graph))
+
+    def _id(self, graph: Any, name: str) -> int:
+        """The number of a variable: the same in all graphs in which it is."""
+        ids = self._ids.setdefault(identity(graph), {})
+        if name not in ids:
+            ids[name] = next(self._numbers)
+        return ids[name]
+
+
+def _lost(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
+    """What to say of variables that have no value, as the checkpoint that their initialisers read is not there."""
+    from ..tf.values.initialization import lost_checkpoint
+
+    lost = {info.op: path for info in empty if info.initializer and (path := lost_checkpoint(graph, info))}
+    if not lost:
+        return []
+    have = "has no value: its initialiser reads" if len(lost) == 1 else "have no value: their initialisers read"
+    paths = few(list(dict.fromkeys(map(repr, lost.values()))))
+    problem = f"{counted(len(lost), 'variables')} {have} {paths}, which is not there: {few(list(lost))}"
+    return [str(PlanError("session()", problem, "Give them values: ed.restore(checkpoint)"))]

@@ -1,0 +1,62 @@
+"""The program of a worker process: it reads a graph and a request, and writes a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import SurgeryError
+from ..graph.arrays import unpacked
+from ..running.trace import ANSWER, FAULT, FEEDS, GRAPH, REQUEST, STOP, trace
+from .open import open as open_graph
+
+
+def main() -> None:
+    """Does what the folder asks for that the command line names."""
+    folder = Path(sys.argv[1])
+    request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
+    stopped = threading.Event()
+    threading.Thread(target=_listen, args=[stopped], daemon=True).start()
+    try:
+        run(folder, request, stopped)
+    except SurgeryError as error:
+        fault = {
+            "kind": type(error).__name__,
+            "request": error.request,
+            "problem": error.problem,
+            "suggestion": error.suggestion,
+        }
+        (folder / FAULT).write_text(json.dumps(fault), encoding="utf-8")
+
+
+def run(folder: Path, request: Any, stopped: threading.Event) -> None:
+    """Runs a graph, and writes the trace.
+
+    Args:
+        folder: the folder of the graph and its feeds.
+        request: what is asked for.
+        stopped: once it is set, the run ends; what ran by then is in the trace.
+    """
+
+    def watch(seen: int, of: int) -> bool:
+        print("seen", seen, of, flush=True)
+        return not stopped.is_set()
+
+    with np.load(folder / FEEDS, allow_pickle=False) as held:
+        fed = unpacked(dict(held), "feed")
+    editor = open_graph(folder / GRAPH, title=request["title"], trust=True)
+    trace(editor, fed, request["fetches"], watch=watch, isolated=False, **request["how"]).save(folder / ANSWER)
+
+
+def _listen(stopped: threading.Event) -> None:
+    """Waits for the word to stop; ends with the process that started this one."""
+    while os.read(0, len(STOP)):  # not `sys.stdin`: a thread that reads it keeps Python from ending
+        stopped.set()
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,360 @@
+"""Files written atomically: a file is complete or unchanged.
+
+New files are written to a new folder next to their target, flushed to the disk, and then renamed. Several files that
+belong together are moved one after another. The files that they replace wait in the same folder, with a list of the
+moves. If the process is killed in between, `put_back` restores the earlier state.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..errors import PlanError
+from .arrays import size_text
+
+#: None on Windows: files that a killed process has left there stay.
+_fcntl: Any = import_module("fcntl") if find_spec("fcntl") is not None else None
+_ASIDE, _HELD, _MOVES, _BEFORE = ".being_written_", "held", "moves.json", ".before"
+_LISTED = ("before", "new")
+_AT_CWD, _EXCHANGE = -100, 2
+#: Path -> the identity of the file that this process has written there.
+_written: dict[str, tuple[int, ...]] = {}
+
+
+class Taken(PlanError):
+    """A file already exists at the path to be written, and replacing it was not requested."""
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file next to its target, and renames it to the target when all of it is on the disk.
+
+    Args:
+        path: the target; an existing file is replaced.
+        data: the contents.
+
+    Raises:
+        OSError: the file cannot be written; an existing file is unchanged. If the disk is full, the message gives the
+            free and the missing space.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_whole(Path(folder, "a.txt"), b"text")
+        ...     Path(folder, "a.txt").read_text(), os.listdir(folder)
+        ('text', ['a.txt'])
+    """
+    target = Path(path).resolve()  # a link stays one
+    try:
+        with beside(target) as folder:
+            new = os.path.join(folder, "new")
+            with open(new, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                os.chmod(new, target.stat().st_mode & 0o777)
+            os.replace(new, target)
+    except OSError as error:
+        raise type(error)(error.errno, why(error, target.parent, len(data)), os.fspath(path)) from error
+    claim(target)
+
+
+def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
+    """Returns why a file cannot be written, in words; if the disk is full, with the missing space.
+
+    Args:
+        error: the error of the system.
+        folder: the target folder.
+        needed: the number of bytes; 0 if it is not known.
+
+    Example:
+        >>> why(PermissionError(errno.EACCES, "Permission denied"), ".")
+        'Permission denied'
+    """
+    said = error.strerror or str(error)
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return said
+    there = Path(folder).absolute()
+    free = shutil.disk_usage(next(one for one in (there, *there.parents) if one.exists())).free
+    short = f", {size_text(needed - free)} missing" if needed > free else ""
+    request = f"{size_text(needed)} needed, " if needed else ""
+    return f"{said}: {request}{size_text(free)} free{short}"
+
+
+def flush(path: str | os.PathLike[str]) -> None:
+    """Waits until a file, or all files of a folder, are on the disk; raises OSError where they cannot be."""
+    files = [one for one in Path(path).rglob("*") if one.is_file()] if os.path.isdir(path) else [Path(path)]
+    for file in files:
+        number = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+# -- existing files -------------------------------------------------------------------------------
+
+
+def refuse_there(path: str | os.PathLike[str], overwrite: bool, request: str) -> None:
+    """Refuses a path with an existing file, unless its replacement was requested.
+
+    A file that this process wrote, and that has not changed since, may be replaced, so that a cell that saves can run
+    again.
+
+    Args:
+        path: the path to write to; for a checkpoint or SavedModel, the file by which it is found.
+        overwrite: whether replacement was requested.
+        request: the request, for messages.
+
+    Raises:
+        Taken: there is such a file.
+        PlanError: the file is read-only, or the path is a folder.
+    """
+    file = Path(path)
+    put_back(file.parent)
+    if not os.path.lexists(file):
+        return
+    if file.is_dir():
+        raise PlanError(request, f"{os.fspath(path)!r} is a folder", "Give the path of a file, such as one in it")
+    if file.is_file() and not file.stat().st_mode & 0o222:
+        problem = f"{os.fspath(path)!r} exists and is read-only"
+        raise PlanError(request, problem, "Choose another path, or make it writable")
+    if overwrite or _written.get(_key(file)) == _stamp(file):
+        return
+    raise Taken(request, f"{os.fspath(path)!r} is there already", "Choose another path, or type overwrite=True")
+
+
+def claim(path: str | os.PathLike[str]) -> None:
+    """Notes that this process has just written a file."""
+    with suppress(OSError):
+        _written[_key(path)] = _stamp(path)
+
+
+def _key(path: str | os.PathLike[str]) -> str:
+    return os.path.realpath(path)
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+# -- several files at once ------------------------------------------------------------------------
+
+
+@contextmanager
+def beside(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Yields a new folder next to the place of a new file, and removes it afterwards in any case.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    parent = os.path.dirname(os.path.abspath(path))
+    put_back(parent)
+    folder, held = _made(parent)
+    try:
+        yield folder
+    finally:
+        try:
+            if not os.path.exists(os.path.join(folder, _MOVES)):  # else the earlier files are still in it
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(held)
+
+
+def put(moves: Sequence[tuple[str, str]], aside: str, gone: Sequence[str] = ()) -> None:
+    """Gives new files and folders their names, all of them or none.
+
+    Args:
+        moves: (present path, target path); an existing target is replaced. The last target is the file by which the
+            others are found: its old file is moved away first, and its new file is moved in last.
+        aside: the folder of `beside`; replaced files wait in it.
+        gone: other paths to remove.
+
+    Raises:
+        OSError: a file cannot be moved; then all files are as before.
+    """
+    old = [path for path in [*(new for _, new in reversed(moves)), *gone] if os.path.lexists(path)]
+    before = [(os.path.join(aside, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
+    if len(moves) == 1 and (not old or (old == [moves[0][1]] and _exchanged(*moves[0]))):
+        if not old:
+            os.replace(*moves[0])
+        return
+    plan = {"before": [[*_names(*one), ""] for one in before], "new": [[*_names(*one), _file(one[0])] for one in moves]}
+    listed = os.path.join(aside, _MOVES)
+    with open(f"{listed}.new", "w", encoding="utf-8") as file:
+        json.dump(plan, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{listed}.new", listed)
+    try:
+        for place, path in before:
+            os.replace(path, place)
+        for new, path in moves:
+            os.replace(new, path)
+    except BaseException:
+        _undo(aside)
+        raise
+    with suppress(OSError):  # all have their names: `put_back` drops it
+        os.unlink(listed)
+
+
+def put_back(folder: str | os.PathLike[str]) -> list[str]:
+    """Restores the files that a process was replacing in a folder when it was killed; returns the restored paths.
+
+    If all new files already had their names, they stay. Files that another process is writing at this moment, or that
+    another program has put there since, are left alone.
+
+    Example:
+        >>> put_back(".")
+        []
+    """
+    found: list[str] = []
+    try:
+        left = [one.path for one in os.scandir(folder) if one.name.startswith(_ASIDE)]
+    except OSError:
+        return found
+    for aside in left:
+        with suppress(OSError), _held(aside) as mine:
+            if mine:
+                found += _undo(aside)
+                shutil.rmtree(aside, ignore_errors=True)
+    return found
+
+
+def _undo(aside: str) -> list[str]:
+    """Reverses a list of moves; returns the restored paths.
+
+    Only the very files that were moved are moved back, and never onto an existing file. Files written there since stay,
+    and a forged list affects no other file.
+    """
+    listed, parent = os.path.join(aside, _MOVES), os.path.dirname(aside)
+    if not os.path.exists(listed):
+        return []
+    moves = _read(listed)
+    back: list[str] = []
+    new = [(os.path.join(aside, name), os.path.join(parent, to), file) for name, to, file in moves["new"]]
+    if any(os.path.lexists(waiting) for waiting, _, _ in new):  # else all of them have their names
+        for waiting, path, file in reversed(new):
+            if not os.path.lexists(waiting) and file and _file(path) == file:
+                os.replace(path, waiting)
+        for name, to, _ in reversed(moves["before"]):
+            place, path = os.path.join(aside, name), os.path.join(parent, to)
+            if os.path.lexists(place) and not os.path.lexists(path):
+                os.replace(place, path)
+                back.append(path)
+    os.unlink(listed)
+    return back
+
+
+def _read(listed: str) -> dict[str, list[tuple[str, str, str]]]:
+    """A list of moves: names in this folder and in the one it is in, never a path that leads elsewhere; and `_file`.
+
+    Raises:
+        OSError: it is not such a list.
+    """
+    try:
+        with open(listed, encoding="utf-8") as text:
+            moves: Any = json.load(text)
+        found = {key: [(str(name), str(to), str(file)) for name, to, file in moves[key]] for key in _LISTED}
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise OSError(errno.EINVAL, "it is not a list of moves", listed) from error
+    names = [name for key in _LISTED for *pair, _ in found[key] for name in pair]
+    if any(os.path.basename(name) != name or name in ("", ".", "..") for name in names):
+        raise OSError(errno.EINVAL, "a list of moves leads out of its folder", listed)
+    return found
+
+
+def _names(inside: str, path: str) -> list[str]:
+    return [os.path.basename(inside), os.path.basename(path)]
+
+
+def _file(path: str) -> str:
+    """The identity of a file, independent of its name and unlike that of earlier files at its path; may be empty."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return ""
+    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+
+
+def _made(parent: str) -> tuple[str, int]:
+    """Makes a folder, and first in it a file that marks the folder as in use.
+
+    Returns:
+        the folder, and the descriptor of the file: it is locked for as long as the process lives.
+    """
+    while True:
+        folder = tempfile.mkdtemp(prefix=_ASIDE, dir=parent)
+        held = os.path.join(folder, _HELD)
+        try:
+            number = os.open(held, os.O_CREAT | os.O_RDWR, 0o600)
+        except FileNotFoundError:  # another process took it for one that was left
+            continue
+        if lock(number) and os.path.exists(held):
+            return folder, number
+        os.close(number)
+
+
+def _left(aside: str) -> bool:
+    """Returns whether the process that wrote there had begun to clear up when it was killed; removes empty folders."""
+    names = os.listdir(aside)
+    if not names:  # a new one, which the other process then makes again, or one that was left
+        os.rmdir(aside)
+    return bool(names) and _HELD not in names
+
+
+@contextmanager
+def _held(aside: str) -> Iterator[bool]:
+    """Yields whether no other process writes there any more; if so, this process holds the lock until the end."""
+    if _fcntl is None:
+        yield False
+        return
+    if _left(aside):
+        yield True
+        return
+    number = os.open(os.path.join(aside, _HELD), os.O_RDWR)
+    try:
+        yield lock(number, unknown=False)
+    finally:
+        os.close(number)
+
+
+def lock(number: int, unknown: bool = True) -> bool:
+    """Locks an open file for this process until it is closed; False if it is already locked, here or elsewhere.
+
+    Args:
+        number: its descriptor.
+        unknown: the answer if the file system has no locks.
+    """
+    if _fcntl is None:
+        return True
+    try:
+        _fcntl.flock(number, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return unknown
+    return True
+
+
+def _exchanged(new: str, path: str) -> bool:
+    """Exchanges two files or folders in one moment, if the system can."""
+    if not sys.platform.startswith("linux"):
+        return False
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    return bool(call(_AT_CWD, os.fsencode(new), _AT_CWD, os.fsencode(path), _EXCHANGE) == 0)

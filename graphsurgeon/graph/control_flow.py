@@ -1,0 +1,428 @@
+"""The loops and conditionals of TF1: their frames and contexts, and the selections that cut through them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import counted
+from .boundary import Tensor
+from .graph import Graph, Ints, Mask
+from .rewiring import TURNING
+from .traversal import backward, components, forward
+from .variables import FEED_TYPES
+
+#: The number of ops that run in no loop, and of ops in a loop that cannot be followed.
+ROOT, UNKNOWN = -1, -2
+
+
+def order(graph: Graph) -> list[int]:
+    """Returns the place of each op in an order in which each comes after its inputs, but for back edges of loops."""
+    turning, needed = graph.typed(TURNING), graph.needed
+    missing = needed.degrees - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
+    left = missing.tolist()
+    done = [op for op in range(graph.size) if not left[op]]
+    place = [graph.size] * graph.size
+    for at, op in enumerate(done):  # grows
+        place[op] = at
+        if turning[op]:
+            continue
+        for edges in (graph.consumers, graph.control_consumers):
+            for reader in edges.row(op).tolist():
+                left[reader] -= 1
+                if not left[reader]:
+                    done.append(reader)
+    return place
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One loop.
+
+    Args:
+        name: the name of its frame.
+        outer: the number of the loop around it; -1 for none.
+        depth: 1 for an outermost loop.
+        parallel: the number of its rounds that may run at a time.
+        before: an op outside of it that it reads.
+        asks: its LoopCond; -1 if it has none.
+    """
+
+    name: str
+    outer: int
+    depth: int
+    parallel: int
+    before: int
+    asks: int
+
+
+class Frames:
+    """The loops of a graph.
+
+    Args:
+        graph: the graph.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        ...               ("c", "LoopCond", ["m"]), ("s", "Switch", ["m", "c"]), ("n", "NextIteration", ["s:1"]),
+        ...               ("out", "Exit", ["s"])])
+        >>> frames = Frames(g)
+        >>> [frames.of(op) for op in range(g.size)], frames.about(0).asks
+        ([-1, 0, 0, 0, 0, 0, -1], 3)
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._found: list[Frame] = []
+        self._of: list[int] = [ROOT] * graph.size
+        if graph.typed(ENTERS).any():
+            self._follow()
+
+    def of(self, op: int) -> int:
+        """Returns the number of the innermost loop around the results of an op; -1 for none, -2 if it is not known."""
+        return self.outside(self._of[op]) if self.graph.types[op] in EXITS else self._of[op]
+
+    def about(self, frame: int) -> Frame:
+        """Returns a loop by its number."""
+        return self._found[frame]
+
+    def outside(self, frame: int) -> int:
+        """Returns the loop around a loop; for an outermost one, the loop itself."""
+        return self._found[frame].outer if frame >= 0 else frame
+
+    def _follow(self) -> None:
+        """Goes through all ops, each after its inputs and control inputs; a loop comes back to an op that is done."""
+        graph, place = self.graph, order(self.graph)
+        seen = dict[tuple[int, str], int]()
+        for op in sorted(range(graph.size), key=place.__getitem__):
+            if place[op] == graph.size:  # the order has none of the later ones either
+                break
+            self._of[op] = self._frame(op, place, seen)
+            if graph.types[op] == "LoopCond" and self._of[op] >= 0:
+                self._found[self._of[op]] = replace(self._found[self._of[op]], asks=op)
+        lost = {frame for frame, one in enumerate(self._found) if one.asks < 0}
+        for op in range(graph.size):
+            if place[op] == graph.size or self._of[op] in lost:
+                self._of[op] = UNKNOWN
+
+    def _frame(self, op: int, place: list[int], seen: dict[tuple[int, str], int]) -> int:
+        graph = self.graph
+        frame = ROOT
+        for its in (self.of(one) for one in graph.needed.row(op).tolist() if place[one] < place[op]):
+            if self._depth(its) > self._depth(frame):
+                frame = its
+        if graph.types[op] not in ENTERS:
+            return frame
+        name, before = frame_name(graph, op), graph.data.ends(op)[0][0]
+        if (frame, name) not in seen:
+            seen[frame, name] = len(self._found)
+            attr = getattr(graph.nodes[op], "attr", {})
+            parallel = int(attr["parallel_iterations"].i) if "parallel_iterations" in attr else 10
+            self._found.append(Frame(name, frame, self._depth(frame) + 1, parallel, before, -1))
+        return seen[frame, name]
+
+    def _depth(self, frame: int) -> int:
+        return self._found[frame].depth if frame >= 0 else 0
+
+
+def in_the_open(graph: Graph) -> Mask:
+    """Returns which ops are neither in a loop nor in a branch of TF1.
+
+    Example:
+        >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:0"]),
+        ...               ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"]), ("y", "Neg", ["m"])])
+        >>> [g.names[op] for op in np.flatnonzero(in_the_open(g))]
+        ['x', 'p', 'm', 'y']
+    """
+    if not graph.typed((*ENTERS, *SWITCHES)).any():
+        return np.ones(graph.size, np.bool_)
+    joins = graph.typed((*MERGES, *EXITS))
+    inside = forward(graph, graph.typed(SWITCHES), within=~joins, control=False)
+    frames = Frames(graph)
+    return ~inside & np.fromiter((frames.of(op) == ROOT for op in range(graph.size)), np.bool_, graph.size)
+
+
+ENTERS, EXITS = ("Enter", "RefEnter"), ("Exit", "RefExit")
+#: What the loops and conds of TF1 are made of.
+FLOW_TYPES = frozenset({
+    "Enter", "RefEnter", "Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration",
+    "Exit", "RefExit", "LoopCond",
+})  # fmt: skip
+#: Scope below the name of an inlined v2 cond, case or loop: the TF1 ops that join its branches, or repeat its body.
+FLOW_SCOPE = "flow"
+MERGES, SWITCHES = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN")
+
+
+def loops_of(graph: Graph) -> Ints:
+    """Returns for each op the number of the outermost ``while_loop`` of TF1 it runs in, -1 for none.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        ...               ("s", "Switch", ["m", "m"]), ("n", "NextIteration", ["s:1"]), ("out", "Exit", ["s"]),
+        ...               ("b", "Neg", ["out"])])
+        >>> loops_of(g).tolist()
+        [-1, 0, 0, 0, 0, 0, -1]
+    """
+    enters, exits = graph.typed(ENTERS), graph.typed(EXITS)
+    if not enters.any():
+        return np.full(graph.size, -1, np.int32)
+    # Data enters a frame through an Enter only and leaves it through an Exit: without these edges, frames fall apart.
+    part = components(graph, enters, exits)
+    frames: dict[str, int] = {}
+    frame_of = np.full(int(part.max()) + 1, -1, np.int32)
+    found = np.flatnonzero(enters).tolist()
+    for op in found:
+        frame_of[part[op]] = frames.setdefault(frame_name(graph, op), len(frames))
+    outer = list(range(len(frames)))
+    beside = []  # a loop that reads a result of another one is next to it, not in it
+    for op in found:
+        for above in graph.data.row(op)[:1].tolist():
+            frame, other = int(frame_of[part[op]]), int(frame_of[part[above]])
+            if exits[above]:
+                beside.append((frame, other))
+            elif other >= 0:
+                outer[frame] = other
+    for frame, other in beside:
+        if outer[frame] == frame and outer[other] != other:
+            outer[frame] = outer[other]
+    for _ in outer:
+        outer = [outer[frame] for frame in outer]
+    return np.array([*outer, -1], np.int32)[frame_of[part]]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One ``while_loop`` of TF1: the ops that it is made of, by number; one of each for each loop variable.
+
+    Args:
+        asks: the LoopCond.
+        enters, merges, switches, turns: the Enter, Merge, Switch and NextIteration of each variable.
+        exits: the Exit of each variable; -1 if it has none.
+        constants: the other Enters, whose values are the same in every round.
+    """
+
+    asks: int
+    enters: tuple[int, ...]
+    merges: tuple[int, ...]
+    switches: tuple[int, ...]
+    turns: tuple[int, ...]
+    exits: tuple[int, ...]
+    constants: tuple[int, ...]
+
+    @property
+    def turning(self) -> list[int]:
+        """All of these but the constants."""
+        several = (self.enters, self.merges, self.switches, self.turns, self.exits)
+        return [self.asks, *(op for ops in several for op in ops if op >= 0)]
+
+    @property
+    def parts(self) -> list[int]:
+        """All of these."""
+        return [*self.turning, *self.constants]
+
+
+def loops_in(graph: Graph) -> list[Loop]:
+    """Returns the loops of TF1, in the order of their conditions; without those that are not whole.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        ...               ("c", "LoopCond", ["m"]), ("s", "Switch", ["m", "c"]), ("n", "NextIteration", ["s:1"]),
+        ...               ("out", "Exit", ["s"])])
+        >>> loops_in(g)
+        [Loop(asks=3, enters=(1,), merges=(2,), switches=(4,), turns=(5,), exits=(6,), constants=())]
+    """
+    enters = np.flatnonzero(graph.typed(ENTERS)).tolist() if graph.typed(["LoopCond"]).any() else []
+    frames: dict[str, list[int]] = {}
+    for op in enters:
+        frames.setdefault(frame_name(graph, op), []).append(op)
+    found = []
+    for asks in np.flatnonzero(graph.typed(["LoopCond"])).tolist():
+        switches = [op for op in graph.consumers.row(asks).tolist() if graph.types[op] in SWITCHES]
+        merges = [int(graph.data.row(op)[0]) for op in switches]
+        ends = [graph.data.row(op).tolist() for op in merges]
+        if not switches or any(graph.types[op] not in MERGES for op in merges) or any(len(end) != 2 for end in ends):
+            continue
+        first, back = ([end[at] for end in ends] for at in (0, 1))
+        if any(graph.types[op] not in ENTERS for op in first):
+            continue
+        leave = [next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in EXITS), -1) for op in switches]
+        same = [op for op in frames[frame_name(graph, first[0])] if op not in first]
+        if any(not len(graph.data.row(op)) for op in (*first, *back, *same)):
+            continue
+        found.append(Loop(asks, *map(tuple, (first, merges, switches, back, leave, same))))
+    return found
+
+
+def body_of(graph: Graph, loop: Loop) -> Mask:
+    """Returns the ops of a loop of TF1 that run in each of its rounds, loops in it too.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]), ("q", "Neg", ["m"]),
+        ...               ("c", "LoopCond", ["q"]), ("s", "Switch", ["m", "c"]), ("b", "Exp", ["s:1"]),
+        ...               ("n", "NextIteration", ["b"]), ("out", "Exit", ["s"])])
+        >>> body_of(g, loops_in(g)[0]).nonzero()[0].tolist()
+        [6]
+    """
+    own, asks, turns = graph.mask(loop.parts), graph.mask([loop.asks]), graph.mask(loop.turns)
+    starts = graph.mask([*loop.switches, *loop.constants])
+    asking = backward(graph, asks, within=~own | asks)
+    running = forward(graph, starts, within=~own | starts) & ~asking
+    return (running | backward(graph, turns, within=~own | turns)) & ~own
+
+
+def constant_entry(graph: Graph, op: int) -> bool:
+    """Returns whether an op lets something into a loop of TF1 that is the same in every round."""
+    held = getattr(graph.nodes[op], "attr", {}) if graph.types[op] in ENTERS else {}
+    return "is_constant" in held and bool(held["is_constant"].b)
+
+
+def entries_alone(graph: Graph, mask: Mask) -> list[int]:
+    """Returns the selected ops through which a tensor enters a loop of TF1, if no other op of this loop is selected."""
+    if not (mask & graph.typed(ENTERS)).any():
+        return []
+    alone = [one.constants for one in loops_in(graph) if not mask[one.turning].any()]
+    return sorted(op for ops in alone for op in ops if mask[op] and constant_entry(graph, op))
+
+
+def loops_within(graph: Graph, mask: Mask) -> Mask:
+    """Returns the ops that loops of TF1 are made of which turn within a selection: all of them are needed there."""
+    return graph.mask(op for one in loops_in(graph) if mask[one.asks] for op in one.turning)
+
+
+def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
+    """Returns whether a selection takes only ops of one round from loops of TF1, with all their inputs there given.
+
+    Args:
+        graph: the graph.
+        mask: the selected ops.
+        cuts: tensors that are replaced, or fed.
+    """
+    loop, rows, node = loops_of(graph), graph.data.rows, graph.data.node
+    entering = np.flatnonzero(mask[rows] & (loop[rows] >= 0) & (loop[rows] == loop[node]))
+    open_ends = [(int(node[at]), int(graph.data.port[at])) for at in entering.tolist() if not mask[node[at]]]
+    if not all(end in cuts or constant_entry(graph, end[0]) for end in open_ends):
+        return False
+    ends = zip(node[entering].tolist(), graph.data.port[entering].tolist(), strict=True)
+    cut = ~mask[node[entering]] | np.array([end in cuts for end in ends], np.bool_)
+    framing = graph.typed((*ENTERS, *EXITS, "NextIteration", "RefNextIteration", "LoopCond")) & mask & (loop >= 0)
+    framing[entries_alone(graph, mask)] = False
+    for one in loops_in(graph):
+        if not mask[one.turning].any():
+            continue
+        framing[one.parts] = False
+        within = ~graph.mask(op for op in one.exits if op >= 0)
+        inside = forward(graph, graph.mask([*one.enters, *one.constants]), within=within)
+        if not mask[one.asks] or (cut & inside[rows[entering]] & inside[node[entering]]).any():
+            return False
+    return not framing.any()
+
+
+def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
+    """Returns the problem of a selection that takes a part of a loop or of a branch, and a suggestion.
+
+    Args:
+        graph: the source.
+        mask: the selected ops.
+        cuts: tensors that are replaced, or fed.
+    """
+    if not graph.typed((*ENTERS, *MERGES)).any():
+        return None
+    rows, ends = graph.data.rows, frozenset(cuts)
+    given = np.zeros(len(rows), np.bool_)
+    for op, port in ends:
+        given |= mask[rows] & (graph.data.node == op) & (graph.data.port == port)
+    entering = given | (mask[rows] & ~mask[graph.data.node])
+    return _loop_fault(graph, mask, entering, given, ends) or _branch_fault(graph, mask, entering)
+
+
+def _loop_fault(
+    graph: Graph, mask: Mask, entering: Mask, given: Mask, cuts: frozenset[Tensor]
+) -> tuple[str, str] | None:
+    loop, rows = loops_of(graph), graph.data.rows
+    within = (loop[rows] >= 0) & (loop[rows] == loop[graph.data.node])
+    hits = np.flatnonzero(entering & within)
+    if not len(hits) or body_alone(graph, mask, cuts):
+        return None
+    hit = int(hits[np.argmax(given[hits])])  # the one that was named, if there is one
+    number = loop[rows[hit]]
+    whole = loop == number
+    enters = np.flatnonzero(whole & graph.typed(ENTERS)).tolist()
+    ends = np.flatnonzero(whole & graph.typed(EXITS)).tolist()
+    ins = list(dict.fromkeys((int(graph.data.node[at]), int(graph.data.port[at])) for at in graph.data.ptr[enters]))
+    ins = [tensor for tensor in ins if loop[tensor[0]] != number]
+    fed = forward(graph, graph.typed(FEED_TYPES), control=False)
+    # Constants and variables are also copied; an end that is read inside is that of an inner loop.
+    ins = [tensor for tensor in ins if fed[tensor[0]]] or ins
+    read = [i for i in ends if not whole[graph.consumers.row(i)].all()]
+    ends = read or [i for i in ends if not len(graph.consumers.row(i))]
+    inputs, outputs = [f"{graph.names[op]}:{port}" for op, port in ins], [f"{graph.names[i]}:0" for i in ends]
+    part = int((mask & whole).sum())
+    leaves = f"its outputs are {', '.join(outputs)}" if outputs else "nothing leaves it"
+    return (
+        f"the selection cuts through a loop: {part} of its {counted(int(whole.sum()), 'ops')} are in it, "
+        f"and {_tensor(graph, hit)!r} is computed in each round",
+        f"Take the loop whole: its inputs are {', '.join(inputs)}; {leaves}",
+    )
+
+
+def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] | None:
+    """A Merge takes the branch that is alive. A tensor from outside always is, so the other branch never counts."""
+    joints, switches = graph.typed(MERGES), graph.typed(SWITCHES)
+    if not (joints & mask).any():
+        return None
+    loose = ~joints & ~graph.typed(EXITS)
+    chosen = forward(graph, switches, within=loose)
+    still = forward(graph, switches & mask, within=loose & mask, edges=~entering)
+    rows, node = graph.data.rows, graph.data.node
+    lost = joints[rows] & mask[rows] & chosen[node] & ~graph.typed(ENTERS)[node] & (entering | ~still[node])
+    hit = np.flatnonzero(lost)
+    if not len(hit):
+        return None
+    joint, given = int(rows[hit[0]]), _tensor(graph, int(hit[0]))
+    return (
+        f"the selection cuts through a branch of a cond: {graph.names[joint]!r} would always take {given!r}, "
+        "whatever the condition is",
+        f"Take the cond whole, or cut after it: '{graph.names[joint]}:0'",
+    )
+
+
+def _tensor(graph: Graph, edge: int) -> str:
+    return f"{graph.names[graph.data.node[edge]]}:{graph.data.port[edge]}"
+
+
+def branch_around(graph: Graph, op: int) -> Tensor | None:
+    """Returns the output of a Switch from which an op gets its inputs or control inputs in a branch of TF1.
+
+    The Switch is that of the innermost cond around the op. None: the op is in no branch, or in a loop.
+
+    Example:
+        >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:1"]),
+        ...               ("m", "Merge", ["a", "s"]), ("b", "Neg", ["m"])])
+        >>> branch_around(g, 3), branch_around(g, 5)
+        ((2, 1), None)
+    """
+    todo, seen = [(op, 0)], {(op, 0)}
+    while todo:
+        at, depth = todo.pop()  # depth: of how many conds the walk has passed the Merge, and not yet a Switch
+        if graph.types[at] in (*ENTERS, *EXITS):
+            return None
+        inner = depth + (graph.types[at] in MERGES)
+        for one, port in [*graph.data.ends(at), *((before, -1) for before in graph.control.row(at).tolist())]:
+            switch = graph.types[one] in SWITCHES and port >= 0
+            if switch and not inner:
+                return one, port
+            if (step := (one, inner - switch)) not in seen:
+                seen.add(step)
+                todo.append(step)
+    return None
+
+
+def frame_name(graph: Graph, op: int) -> str:
+    """Returns the name of the frame that an op lets something into."""
+    held = getattr(graph.nodes[op], "attr", {})
+    frame = held["frame_name"].s.decode("utf-8", "replace") if "frame_name" in held else ""
+    was, name = getattr(graph.nodes[op], "name", ""), graph.names[op]
+    # An op that a plan will copy still has the node of its source; the copy gets its own frame.
+    return frame if not was or was == name else f"{name.removesuffix(was)}{frame}"

@@ -1,0 +1,237 @@
+"""A live graph that is filled from its file when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from ..errors import OpenError
+
+_MARK = "graphsurgeon_pending"
+_DEFERRED = "graphsurgeon_deferred"
+
+
+class Deferred:
+    """A live graph that is made when it is first needed. Until then, it identifies the graph of a file.
+
+    The live graph gets its attributes.
+
+    Args:
+        make: returns a new, empty live graph.
+
+    Attributes:
+        live: the live graph; None until it is made.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_make", "live")
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make, self.live = make, None
+
+    def made(self) -> Any:
+        """Returns the live graph; makes it first if needed."""
+        if self.live is None:
+            live = self._make()
+            for name, value in self.__dict__.items():
+                setattr(live, name, value)
+            setattr(live, _DEFERRED, self)  # or weak references to this object would end before the live graph
+            self.live = live
+        return self.live
+
+
+def current(graph: Any) -> Any:
+    """Returns the live graph of a deferred graph if it was made, else the graph itself.
+
+    Args:
+        graph: a live graph, or a deferred one.
+
+    Example:
+        >>> class Live: "As a `tf.Graph`."
+        >>> graph = Deferred(Live)
+        >>> before, live = current(graph), graph.made()
+        >>> before is graph, current(graph) is live
+        (True, True)
+    """
+    return graph.live if isinstance(graph, Deferred) and graph.live is not None else graph
+
+
+def identity(graph: Any) -> Any:
+    """Returns the object that identifies a graph all the time: the deferred graph, else the live graph.
+
+    Args:
+        graph: a live graph, or a deferred one.
+
+    Example:
+        >>> class Live: "As a `tf.Graph`."
+        >>> graph = Deferred(Live)
+        >>> identity(graph) is identity(graph.made()) is graph
+        True
+    """
+    return getattr(graph, _DEFERRED, graph)
+
+
+class Current:
+    """An attribute with a live graph as its value. The live graph replaces a deferred graph as soon as it is made.
+
+    Example:
+        >>> class Live: "As a `tf.Graph`."
+        >>> class Editor:
+        ...     graph = Current()
+        >>> editor = Editor()
+        >>> editor.graph = Deferred(Live)
+        >>> editor.graph.made() is editor.graph
+        True
+    """
+
+    def __set_name__(self, kind: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: Any, kind: type | None = None) -> Any:
+        return None if thing is None else current(thing.__dict__[self._name])
+
+    def __set__(self, thing: Any, graph: Any) -> None:
+        thing.__dict__[self._name] = graph
+
+
+class Pending:
+    """The content of a live graph that is still empty.
+
+    The graph is deferred, and it owns all its snapshots. It is made, and its ops are added, when it is first needed.
+
+    Args:
+        read: the snapshot, read from the file without TensorFlow.
+        fill: puts the ops of the file into the graph; raises OpenError if TensorFlow refuses them. If a refusal is
+            given, stand-ins replace the refused ops. None: no ops can be put in.
+        records: the records of applied plans in the file.
+        refusal: why TensorFlow will refuse the graph as a whole, if that is known already.
+        infer: finds the shapes that TensorFlow infers without filling the graph. Returns the snapshot with these
+            shapes, and why TensorFlow would not survive that here, or None if it would. Returns None if it was stopped.
+            Default: shapes are inferred when the graph is filled.
+        leave: stops `infer`, which can then be called again.
+        judge: returns why no ops can be put in, or None if no reason is known. It takes time, and is called at most
+            once, before ops are put in. Default: no reason is known.
+
+    Attributes:
+        read: the snapshot, with the shapes that have been inferred.
+        records: see above.
+        refusal: why TensorFlow refuses the graph; None as long as no reason is known.
+        filled: whether the ops are in the graph, including stand-ins for refused ones.
+        inferred: whether the shapes are known that can be inferred.
+        leave: see above; callable from any thread.
+    """
+
+    def __init__(
+        self,
+        read: Any,
+        fill: Callable[[Any], None] | None,
+        records: Sequence[bytes] = (),
+        refusal: OpenError | None = None,
+        infer: Callable[[], tuple[Any, OpenError | None] | None] | None = None,
+        leave: Callable[[], None] = lambda: None,
+        judge: Callable[[], OpenError | None] = lambda: None,
+    ) -> None:
+        self.read, self.records, self.refusal, self.filled = read, records, refusal, False
+        self._fill, self._infer, self._answered, self._lock = fill, infer, False, threading.RLock()
+        self.leave = leave
+        self._judge: Callable[[], OpenError | None] | None = judge
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it is known by now that nothing of the graph can be made: it can only be looked at."""
+        return self._fill is None
+
+    @property
+    def inferred(self) -> bool:
+        return self.filled or self.hopeless or self._answered
+
+    def judge(self) -> None:
+        """Finds out whether it is hopeless, as far as that can be known before; callable from any thread."""
+        with self._lock:
+            if self._judge is not None:
+                danger, self._judge = self._judge(), None
+                if danger is not None:
+                    self.spoil(danger)
+
+    def infer(self, graph: Any) -> None:
+        """Infers the shapes, once; callable from any thread, and may take long."""
+        self.judge()
+        if self.inferred:
+            return
+        if self._infer is None:
+            with suppress(OpenError):
+                self.fill(graph, whole=False)
+            return
+        found = self._infer()
+        if found is None:
+            return
+        with self._lock:
+            (self.read, refusal), self._answered = found, True
+            if refusal is not None and not self.filled:
+                self.spoil(refusal)
+
+    def wait_in(self, graph: Any) -> None:
+        """Attaches this to an empty live graph, or to a deferred one."""
+        setattr(graph, _MARK, self)
+
+    def snapshot(self, previous: Any, title: str) -> Any:
+        """Returns the snapshot under a title; the previous one if nothing more is known since."""
+        if previous is not None and previous.outputs_of is self.read.outputs_of:
+            return previous
+        return replace(self.read, title=title)
+
+    def fill(self, graph: Any, whole: bool = True) -> None:
+        """Fills the graph, once. If `whole` is not set, stand-ins replace the ops that TensorFlow refuses.
+
+        Raises:
+            OpenError: TensorFlow refuses the graph, now or at an earlier call.
+        """
+        with self._lock:
+            if pending(graph) is not self:
+                return
+            self.judge()
+            if self._fill is not None and not self.filled and not (whole and self.refusal is not None):
+                try:
+                    graph = graph.made() if isinstance(graph, Deferred) else graph
+                    self._fill(graph)
+                    self.filled = True
+                except OpenError as error:
+                    self.spoil(error)
+            if self.refusal is not None and (whole or not self.filled):
+                raise OpenError(self.refusal.request, self.refusal.problem, self.refusal.suggestion) from self.refusal
+            if self.refusal is None:
+                delattr(current(graph), _MARK)
+
+    def spoil(self, refusal: OpenError) -> None:
+        """Notes that nothing of the graph can be made, and why."""
+        self.refusal, self._fill = refusal, None
+
+
+def pending(graph: Any) -> Pending | None:
+    """Returns the pending content of a live graph; None if the graph is not pending."""
+    found: Pending | None = getattr(current(graph), _MARK, None)
+    return found
+
+
+def made(graph: Any, whole: bool = True) -> Any:
+    """Returns a live graph with its ops: one that waits is made and filled now.
+
+    Args:
+        graph: the live graph.
+        whole: not with stand-ins for ops that TensorFlow refuses.
+
+    Raises:
+        OpenError: TensorFlow refuses it.
+    """
+    waiting = pending(graph)
+    if waiting is not None:
+        waiting.fill(graph, whole)
+    return current(graph)
+
+
+def filled(graph: Any) -> bool:
+    """Returns whether the ops of a live graph are there, stand-ins for some of them perhaps."""
+    waiting = pending(graph)
+    return waiting is None or waiting.filled

@@ -1,0 +1,136 @@
+"""The library that defines an op type, by the type's name, and messages for unknown op types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+import numpy as np
+
+from ..errors import PlanError, counted, few
+from .graph import Graph, Mask
+from .lazy_graph import pending
+
+#: Package -> pattern of the names of its op types; only names that no other library has.
+_PACKAGES = {
+    package: re.compile(pattern)
+    for package, pattern in (
+        (
+            "tensorflow_text",
+            r"TFText|Wordpiece(Tokenize|Detokenize)|FastWordpiece|Sentencepiece|FastSentencepiece|CaseFoldUTF8|"
+            r"NormalizeUTF8|UnicodeScriptTokenize|WhitespaceTokenize|RegexSplitWithOffsets|SplitMergeTokenize|"
+            r"FastBertNormalize|SentenceFragments|ConstrainedSequence|RougeL|TokenizerFromLogits",
+        ),
+        ("tensorflow_addons", "Addons>"),
+        ("tensorflow_io", "IO>"),
+        ("tensorflow_decision_forests", "SimpleML"),
+        ("tensorflow_quantum", "Tfq[A-Z]"),
+        ("horovod", "Horovod"),
+        ("nvidia-dali-tf-plugin", "Dali$|DALI|DaliDataset"),
+        ("tensorflow-neuron", "NeuronOp"),
+        ("a TensorFlow built with TensorRT", "TRTEngineOp|(Create|Initialize|Get|Serialize)TRT"),
+        ("tf.contrib of TensorFlow 1", "TreeVariable|FertileStats|TreePredictionsV|DecisionTreeResource"),
+    )
+}
+
+#: The suggestion to go on without such ops.
+WITHOUT = (
+    "or leave them out: ed.save(path, inputs=..., outputs=...), ed.function(inputs, outputs), or "
+    "gs.open(tf.Graph()).plan().copy(ed.select(inputs=..., outputs=...)), between tensors that need none of them"
+)
+
+
+def package_of(kind: str) -> str:
+    """Returns the package that an op type is most likely from; empty if its name does not show it.
+
+    Example:
+        >>> package_of("SentencepieceTokenizeOp"), package_of("Addons>EmbeddingBag"), package_of("MyOp")
+        ('tensorflow_text', 'tensorflow_addons', '')
+    """
+    return next((package for package, pattern in _PACKAGES.items() if pattern.match(kind)), "")
+
+
+def packages_of(kinds: Collection[str]) -> list[str]:
+    """Returns the packages that op types are likely from, each once."""
+    return [package for package in dict.fromkeys(map(package_of, kinds)) if package]
+
+
+def unknown_counts(graph: Graph, among: Mask | None = None) -> dict[str, int]:
+    """Returns the op types that TensorFlow does not know here, the most frequent first, each with its ops.
+
+    Op types that are only in functions count as zero, and come last.
+
+    Args:
+        graph: the snapshot.
+        among: the ops that count; default: all, and those in functions.
+
+    Example:
+        >>> unknown_counts(Graph.of([("a", "MyOp", []), ("b", "Neg", ["a"])], unknown=frozenset({"MyOp", "Inner"})))
+        {'MyOp': 1, 'Inner': 0}
+    """
+    kinds, _, number = graph.kinds
+    counts = np.bincount(number if among is None else number[among], minlength=len(kinds))
+    there = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] and kinds[k] in graph.unknown]
+    found = {kinds[k]: int(counts[k]) for k in there}
+    return found | dict.fromkeys(sorted(graph.unknown.difference(found)), 0) if among is None else found
+
+
+def unknown_rows(graph: Graph) -> list[str]:
+    """Returns for each of these op types a line: its ops, and the package that it is likely from."""
+    return [
+        f"{kind}  {counted(n, 'ops') if n else 'in functions'}{f', likely of {of}' if (of := package_of(kind)) else ''}"
+        for kind, n in unknown_counts(graph).items()
+    ]
+
+
+def unknown_words(graph: Graph, among: Mask | None = None) -> str:
+    """Returns the number of ops of unknown types, and the types, in words; empty if there are none. The arguments are
+    those of `unknown_counts`.
+
+    Example:
+        >>> unknown_words(Graph.of([("a", "Addons>Parse", [])], unknown=frozenset({"Addons>Parse"})))
+        "1 op of a type that TensorFlow does not know here, 'Addons>Parse' (tensorflow_addons)"
+    """
+    found = unknown_counts(graph, among)
+    calls = not any(found.values()) and bool((graph.refused_ops if among is None else graph.refused_ops & among).any())
+    found = found or (unknown_counts(graph) if calls else {})
+    if not found:
+        return ""
+    count = "calls of functions with ops" if calls else counted(sum(found.values()), "ops")
+    kinds = few([f"{kind!r}{f' ({of})' if (of := package_of(kind)) else ''}" for kind in found])
+    return f"{count} of {'types' if len(found) > 1 else 'a type'} that TensorFlow does not know here, {kinds}"
+
+
+def refused(graph: Graph) -> str:
+    """Returns why TensorFlow refuses a graph, and what can still be done with it; empty if it accepts the graph.
+
+    This is only what is known so far; `Pending.judge` finds out more.
+    """
+    waiting = pending(graph.owner)
+    if waiting is None or waiting.refusal is None:
+        return ""
+    if waiting.hopeless:
+        return f"to look at only: {waiting.refusal.problem}"
+    return f"{unknown_words(graph)}: parts that need none of them can be run and saved"
+
+
+def refuse_unknown(graph: Graph, among: Mask, request: str) -> None:
+    """Refuses a request whose result would contain ops that TensorFlow does not know here.
+
+    Args:
+        graph: the snapshot.
+        among: the ops of the result.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: one of them is such an op, or calls a function with such an op in it.
+    """
+    lost = np.flatnonzero(graph.refused_ops & among).tolist() if graph.unknown else []
+    if not lost:
+        return
+    words = unknown_words(graph, among)
+    packages = packages_of(unknown_counts(graph, among) or unknown_counts(graph))
+    load = f"Import {few(packages)} and open the graph again" if packages else "Load the library that has them first"
+    ops = few([repr(graph.names[i]) for i in lost])
+    problem = f"the result would hold {words}: {ops} of {graph.title}"
+    raise PlanError(request, problem, f"{load}, {WITHOUT}")

@@ -1,0 +1,164 @@
+"""An opened live graph with its signatures, values and source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .graph import TensorInfo
+from .layers import NO_LAYERS, Layers
+from .lazy_graph import Current
+from .names import renamed_end
+from .tf_types import TFSession
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A signature of a SavedModel: its arguments and results.
+
+    Args:
+        name: its name, such as ``"serving_default"``.
+        inputs: argument -> dtype and shape.
+        outputs: result -> dtype and shape.
+    """
+
+    name: str
+    inputs: Mapping[str, TensorInfo] = field(default_factory=dict)
+    outputs: Mapping[str, TensorInfo] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        takes, gives = (
+            ", ".join(f"{key}: {info}" for key, info in side.items()) for side in (self.inputs, self.outputs)
+        )
+        return f"{self.name}({takes}) -> {gives or 'nothing'}"
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The signatures of a file, and the one that was opened.
+
+    Args:
+        signatures: its signatures.
+        opened: the name of the one that was opened; empty if the whole file was opened.
+        left: the number of ops of the file that were left out.
+        notes: notes about the file.
+        functions: the paths to its other functions from the saved object.
+        other: opens another of its signatures, or one of these functions, by name; None if that is not possible.
+    """
+
+    signatures: tuple[Signature, ...] = ()
+    opened: str = ""
+    left: int = 0
+    notes: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    other: Callable[[str], Any] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        """All that can be opened of it, by name: signatures, then functions."""
+        return [*(one.name for one in self.signatures), *self.functions] if self.other is not None else []
+
+
+LIVE = ("gs.open(graph)", "gs.open(session)")
+KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz, or a .keras file"
+"""The kinds of files that can be opened."""
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """The file that a graph was opened from, so that it can be opened again.
+
+    Args:
+        path: its absolute path, or that of its folder.
+        options: the arguments of `gs.open` that select a part of it.
+        main: for a folder, the file in it that holds the graph.
+        stamp: size and time of that file when it was opened.
+    """
+
+    path: str
+    options: Mapping[str, Any]
+    main: str
+    stamp: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: Path, main: Path, options: Mapping[str, Any]) -> OpenedFile:
+        """Returns the facts of a file that is about to be read."""
+        given = {key: value for key, value in options.items() if value is not None}
+        found = main.stat() if main.exists() else None
+        stamp = (found.st_size, found.st_mtime_ns) if found is not None else (0, 0)
+        return cls(os.path.abspath(path), given, os.path.abspath(main), stamp)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An opened graph, with its source.
+
+    Args:
+        graph: the live graph; that of a file may be deferred or pending.
+        title: its title.
+        code: the Python that opens it again; empty if it will not be needed.
+        session: the session given, if one was.
+        values: the source of the values of its variables, if there is one.
+        inputs, outputs: of a function: argument or result -> name of its tensor.
+        ends: names of the tensors that all signatures of a file feed and fetch; default: of the inputs and outputs.
+        serving: the signatures of a SavedModel, and which of them was opened.
+        packed: for a function: makes its return value from its results.
+        lack: why a variable has no value, if the file of values that belongs to the graph is missing.
+        layers: the Keras layers whose ops are in it.
+        origin: the Keras model that it was lifted from, and how that is connected, if it was.
+        assets: of a SavedModel, the paths of the files that belong to it: assets, and the checkpoint.
+        file: the file that it came from, if any.
+    """
+
+    graph: Current = Current()  # noqa: RUF009  a descriptor
+    title: str = "graph"
+    code: str = ""
+    session: TFSession | None = None
+    values: Any = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    serving: Serving = field(default_factory=Serving)
+    packed: Callable[[Sequence[Any]], Any] | None = None
+    lack: str = ""
+    layers: Layers = NO_LAYERS
+    origin: Any = None
+    assets: frozenset[str] = frozenset()
+    file: OpenedFile | None = None
+
+    def __post_init__(self) -> None:
+        if not any(self.ends):
+            object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
+
+    def ends_as(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Returns inputs, outputs and ends after ops are renamed, as arguments of another `Opened`.
+
+        Args:
+            names: op -> its new name.
+        """
+        inputs, outputs = (
+            {key: renamed_end(tensor, names) for key, tensor in ends.items()} for ends in (self.inputs, self.outputs)
+        )
+        first, last = (tuple(renamed_end(tensor, names) for tensor in ends) for ends in self.ends)
+        return {"inputs": inputs, "outputs": outputs, "ends": (first, last)}
+
+    def served(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Returns the input and output tensors of signatures and of a function -> a description of each.
+
+        Args:
+            names: op -> its present name.
+        """
+        out: dict[str, str] = {}
+        words = (("the input", "an input"), ("the output", "an output"))
+        for (named, one), tensors, known in zip(words, self.ends, (self.inputs, self.outputs), strict=True):
+            said = {tensor: f"{named} {key!r}" for key, tensor in known.items()}
+            out |= {renamed_end(tensor, names): said.get(tensor, one) for tensor in (*said, *tensors)}
+        return out
+
+    @property
+    def live(self) -> bool:
+        """Whether it came from no file, but from a live graph or session."""
+        return self.code in LIVE

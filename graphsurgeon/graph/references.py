@@ -1,0 +1,234 @@
+"""The ops and tensors that a caller passes: by name, as objects, or by the name of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import SelectionError, counted, few
+from .graph import Graph
+from .layers import Layer, Layers, ends, made_by, scopes_of
+from .names import free_name, op_name
+
+
+@dataclass(frozen=True)
+class Given:
+    """Replaces the names of layers by those of ops and tensors. Everything else is returned as it is given.
+
+    A name of an op means the op, even if a layer has it too. For a tensor, a layer means its outputs. For one op, it
+    means the op that computes its output. For several ops, it means all its ops and variables.
+
+    Args:
+        graph: the snapshot.
+        layers: its layers.
+        request: the request, for messages.
+
+    Example:
+        >>> from graphsurgeon.graph.layers import Call
+        >>> g = Graph.of([("x", "Placeholder", []), ("d/a", "Neg", ["x"]), ("d/b", "Exp", ["d/a"])])
+        >>> layer = Layer("dense", "Dense", "dense", (Call(("d/a", "d/b"), ("x:0",), ("d/b:0",)),))
+        >>> given = Given(g, Layers((layer,)), "select()")
+        >>> given.tensor("dense"), given.op("dense"), given.ops("dense"), given.tensors({"y": "dense"})
+        ('d/b:0', 'd/b', ['d/a', 'd/b'], {'y': 'd/b:0'})
+    """
+
+    graph: Graph
+    layers: Layers
+    request: str
+
+    def layer(self, thing: Any) -> Layer | None:
+        """Returns the layer that a thing names; None if it names something else.
+
+        Args:
+            thing: a name, a `Layer` or a layer of Keras.
+
+        Raises:
+            SelectionError: if several layers have the name.
+        """
+        if isinstance(thing, Layer):
+            return self.layers.find(thing, self.request)
+        if isinstance(thing, str) and thing in self.graph.index:
+            return None
+        name = thing if isinstance(thing, str) else getattr(thing, "name", None)
+        if not isinstance(name, str) or hasattr(thing, "graph") or op_name(name) in self.graph.index:
+            return None
+        return self.layers.find(name, self.request) if self.layers.called(name) else None
+
+    def ends(self, things: Iterable[Any]) -> list[Any]:
+        """Returns tensors, with the outputs of each layer.
+
+        Args:
+            things: names and objects.
+
+        Raises:
+            SelectionError: if a layer has several calls or no output, or a name is similar to that of a layer.
+        """
+        return ends(self.graph, self.layers, things, self.request)
+
+    def tensor(self, thing: Any) -> Any:
+        """Returns a tensor; for a layer, its only output.
+
+        Args:
+            thing: a name or an object.
+
+        Raises:
+            SelectionError: as for `ends`, or if a layer has several outputs.
+        """
+        found = self.ends([thing])
+        if len(found) > 1:
+            name = getattr(thing, "path", getattr(thing, "name", thing))
+            raise SelectionError(
+                self.request, f"the layer {name!r} gives {few(map(repr, found))}", "Choose one of these"
+            )
+        return found[0]
+
+    def tensors(self, things: Any) -> Any:
+        """Returns tensors in the form they are given in: one, several, or a dict.
+
+        Args:
+            things: a name or an object, several, or a dict of name -> tensor.
+
+        Raises:
+            SelectionError: as for `tensor`.
+        """
+        if isinstance(things, Mapping):
+            return {key: self.tensor(one) for key, one in things.items()}
+        if isinstance(things, (list, tuple)):
+            return self.ends(things)
+        return things if things is None else self.tensor(things)
+
+    def named_tensors(self, things: Any) -> Any:
+        """Returns the same; if a layer is among several tensors, as a dict with the names of the layers.
+
+        Args:
+            things: as for `tensors`.
+
+        Raises:
+            SelectionError: as for `tensors`.
+        """
+        several = list(things) if isinstance(things, (list, tuple)) else [things]
+        if isinstance(things, Mapping) or not any(self.layer(one) is not None for one in several):
+            return self.tensors(things)
+        found: dict[str, Any] = {}
+        for one in several:
+            layer = self.layer(one)
+            for end in self.ends([one]):
+                leaf = op_name(end).rpartition("/")[2] if layer is None else layer.name
+                found[free_name(leaf, found.__contains__)] = end
+        return found
+
+    def signatures(self, things: Any) -> Any:
+        """Returns signatures with the names of layers replaced.
+
+        Args:
+            things: name -> (inputs, outputs). Anything else is returned as it is.
+
+        Raises:
+            SelectionError: as for `tensors`.
+        """
+        if not isinstance(things, Mapping):
+            return things
+        pairs = {key: one for key, one in things.items() if isinstance(one, (list, tuple))}
+        return {**things, **{key: tuple(map(self.named_tensors, pair)) for key, pair in pairs.items()}}
+
+    def keyed(self, things: Any) -> Any:
+        """Returns a mapping whose keys are tensors with the names of layers replaced.
+
+        Args:
+            things: tensor -> any value. Anything else is returned as it is.
+
+        Raises:
+            SelectionError: as for `tensor`.
+        """
+        if not isinstance(things, Mapping):
+            return things
+        return {key if self.layer(key) is None else self.tensor(key): one for key, one in things.items()}
+
+    def op(self, thing: Any) -> Any:
+        """Returns an op; for a layer, the op that computes its only output.
+
+        Args:
+            thing: a name or an object.
+
+        Raises:
+            SelectionError: as for `tensor`.
+        """
+        return thing if self.layer(thing) is None else op_name(self.tensor(thing))
+
+    def ops(self, things: Any) -> list[Any]:
+        """Returns ops; for a layer, all its ops and variables.
+
+        Args:
+            things: a name or an object, or several.
+
+        Raises:
+            SelectionError: if several layers have a name.
+        """
+        alone = isinstance(things, (str, Layer)) or hasattr(things, "name") or not isinstance(things, Iterable)
+        pairs = [(one, self.layer(one)) for one in ([things] if alone else things)]
+        return [op for one, layer in pairs for op in ([one] if layer is None else made_by([layer]))]
+
+    def inside(self, thing: Any) -> list[str]:
+        """Returns the ops and variables of a layer; empty for anything else.
+
+        A name scope that has an op of the layer is not a layer, but the scope.
+
+        Args:
+            thing: a name or an object.
+        """
+        layer = self.layer(thing)
+        if layer is None or (isinstance(thing, str) and any(op.startswith(f"{thing}/") for op in layer.ops)):
+            return []
+        return made_by([layer])
+
+    def consumer(self, thing: Any, input: int) -> tuple[Any, int]:
+        """Returns the consumer of a tensor with the index of its input; for a layer, the op that reads its input.
+
+        Args:
+            thing: a name or an object.
+            input: the index of the input.
+
+        Raises:
+            SelectionError: if not exactly one op of a layer reads its input.
+        """
+        layer = self.layer(thing)
+        if layer is None:
+            return thing, input
+        fed = layer.inputs[input : input + 1] if input >= 0 else ()
+        own = set(layer.ops)
+        found = [
+            (self.graph.names[op], at)
+            for tensor in fed
+            for op, at in self.graph.readers(self.graph.tensor(tensor, self.request))
+            if self.graph.names[op] in own
+        ]
+        if len(found) == 1:
+            return found[0]
+        if not fed:
+            problem = f"the layer {layer.path!r} has no input {input}"
+            suggestion = f"Its inputs are {few(layer.inputs)}" if layer.inputs else "Name an op"
+            raise SelectionError(self.request, problem, suggestion)
+        problem = f"{fed[0]!r} enters the layer {layer.path!r} at {counted(len(found), 'ops')}"
+        how = f"Type reroute({fed[0]!r}, to=..., only={layer.path!r})" if found else "Name an op"
+        raise SelectionError(self.request, problem, how)
+
+    def whole(self, thing: Any) -> Any:
+        """Returns an op or scope; for a layer, its only op, or the scope that has exactly its ops.
+
+        Args:
+            thing: a name or an object.
+
+        Raises:
+            SelectionError: if the ops of a layer are not exactly one op or one scope.
+        """
+        layer = self.layer(thing)
+        if layer is None:
+            return thing
+        if len(layer.ops) == 1:
+            return layer.ops[0]
+        scopes = [scope for scope, (one, _) in scopes_of(self.graph, self.layers).items() if one == layer]
+        if len(scopes) == 1:
+            return scopes[0].strip("/")
+        problem = f"the layer {layer.path!r} is not exactly one op or one name scope"
+        raise SelectionError(self.request, problem, f"Name its ops or scopes: {few(map(repr, layer.ops))}")

@@ -1,0 +1,230 @@
+"""A snapshot with other edges or without some ops, its dtypes and shapes, and the cycles that new edges close."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import Derived, Edges, Graph, Ints, Mask, TensorInfo
+from .traversal import backward, strong_components
+
+#: Tells the outputs of an op, by its number.
+Telling = Callable[[int], Sequence[TensorInfo] | None]
+
+
+class _Part(NamedTuple):
+    """Consecutive ops whose outputs one call returns.
+
+    Args:
+        first: number of the first.
+        tell: the call; None if the outputs are not known.
+        numbers: the number of each op in that call; None: its number minus `first`.
+    """
+
+    first: int
+    tell: Telling | None
+    numbers: Ints | None
+
+
+class KnownOutputs:
+    """Tells the outputs of ops; it grows and shrinks without one call inside another for each step of a plan.
+
+    Args:
+        parts: the ops, part by part, in order.
+        unshaped: ops of whose outputs only the dtypes are known.
+
+    Example:
+        >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
+        >>> graph = Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])
+        >>> known = KnownOutputs.of(graph).longer((1, lambda i: [two]))
+        >>> known(0) == [one], known(1) == [two], known.cut(np.array([1], np.int32), 2)(0) == [two]
+        (True, True, True)
+        >>> loose = known.without_shapes([1])
+        >>> loose(0) == [one], loose(1)[0], loose.cut(np.array([1], np.int32), 2)(0)[0].shape
+        (True, TensorInfo(dtype='int32', shape=None), None)
+    """
+
+    def __init__(self, parts: Sequence[_Part], unshaped: frozenset[int] = frozenset()) -> None:
+        self._parts = parts
+        self._firsts = [part.first for part in parts]
+        self._unshaped = unshaped
+
+    @classmethod
+    def of(cls, graph: Graph) -> KnownOutputs:
+        """Returns the known outputs of the ops of a graph."""
+        known = graph.outputs_of
+        return known if isinstance(known, KnownOutputs) else cls([_Part(0, known, None)])
+
+    def __call__(self, number: int) -> Sequence[TensorInfo] | None:
+        at = bisect_right(self._firsts, number) - 1
+        first, tell, numbers = self._parts[at]
+        if tell is None:
+            return None
+        found = tell(number - first if numbers is None else int(numbers[number - first]))
+        return [TensorInfo(t.dtype, None) for t in found] if found and number in self._unshaped else found
+
+    def longer(self, *more: tuple[int, Telling | None]) -> KnownOutputs:
+        """Returns the same with more ops.
+
+        Args:
+            more: for each call the number of its first op, and the call, which counts its ops from 0.
+        """
+        return KnownOutputs([*self._parts, *(_Part(first, tell, None) for first, tell in more)], self._unshaped)
+
+    def cut(self, stay: NDArray[np.integer], size: int) -> KnownOutputs:
+        """Returns the known outputs of a graph that has only some of the ops.
+
+        Args:
+            stay: their numbers, rising.
+            size: how many ops there were.
+        """
+        ends = [*self._firsts[1:], size]
+        parts = []
+        for (first, tell, numbers), end in zip(self._parts, ends, strict=True):
+            begin, until = np.searchsorted(stay, [first, end]).tolist()
+            mine = (stay[begin:until] - first).astype(np.int32)
+            if len(mine):
+                parts.append(_Part(begin, tell, mine if numbers is None else numbers[mine]))
+        unshaped = np.flatnonzero(np.isin(stay, list(self._unshaped))) if self._unshaped else stay[:0]
+        return KnownOutputs(parts or [_Part(0, None, None)], frozenset(unshaped.tolist()))
+
+    def without_shapes(self, ops: Iterable[int]) -> KnownOutputs:
+        """Returns the same, but with only the dtypes of the outputs of some ops."""
+        return KnownOutputs(self._parts, self._unshaped.union(ops))
+
+
+#: The ops that close a loop of TF1: those of the next round, and those that take its value.
+TURNING, MERGING = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
+#: op, position of its input, (producer, output).
+Edge = tuple[int, int, tuple[int, int]]
+
+
+def in_order(graph: Graph, order: Sequence[int]) -> Graph:
+    """Returns a snapshot with its ops in another order; no other snapshot may have its owner.
+
+    Args:
+        graph: the snapshot.
+        order: the numbers of all its ops, as they are to stand.
+
+    Example:
+        >>> g = in_order(Graph.of([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
+        >>> g.names, g.input_names(1)
+        (['a', 'b'], ['a:1'])
+    """
+    rows = np.asarray(order, np.int32)
+    place = np.empty_like(rows)
+    place[rows] = np.arange(graph.size, dtype=np.int32)
+    names = [graph.names[i] for i in order]
+    return replace(
+        graph, names=names, types=[graph.types[i] for i in order], nodes=[graph.nodes[i] for i in order],
+        data=graph.data.moved(rows, place), control=graph.control.moved(rows, place),
+        index=dict(zip(names, range(graph.size), strict=True)),
+    )  # fmt: skip
+
+
+def rewired(graph: Graph, edges: Sequence[Edge]) -> Graph:
+    """Returns a snapshot in which some inputs read other tensors.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])])
+        >>> rewired(g, [(2, 0, (1, 0))]).input_names(2)
+        ['b:0']
+    """
+    node, port = graph.data.node.copy(), graph.data.port.copy()
+    for op, position, tensor in edges:
+        at = int(graph.data.ptr[op]) + position
+        node[at], port[at] = tensor
+    return replace(graph, data=Edges(graph.data.ptr, node, port))
+
+
+def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
+    """Returns a snapshot in which each of these ops has exactly these control inputs.
+
+    Example:
+        >>> g = Graph.of([("a", "NoOp", []), ("b", "NoOp", ["^a"]), ("c", "NoOp", ["^b"])])
+        >>> h = reordered_many(g, {1: [], 2: [0, 1]})
+        >>> h.control_names(1), h.control_names(2)
+        ([], ['a', 'b'])
+    """
+    control = graph.control
+    counts = control.degrees
+    changed = np.zeros(graph.size, np.bool_)
+    for op, new in waits.items():
+        counts[op], changed[op] = len(new), True
+    ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    node = np.empty(int(ptr[-1]), np.int32)
+    rows = control.rows
+    stay = ~changed[rows]
+    node[(np.arange(len(rows)) - control.ptr[rows] + ptr[rows])[stay]] = control.node[stay]
+    for op, new in waits.items():
+        node[ptr[op] : ptr[op + 1]] = new
+    return replace(graph, control=Edges(ptr, node, np.zeros(len(node), np.int32)))
+
+
+def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
+    """Returns a snapshot without some ops, which nothing that stays may read.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
+        >>> h = cut_out(g, [1])
+        >>> h.names, h.input_names(1)
+        (['a', 'c'], ['a:0'])
+    """
+    keep = ~graph.mask(gone)
+    stay = np.flatnonzero(keep)
+    place = np.cumsum(keep, dtype=np.int32) - 1
+    wanted = keep.tolist()
+    names = list(compress(graph.names, wanted))
+    return replace(
+        graph,
+        names=names,
+        types=list(compress(graph.types, wanted)),
+        nodes=list(compress(graph.nodes, wanted)),
+        data=_kept(graph.data, keep, place),
+        control=_kept(graph.control, keep, place),
+        index=dict(zip(names, range(len(names)), strict=True)),
+        owner=Derived(graph.origin),
+        outputs_of=KnownOutputs.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
+    )
+
+
+def _kept(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
+    rows = edges.rows
+    inside = keep[rows] & keep[edges.node]
+    return Edges.of(place[rows[inside]], place[edges.node[inside]], int(keep.sum()), edges.port[inside])
+
+
+def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
+    """Returns a mask of the ops on cycles that edges (op, its input or control input) close.
+
+    Args:
+        after: the graph with these edges in it.
+        edges: the edges to judge; back edges of loops close no cycle.
+
+    Example:
+        >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> closed_cycle(g, [(0, 1)]).tolist()
+        [True, True, False]
+    """
+    out = np.zeros(after.size, np.bool_)
+    if not edges:
+        return out
+    if len({source for _, source in edges}) == 1:
+        # What is above their one end decides, which is quicker.
+        source = edges[0][1]
+        looping = any(kind in after.types for kind in TURNING)  # to look through a list is quicker than to number it
+        turning = np.flatnonzero(after.typed(TURNING)).tolist() if looping else ()
+        above = backward(after, after.mask([source]), frozenset((i, 0) for i in turning))
+        out[[end for op, _ in edges if above[op] for end in (op, source)]] = True
+        return out
+    parts = strong_components(after, after.typed(TURNING))
+    ends = np.asarray(edges, np.int64)
+    hit = parts[ends[:, 0]] == parts[ends[:, 1]]
+    result: Mask = np.isin(parts, parts[ends[hit, 0]]) if hit.any() else out
+    return result

@@ -1,0 +1,627 @@
+"""Ops that reach out of the graph (files, network, Python, other code), and which graphs are trusted to run.
+
+A file with ops that reach out of a graph has an `Origin`. A live graph has a list of its origins, which is passed on to
+graphs that are made from it. Before a graph runs, its origins must be trusted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..errors import counted, few
+from .functions import called_by, given, gives_way
+from .graph import Graph
+from .lazy_graph import Deferred, current
+from .names import op_name
+from .stablehlo import library_calls
+from .tf_types import TFGraph, TFNodeDef
+from .traversal import backward, met_from
+
+#: The kinds of risks, the worst first.
+KINDS = ("writes files", "opens the network", "calls Python", "runs other code", "ends the process", "reads files")
+WRITES, NETWORK, PYTHON, CODE, ENDS, READS = KINDS
+
+
+class RiskyOp(NamedTuple):
+    """The effect of an op type outside of the graph.
+
+    Args:
+        kind: one of `KINDS`.
+        reason: what it does.
+        path: the place of the path, address or token: the number of an input, or the name of an attribute; None if
+            there is none.
+        harmless: the paths for which it does nothing; one that ends in ``://`` covers all paths that begin with it.
+        only: it does something only if the path begins with this.
+        calls: if the attribute `path` is a program, the function that lists the library functions it calls; None if
+            the program cannot be read.
+    """
+
+    kind: str
+    reason: str
+    path: int | str | None = None
+    harmless: tuple[str, ...] = ()
+    only: str = ""
+    calls: Callable[[bytes], tuple[str, ...] | None] | None = None
+
+    def does_nothing(self, path: str) -> bool:
+        """Returns whether the op does nothing with a path.
+
+        Example:
+            >>> RISKY["EncodeProto"].does_nothing("bytes://..."), RISKY["EncodeProto"].does_nothing("/etc/passwd")
+            (True, False)
+        """
+        return path in self.harmless or path.startswith(tuple(one for one in self.harmless if one.endswith("://")))
+
+
+def _of(kind: str, reason: str, path: int | str | None, *types: str, **more: object) -> dict[str, RiskyOp]:
+    return {name: RiskyOp(kind, reason, path, **more) for name in types}  # type: ignore[arg-type]
+
+
+#: Op type -> its effect. A test compares this with TensorFlow's own list of op types.
+RISKY: dict[str, RiskyOp] = {
+    # files
+    **_of(WRITES, "writes its text to a file", 0, "WriteFile"),
+    **_of(WRITES, "writes tensors to a checkpoint", 0, "Save", "SaveSlices", "SaveV2"),
+    **_of(WRITES, "moves the files of checkpoints, and deletes their folders", 1, "MergeV2Checkpoints"),
+    **_of(WRITES, "appends its text to a file", "output_stream", "PrintV2", only="file://"),
+    **_of(WRITES, "writes the elements of a dataset", 1, "SaveDataset", "SaveDatasetV2"),
+    **_of(
+        WRITES, "writes the elements of a dataset to records", 1, "DatasetToTFRecord",
+        "ExperimentalDatasetToTFRecord",
+    ),
+    **_of(WRITES, "keeps the elements of a dataset in files", 1, "CacheDataset", "CacheDatasetV2", harmless=("",)),
+    **_of(WRITES, "keeps the elements of a dataset in files", 1, "SnapshotDataset", "SnapshotDatasetV2"),
+    **_of(WRITES, "opens a log of events", 1, "CreateSummaryFileWriter"),
+    **_of(WRITES, "opens a database for events", 1, "CreateSummaryDbWriter"),
+    **_of(WRITES, "writes a tensor to a file", "log_dir_path", "DumpTensor"),
+    **_of(WRITES, "writes the engines of TensorRT to a file", 1, "SerializeTRTResource"),
+    **_of(WRITES, "writes statistics to a file", "output_file_path", "CalibrationStatisticsSaver"),
+    **_of(
+        WRITES, "sends a tensor to each of its URLs, which are files or hosts", "debug_urls",
+        "DebugIdentity", "DebugIdentityV2", "DebugIdentityV3", "DebugNanCount", "DebugNumericSummary", harmless=("",),
+    ),
+    **_of(READS, "reads a whole file", 0, "ReadFile"),
+    **_of(
+        READS, "lists the files that a pattern fits", 0, "MatchingFiles", "MatchingFilesDataset",
+        "ExperimentalMatchingFilesDataset",
+    ),
+    **_of(
+        READS, "reads the files that a queue names", None, "FixedLengthRecordReader", "FixedLengthRecordReaderV2",
+        "LMDBReader", "TFRecordReader", "TFRecordReaderV2", "TextLineReader", "TextLineReaderV2", "WholeFileReader",
+        "WholeFileReaderV2",
+    ),
+    **_of(
+        READS, "reads the lines or records of files", 0, "CSVDataset", "CSVDatasetV2", "ExperimentalCSVDataset",
+        "ExperimentalLMDBDataset", "FixedLengthRecordDataset", "FixedLengthRecordDatasetV2", "LMDBDataset",
+        "TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset",
+    ),
+    **_of(READS, "reads records of files", "file_pattern", "RecordInput"),
+    **_of(
+        READS, "opens a database and runs its SQL there, which may write", 1, "ExperimentalSqlDataset", "SqlDataset",
+    ),
+    **_of(
+        READS, "reads a dataset that was saved", 0, "ListSnapshotChunksDataset", "LoadDataset",
+        "SnapshotChunkDataset", "SnapshotDatasetReader",
+    ),
+    **_of(
+        READS, "reads tensors of a checkpoint", 0, "DTensorRestoreV2", "LoadAndRemapMatrix", "Restore",
+        "RestoreSlice", "RestoreV2",
+    ),
+    **_of(READS, "reads a vocabulary", 0, "GenerateVocabRemapping"),
+    **_of(READS, "fills a table from a file", 1, "InitializeTableFromTextFile", "InitializeTableFromTextFileV2"),
+    **_of(READS, "reads a vocabulary", "vocab_file", "FixedUnigramCandidateSampler", harmless=("",)),
+    **_of(READS, "reads a corpus", "filename", "Skipgram"),
+    **_of(READS, "reads the engines of TensorRT from a file", 1, "InitializeTRTResource"),
+    **_of(
+        READS, "reads the description of messages from a file", "descriptor_source", "DecodeProtoV2", "EncodeProto",
+        harmless=("", "bytes://", "local://"),
+    ),
+    # network
+    **_of(
+        NETWORK, "asks a host for the elements of a dataset", 2, "DataServiceDataset", "DataServiceDatasetV2",
+        "DataServiceDatasetV3", "DataServiceDatasetV4",
+    ),
+    **_of(NETWORK, "gives a dataset to a host", 1, "RegisterDataset", "RegisterDatasetV2"),
+    **_of(NETWORK, "makes a host write a dataset", 2, "DistributedSave"),
+    **_of(NETWORK, "opens a port that others can call", 0, "RpcServer"),
+    **_of(NETWORK, "calls functions of another host", 0, "RpcClient"),
+    **_of(NETWORK, "sets how a file system is reached, as one in a cloud", 0, "FileSystemSetConfiguration"),
+    # code
+    **_of(
+        PYTHON, "calls a Python function of this process by its number", "token", "EagerPyFunc", "PyFunc",
+        "PyFuncStateless",
+    ),
+    **_of(CODE, "calls a function of a library by its name", "target_name", "XlaCustomCall"),
+    **_of(CODE, "calls a function of a library by its name", "call_target_name", "XlaCustomCallV2"),
+    **_of(
+        CODE, "calls functions of a library by their names in its module", "module", "XlaCallModule", harmless=("",),
+        calls=library_calls,
+    ),
+    **_of(
+        CODE, "runs a program in an attribute, which cannot be read", None, "MlirPassthroughOp", "_TPUCompileMlir",
+        "_XlaHostComputeMlir",
+    ),
+    **_of(CODE, "runs a graph that is hidden in a string", None, "DatasetFromGraph"),
+    **_of(CODE, "runs compiled code of TensorRT that is written in a string", None, "TRTEngineOp"),
+    **_of(ENDS, "ends the process", None, "Abort"),
+    **_of(ENDS, "can tell a worker to end", None, "WorkerHeartbeat"),
+}  # fmt: skip
+
+#: Ops of savers. The caller gives the file name; without one, it is the name here, which TensorFlow itself writes.
+SAVERS = frozenset({"MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2"})
+SAVERS_OWN = ("model",)
+
+
+#: Ops that pass on the value of one of their inputs -> which inputs these are; ``slice(None)``: all.
+_SAME: dict[str, slice] = {
+    "Concat": slice(1, None), "ConcatV2": slice(None, -1), "ExpandDims": slice(1), "Identity": slice(None),
+    "IdentityN": slice(None), "Merge": slice(None), "Pack": slice(None), "RefIdentity": slice(1),
+    "Reshape": slice(1), "Select": slice(1, None), "SelectV2": slice(1, None), "Snapshot": slice(1),
+    "Squeeze": slice(1), "StopGradient": slice(1), "Switch": slice(1), "PlaceholderWithDefault": slice(1),
+}  # fmt: skip
+#: Ops that begin with one of their inputs -> which.
+_JOINED = {"StringJoin": 0, "ShardedFilename": 0, "ShardedFilespec": 0}
+#: What TensorFlow's savers add to the path of a checkpoint.
+_ADDED = re.compile(r"[\w.]*(_temp(_[0-9a-f]+)?)?(/part)?")
+_FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+#: A path that is longer is cut in words.
+_LONG = 80
+_RESTORE = "restore op"
+_TABLES = "table_initializer"
+
+
+@dataclass(frozen=True)
+class Risk:
+    """An op that reaches out of the graph as it runs.
+
+    Args:
+        op: its name; ``call/inner`` for an op in a function.
+        type: its op type.
+        kind: ``writes files``, ``reads files``, ``opens the network``, ``calls Python``, ``runs other code`` or
+            ``ends the process``.
+        reason: what it does.
+        path: the file, address or token, if the graph contains it.
+        load: what runs it when the graph is loaded, such as ``init op 'init'``; empty if nothing does.
+        harmless: why it may run without your permission; empty if it may not.
+
+    Example:
+        >>> print(Risk("w", "WriteFile", "writes files", "writes its text to a file", "/etc/motd", "init op 'init'"))
+        'w' (WriteFile) writes its text to a file: '/etc/motd'; runs at load, by init op 'init'
+    """
+
+    op: str
+    type: str
+    kind: str
+    reason: str
+    path: str = ""
+    load: str = ""
+    harmless: str = ""
+
+    def __str__(self) -> str:
+        path = self.path if len(self.path) <= _LONG else f"{self.path[:_LONG]}…"
+        parts = [f"{self.op!r} ({self.type}) {self.reason}{f': {path!r}' if path else ''}"]
+        parts += [f"runs at load, by {self.load}"] if self.load else []
+        return "; ".join([*parts, *([self.harmless] if self.harmless else [])])
+
+
+@dataclass(frozen=True)
+class Risks:
+    """The risks of a graph, the worst kind first; printed, a line for each.
+
+    Args:
+        title: the title of the graph.
+        items: the ops that the user must allow before the graph runs.
+        harmless: ops of the same kinds that are known to do only what the user requested: savers, whose file the user
+            names; tables that are filled from the assets of a SavedModel.
+        unknown: op types that need a library which TensorFlow has not loaded here, if there are any.
+
+    Example:
+        >>> found = Risks("graph", (Risk("w", "WriteFile", "writes files", "writes its text to a file", "/tmp/x"),))
+        >>> print(found)
+        graph: 1 op reaches out of it
+          writes files  'w' (WriteFile) writes its text to a file: '/tmp/x'
+        >>> len(found), [risk.op for risk in found], found.words
+        (1, ['w'], "1 op that writes files, 'w' (WriteFile)")
+    """
+
+    title: str = "graph"
+    items: tuple[Risk, ...] = ()
+    harmless: tuple[Risk, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Risk]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def words(self) -> str:
+        """The risks in one line; empty if there are none."""
+        if not self.items:
+            return ""
+        kinds = Counter(risk.kind for risk in self.items)
+        doing = [k if len(self.items) == 1 else _many(k) for k in KINDS if kinds[k]]
+        shown = few([f"{risk.op!r} ({risk.type})" for risk in self.items])
+        return f"{counted(len(self.items), 'ops')} that {' or '.join(doing)}, {shown}"
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns one row for each op, harmless ones too: op, type, kind, reason, path, load, harmless."""
+        return [dict(vars(risk)) for risk in (*self.items, *self.harmless)]
+
+    def __str__(self) -> str:
+        one = len(self.items) == 1
+        said = f"{counted(len(self.items), 'ops')} {'reaches' if one else 'reach'} out of it" if self.items else "clean"
+        lines = [f"{self.title}: {said}"]
+        wide = max((len(risk.kind) for risk in (*self.items, *self.harmless)), default=0)
+        lines += [f"  {risk.kind:<{wide}}  {risk}" for risk in self.items]
+        if self.harmless:
+            do = "does only what you request" if len(self.harmless) == 1 else "do only what you request"
+            lines.append(f"  {counted(len(self.harmless), 'ops')} more that {do}:")
+            lines += [f"  {risk.kind:<{wide}}  {risk}" for risk in self.harmless]
+        if self.unknown:
+            lines.append(f"  needs a library that is not loaded here, which may do anything: {few(self.unknown, 6)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _many(kind: str) -> str:
+    """What several ops do: ``write files``."""
+    verb, _, rest = kind.partition(" ")
+    return f"{verb.removesuffix('s')} {rest}"
+
+
+def risks(
+    graph: Graph, load: Mapping[str, str] | None = None, assets: Collection[str] = (), whole: bool = False
+) -> Risks:
+    """Returns the ops that reach out of a graph, in the graph and in the functions that it calls.
+
+    Args:
+        graph: the snapshot.
+        load: op -> what runs it when the graph is loaded; initializers of variables and tables need not be given.
+        assets: the paths of files that belong to the graph.
+        whole: also search functions that nothing calls.
+
+    Example:
+        >>> print(risks(Graph.of([("p", "Placeholder", []), ("r", "ReadFile", ["p"]), ("e", "Abort", [])])))
+        graph: 1 op reaches out of it
+          ends the process  'e' (Abort) ends the process
+          1 op more that does only what you request:
+          reads files       'r' (ReadFile) reads a whole file; you give the path when you run it
+    """
+    reader = _Reader(graph, whole)
+    found = list(reader.risky())
+    if not found:
+        return Risks(graph.title, unknown=tuple(sorted(graph.unknown)))
+    loaded = _loaded(graph, load or {}, found)
+    there = (_risk(reader, one, loaded, assets) for one in found)
+    items = sorted((risk for risk in there if risk is not None), key=lambda risk: KINDS.index(risk.kind))
+    return Risks(
+        graph.title,
+        tuple(one for one in items if not one.harmless),
+        tuple(one for one in items if one.harmless),
+        tuple(sorted(graph.unknown)),
+    )
+
+
+class _Found(NamedTuple):
+    """An op of a risky type.
+
+    Args:
+        place: the function that it is in; empty for an op of the graph.
+        name: its name.
+        outer: the op of the graph, or the ops of the graph that lead to its function.
+        node: its NodeDef.
+        known: the effect of its type.
+    """
+
+    place: str
+    name: str
+    outer: tuple[str, ...]
+    node: TFNodeDef
+    known: RiskyOp
+
+
+class _Origin(NamedTuple):
+    """The origin of a text.
+
+    Args:
+        texts: the texts, or beginnings of texts, that it may be.
+        added: what the graph may append to these.
+        fed: whether it may come from a feed.
+        unknown: whether it may be anything else.
+    """
+
+    texts: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
+    fed: bool = False
+    unknown: bool = False
+
+
+def _risk(reader: _Reader, one: _Found, loaded: Mapping[str, str], assets: Collection[str]) -> Risk | None:
+    """What an op does; None if it has no such effect."""
+    known, load = one.known, next((loaded[op] for op in one.outer if op in loaded), "")
+    origin = reader.path(one)
+    texts = sorted(origin.texts)
+    if texts and not origin.fed and not origin.unknown:
+        if known.harmless and all(map(known.does_nothing, texts)):
+            return None
+        if known.only and not any(text.strip().lower().startswith(known.only) for text in texts):
+            return None
+    kind = known.kind
+    if kind == WRITES and texts and all("://" in text and not text.startswith("file:") for text in texts):
+        kind = NETWORK
+    why = "" if load and not load.startswith(_RESTORE) else _harmless(one.node.op, origin)
+    if not why and texts and not origin.fed and not origin.unknown and all(text in assets for text in texts):
+        why = "a file of the model" if kind not in (WRITES, CODE) else ""
+    reason = "runs a module that cannot be read" if known.calls and origin.unknown else known.reason
+    return Risk(one.name, one.node.op, kind, reason, ", ".join(texts), load, why)
+
+
+def _harmless(kind: str, origin: _Origin) -> str:
+    """Why an op does only what its user requests; empty if that is not known."""
+    if origin.unknown or not all(_ADDED.fullmatch(text) for text in origin.added):
+        return ""
+    if kind in SAVERS and origin.texts.issubset(SAVERS_OWN) and (origin.fed or origin.texts):
+        return "you give the path when you save or restore"
+    return "you give the path when you run it" if origin.fed and not origin.texts else ""
+
+
+def _loaded(graph: Graph, load: Mapping[str, str], found: list[_Found]) -> dict[str, str]:
+    """Op of the graph that leads to something risky -> what makes it run at load."""
+    state, ways = graph.state, dict[str, list[str]]()
+    for op, why in load.items():
+        ways.setdefault(f"{why} {op!r}", []).append(op)
+    tables = [op_name(entry.name) for entry in state.collections.get(_TABLES, ())]
+    tables += [op for ops in state.init_ops.values() for op in ops]
+    ways["an initialiser of a table"] = tables
+    ways["an initialiser of a variable"] = [op_name(info.initializer) for info in state.variables.values()]
+    wanted = {graph.index[op] for one in found for op in one.outer}
+    out: dict[str, str] = {}
+    for why, ops in ways.items():
+        start = [graph.index[op] for op in ops if op in graph.index]
+        run = backward(graph, graph.mask(start))
+        out |= {graph.names[i]: why for i in wanted if run[i] and graph.names[i] not in out}
+    return out
+
+
+class _Reader:
+    """Walks over the ops of a graph and of the functions they call, and finds where texts come from.
+
+    Args:
+        graph: the snapshot.
+        whole: functions that nothing calls, too.
+    """
+
+    def __init__(self, graph: Graph, whole: bool) -> None:
+        self._graph, self._functions = graph, graph.functions
+        self._callers: dict[str, list[tuple[str, Any]]] = {}
+        self._named: dict[str, dict[str, Any]] = {}
+        self._scopes: dict[str, str] = {}  # function -> the scope that it is
+        self._reach(whole)
+
+    def risky(self) -> Iterator[_Found]:
+        """Yields each op of a risky type."""
+        for i in self._graph.typed(RISKY).nonzero()[0].tolist():
+            name, node = self._graph.names[i], self._graph.nodes[i]
+            yield _Found("", name, (name,), node, RISKY[self._graph.types[i]])
+        for function, scope in self._scopes.items():
+            found = [node for node in self._functions[function].node_def if node.op in RISKY]
+            outer = self._outer(function) if found else ()
+            for node in found:
+                yield _Found(function, f"{scope}/{node.name}", outer, node, RISKY[node.op])
+
+    def _outer(self, function: str) -> tuple[str, ...]:
+        """The ops of the graph that lead to a function."""
+        met = met_from([function], lambda one: (place for place, _ in self._callers.get(one, ()) if place))
+        return tuple(dict.fromkeys(node.name for one in met for place, node in self._callers.get(one, ()) if not place))
+
+    def path(self, one: _Found) -> _Origin:
+        """Returns the origin of the path, address or token of an op."""
+        place = one.known.path
+        if place is None:
+            return _Origin(unknown=True)
+        if isinstance(place, str):
+            attributes = getattr(one.node, "attr", {})
+            if place not in attributes:
+                return _Origin(frozenset({""}))  # its default: none
+            value = attributes[place]
+            if one.known.calls is not None:
+                called = one.known.calls(value.s)
+                return _Origin(unknown=True) if called is None else _Origin(frozenset(called or {""}))
+            texts = value.list.s if value.WhichOneof("value") == "list" else [value.s]
+            return _Origin(frozenset(text.decode("utf-8", "replace") for text in texts) or frozenset({""}))
+        inputs = [text for text in one.node.input if text[:1] != "^"]
+        if place >= len(inputs):
+            return _Origin(unknown=True)
+        return self._origin(one.place, inputs[place])
+
+    def _reach(self, whole: bool) -> None:
+        """Finds the functions that the graph leads to, each by the first call that does, and all calls of each."""
+        todo: list[str] = []
+
+        def call(place: str, scope: str, node: TFNodeDef) -> None:
+            for called in called_by(node, self._functions):
+                if called.function not in self._functions:
+                    continue
+                self._callers.setdefault(called.function, []).append((place, node))
+                if called.function not in self._scopes:
+                    self._scopes[called.function] = "/".join(filter(None, (scope, node.name, called.below)))
+                    todo.append(called.function)
+
+        for node in self._graph.nodes if self._functions else ():
+            call("", "", node)
+        rest = iter(self._functions if whole else ())
+        while todo or (function := next((name for name in rest if name not in self._scopes), "")):
+            if not todo:
+                self._scopes[function] = function
+                todo.append(function)
+            function = todo.pop()
+            for node in self._functions[function].node_def:
+                call(function, self._scopes[function], node)
+
+    def _nodes_of(self, function: str) -> dict[str, Any]:
+        if function not in self._named:
+            self._named[function] = {node.name: node for node in self._functions[function].node_def}
+        return self._named[function]
+
+    def _node(self, place: str, name: str) -> Any:
+        if place:
+            return self._nodes_of(place).get(name)
+        return self._graph.nodes[self._graph.index[name]] if name in self._graph.index else None
+
+    def _origin(self, place: str, text: str) -> _Origin:
+        """Follows a text back to its origin, also through calls."""
+        texts, added = set[str](), set[str]()
+        fed = unknown = False
+        todo, seen = [(place, text, True)], set[tuple[str, str, bool]]()
+        while todo:
+            here = place, text, first = todo.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            name = text.partition(":")[0]
+            node = self._node(place, name)
+            if node is None:
+                onward = self._given(place, name) if place else None
+                if onward is None:
+                    unknown = True
+                else:
+                    fed |= not onward and first
+                    unknown |= not onward and not first
+                    todo += [(where, given_text, first) for where, given_text in onward]
+                continue
+            inputs = [one for one in node.input if one[:1] != "^"]
+            if node.op in _FED and not place:
+                fed |= first
+                unknown |= not first
+            if node.op == "Const":
+                said = _strings(node)
+                (texts if first else added).update(said)
+                unknown |= not said
+            elif node.op in _SAME and inputs:
+                todo += [(place, one, first) for one in inputs[_SAME[node.op]]]
+            elif node.op in _JOINED and inputs:
+                at = _JOINED[node.op]
+                todo += [(place, one, first and i == at) for i, one in enumerate(inputs)
+                         if node.op == "StringJoin" or i == at]  # fmt: skip
+            elif node.op not in _FED or place:
+                unknown = True
+        return _Origin(frozenset(texts), frozenset(added), fed, unknown)
+
+    def _given(self, function: str, argument: str) -> list[tuple[str, str]] | None:
+        """The values that calls pass to an argument; empty without calls of the function; None if they are not
+        known.
+        """
+        arguments = [one.name for one in self._functions[function].signature.input_arg]
+        if argument not in arguments:
+            return None
+        found: list[tuple[str, str]] = []
+        for place, node in self._callers.get(function, ()):
+            inputs = [one for one in node.input if one[:1] != "^"]
+            plain = gives_way(node, self._functions) or node.op.removeprefix("Stateless") in ("If", "Case")
+            one = given(node, inputs, len(arguments))[arguments.index(argument)] if plain else None
+            if one is None:
+                return None
+            found.append((place, one))
+        return found
+
+
+def _strings(node: TFNodeDef) -> list[str]:
+    """The texts of a constant; empty if it is written in another way than TensorFlow writes constants."""
+    attributes = getattr(node, "attr", {})
+    held = attributes["value"].tensor.string_val if "value" in attributes else ()
+    return [text.decode("utf-8", "replace") for text in held]
+
+
+_MARK = "graphsurgeon_origins"
+_numbers = itertools.count()
+_trusted: set[bytes] = set()
+
+
+class Origin:
+    """A file, or a proto, with ops that reach out of its graph.
+
+    Args:
+        read: the graph, as written in the file.
+
+    Attributes:
+        title: its title.
+        key: a digest of its bytes, which identifies it.
+        load: op -> what runs it when the graph is loaded.
+        assets: the paths of files that belong to it.
+    """
+
+    def __init__(self, read: Graph) -> None:
+        self._read, self.title, self.key = read, read.title, b"%d" % next(_numbers)
+        self.load: Mapping[str, str] = {}
+        self.assets: Collection[str] = ()
+
+    @cached_property
+    def risks(self) -> Risks:
+        """The risks that need the user's permission before the file runs, as they are in the file."""
+        found = risks(self._read, self.load, self.assets)
+        del self._read  # it may be large
+        return found
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the user has allowed it to run: these very bytes, in this process."""
+        return self.key in _trusted
+
+    def trust(self) -> None:
+        """Notes that it may run, for as long as this process lives."""
+        _trusted.add(self.key)
+
+    def left_in(self, graph: Graph) -> Risks:
+        """Returns the risks that remain in a graph with parts of this file, without op types that the file lacks."""
+        found, own = risks(graph, self.load, self.assets), {one.type for one in (*self.risks, *self.risks.harmless)}
+        return replace(found, items=tuple(one for one in found if one.type in own))
+
+
+def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
+    """Returns whether there is an op in a graph, or in its functions, of a type that can reach out of it.
+
+    Args:
+        graph: the snapshot.
+        ops: only these of its ops; one that calls a function may do what any of the functions does.
+
+    Example:
+        >>> may_reach_out(Graph.of([("a", "NoOp", [])])), may_reach_out(Graph.of([("w", "WriteFile", [])]))
+        (False, True)
+    """
+    numbers = None if ops is None else list(ops)
+    if not RISKY.keys().isdisjoint(graph.types if numbers is None else [graph.types[i] for i in numbers]):
+        return True
+    if not any(node.op in RISKY for function in graph.functions.values() for node in function.node_def):
+        return False
+    return numbers is None or any(called_by(graph.nodes[i], graph.functions) for i in numbers)
+
+
+def origins(graph: TFGraph | Deferred) -> tuple[Origin, ...]:
+    """Returns the origins of a live graph, including trusted ones."""
+    found: tuple[Origin, ...] = getattr(current(graph), _MARK, ())
+    return found
+
+
+def note(graph: TFGraph | Deferred, found: Iterable[Origin]) -> None:
+    """Adds these origins to those of a live graph."""
+    setattr(current(graph), _MARK, tuple(dict.fromkeys([*origins(graph), *found])))
+
+
+def forget(graph: TFGraph) -> None:
+    """Removes the origins of a live graph."""
+    setattr(current(graph), _MARK, ())
+
+
+def hand_on(graph: TFGraph, *sources: Any) -> None:
+    """Adds the origins of other graphs to a live graph that has ops from them."""
+    if any(map(origins, sources)):
+        note(graph, [one for source in sources for one in origins(source)])

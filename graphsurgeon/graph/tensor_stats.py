@@ -1,0 +1,224 @@
+"""Statistics of one tensor in one run, and the cost of an op."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import size_text
+
+Watch = Callable[[int, int], bool]
+"""Called now and then during a run, with the numbers of tensors noted so far and in all; returns whether to go on."""
+
+#: About so many elements of a tensor are kept; of one that has no more, all.
+SAMPLE = 1024
+
+# What the numbers of a tensor are, in the order of TensorFlow's DebugNumericSummary.
+_COUNT, _NAN, _LOW, _NEGATIVE, _ZEROS, _POSITIVE, _HIGH, _MIN, _MAX, _MEAN, _VARIANCE, _KIND, _RANK, _DIMS = range(
+    1, 15
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Noted:
+    """The summary of a tensor at one moment of a run.
+
+    Args:
+        tensor: its name.
+        rounds: the round of each loop around it, the outermost loop first; rounds are counted from 0.
+        numbers: its statistics, in the order of TensorFlow's ``DebugNumericSummary``; for text, the shape alone.
+        sample: some of its elements, at equal distances; all if it is small.
+        dtype: its dtype. The `numbers` of half precision are computed in float32, and those of complex numbers from
+            absolute values.
+    """
+
+    tensor: str
+    rounds: tuple[int, ...]
+    numbers: NDArray[np.float64]
+    sample: NDArray[np.float32]
+    dtype: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers, and not text."""
+        return self.dtype != "string"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape in this run."""
+        dims = self.numbers[_DIMS : _DIMS + int(self.numbers[_RANK])] if self.numeric else self.numbers
+        return tuple(dims.astype(int).tolist())
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.shape)
+
+    def _number(self, at: int) -> float:
+        return float(self.numbers[at]) if self.numeric else 0.0
+
+    @property
+    def nans(self) -> int:
+        """How many elements are not numbers."""
+        return int(self._number(_NAN))
+
+    @property
+    def infinite(self) -> int:
+        """How many elements are infinite."""
+        return int(self._number(_LOW) + self._number(_HIGH))
+
+    @property
+    def bad(self) -> bool:
+        """Whether an element is not finite."""
+        return self.nans + self.infinite > 0
+
+    @property
+    def zeros(self) -> int:
+        """How many elements are zero."""
+        return int(self._number(_ZEROS))
+
+    @property
+    def min(self) -> float:
+        """The smallest of the finite elements; NaN if there is none."""
+        return self._finite(_MIN)
+
+    @property
+    def max(self) -> float:
+        """The largest of the finite elements; NaN if there is none."""
+        return self._finite(_MAX)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the finite elements; NaN if there is none."""
+        return self._finite(_MEAN)
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of the finite elements; NaN if there is none."""
+        return math.sqrt(max(self._finite(_VARIANCE), 0.0)) if not math.isnan(self._finite(_VARIANCE)) else math.nan
+
+    def _finite(self, at: int) -> float:
+        some = self.numeric and sum(self.numbers[[_NEGATIVE, _ZEROS, _POSITIVE]]) > 0
+        return float(self.numbers[at]) if some else math.nan
+
+    @property
+    def histogram(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """How many elements of the sample lie between which edges: 16 counts and 17 edges; both empty without any."""
+        finite = self.sample[np.isfinite(self.sample)].astype(np.float64)
+        if not len(finite):
+            return np.zeros(0, np.int64), np.zeros(0, np.float64)
+        counts, edges = np.histogram(finite, bins=16)
+        return counts.astype(np.int64), edges
+
+    @property
+    def where(self) -> str:
+        """Its name, and the round."""
+        return f"{self.tensor}{_rounds(self.rounds)}"
+
+    def __repr__(self) -> str:
+        shape = ", ".join(map(str, self.shape))
+        words = [f"{self.where}  {self.dtype} ({shape})"]
+        if self.numeric and self.size:
+            if not math.isnan(self.mean):
+                words.append(f"min {self.min:.4g}, max {self.max:.4g}, mean {self.mean:.4g}, std {self.std:.4g}")
+            words += [f"{100 * self.zeros / self.size:.0f} % zeros"] * bool(self.zeros)
+            words += [f"{self.nans:,} NaN"] * bool(self.nans) + [f"{self.infinite:,} infinite"] * bool(self.infinite)
+        return ", ".join(words)
+
+
+def _rounds(rounds: Sequence[int]) -> str:
+    return f" in round {'.'.join(map(str, rounds))}" if rounds else ""
+
+
+def noted(
+    tensor: str, array: NDArray[Any], dtype: str, rounds: tuple[int, ...] = (), *, sampling: bool = True
+) -> Noted:
+    """Returns the summary of the value of a tensor.
+
+    Args:
+        tensor: its name.
+        array: its value; no part of it is kept.
+        dtype: its dtype; for text only the shape is noted.
+        rounds: as for `Noted`.
+        sampling: whether a sample is taken.
+
+    Example:
+        >>> noted("c:0", np.array([0.0, 2.0, np.inf]), "float32")
+        c:0  float32 (3), min 0, max 2, mean 1, std 1, 33 % zeros, 1 infinite
+    """
+    if dtype == "string":
+        return Noted(tensor, rounds, np.asarray(array.shape, np.float64), np.zeros(0, np.float32), dtype)
+    flat = array.ravel()
+    with np.errstate(all="ignore"):
+        if flat.dtype.kind == "b":
+            flat = flat.view(np.uint8)
+        elif flat.dtype.kind not in "iu" and flat.dtype not in (np.float32, np.float64):
+            flat = np.abs(flat) if flat.dtype.kind == "c" else flat.astype(np.float32)
+        numbers = np.asarray([*_counted(flat), 0, array.ndim, *array.shape], np.float64)
+        some = flat[:: step_of(flat.size)] if flat.size > SAMPLE else flat
+        return Noted(tensor, rounds, numbers, (some if sampling else some[:0]).astype(np.float32), dtype)
+
+
+#: So many elements are turned to float64 at a time: they stay near the processor.
+_AT_ONCE = 1 << 15
+
+
+def _counted(flat: NDArray[Any]) -> list[float]:
+    """The numbers of elements of each kind, and the least, largest, mean and variance of the finite ones."""
+    if not flat.size:
+        return [1, *[0] * 7, *[math.nan] * 4]
+    least, most = flat.min(), flat.max()
+    if not (np.isfinite(least) and np.isfinite(most)):
+        finite = np.isfinite(flat)
+        odd, rest = flat[~finite], _counted(flat[finite])
+        low, high = np.count_nonzero(odd == -np.inf), np.count_nonzero(odd == np.inf)
+        return [1, flat.size, odd.size - low - high, low, *rest[4:7], high, *rest[8:]]
+    zeros = np.count_nonzero(flat == 0) if least <= 0 <= most else 0
+    negative = np.count_nonzero(flat < 0) if least < 0 else 0
+    return [1, flat.size, 0, 0, negative, zeros, flat.size - zeros - negative, 0, least, most, *_moments(flat)]
+
+
+def _moments(flat: NDArray[Any]) -> tuple[float, float]:
+    """The mean and the variance, computed from distances to about the mean: no digits are lost if the mean is large."""
+    about, first, second = float(flat[:_AT_ONCE].mean(dtype=np.float64)), 0.0, 0.0
+    room = np.empty(min(flat.size, _AT_ONCE))
+    for start in range(0, flat.size, _AT_ONCE):
+        part = flat[start : start + _AT_ONCE]
+        off = np.subtract(part, about, out=room[: part.size], dtype=np.float64)
+        first += float(off.sum())
+        second += float(np.einsum("i,i", off, off))
+    mean = first / flat.size
+    return about + mean, max(second / flat.size - mean * mean, 0.0) if math.isfinite(second) else math.inf
+
+
+def step_of(size: int) -> int:
+    """Returns how far apart the elements of a sample are: an odd number, for most sizes are even."""
+    return size // SAMPLE | 1
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of an op in a run, over all of its rounds.
+
+    Args:
+        op: its name.
+        seconds: the time it took.
+        bytes: the memory that was allocated for it.
+        runs: how often it ran.
+        device: its device.
+    """
+
+    op: str
+    seconds: float
+    bytes: int
+    runs: int
+    device: str
+
+    def __repr__(self) -> str:
+        often = f", {self.runs:,} times" if self.runs > 1 else ""
+        return f"{self.op}  {1e6 * self.seconds:,.0f} us, {size_text(self.bytes)}{often} on {self.device}"

@@ -1,0 +1,491 @@
+"""Gradient ops and the ops they belong to, the ops that a change makes stale, and the state that training updates.
+
+`tf.gradients` makes the gradient of the op ``h`` in the scope ``gradients/h_grad``, whatever the first word is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import counted
+from .boundary import Tensor
+from .control_flow import EXITS, MERGES, SWITCHES, loops_of
+from .graph import Graph, Mask
+from .traversal import backward, forward, joined_parts, reached
+from .variables import FEED_TYPES, QUEUE_TYPES, VARIABLE_TYPES
+
+#: Ops that set state that outlives a run: a variable, a table, a queue, a file.
+_WRITERS = (
+    "Assign", "Apply", "SparseApply", "Scatter", "ResourceApply", "ResourceSparseApply", "ResourceScatter",
+    "ResourceStridedSliceAssign", "StridedSliceAssign", "CountUpTo", "ResourceCountUpTo", "DestroyTemporaryVariable",
+    "LookupTableInsert", "LookupTableImport", "LookupTableRemove", "InitializeTable", "QueueEnqueue", "QueueClose",
+    "AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient", "Stage", "BarrierInsert", "SaveV2", "SaveSlices",
+    "Save", "MakeIterator", "WriteFile", "WriteSummary", "WriteScalarSummary",
+)  # fmt: skip
+_NO_WRITERS = frozenset({"ScatterNd", "ScatterNdNonAliasingAdd", "StageSize", "StagePeek"})
+#: What lives as long as one run, and whose users must all be of one piece.
+_HOLDERS = frozenset({"TensorArrayV3", "TensorArrayV2", "TensorArray", "StackV2", "Stack"})
+_PASSING = frozenset(
+    {"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch", "TensorArrayGradV3", "TensorArrayGrad"}
+)
+_CALLS = ("StatefulPartitionedCall", "While", "If", "Case")
+
+
+@dataclass
+class Downstream:
+    """The ops that a change reaches.
+
+    Args:
+        ops: the ops to make again, in the snapshot that was walked.
+        left: ops that set state, which are left as they are.
+        lost: changed ops whose change reaches nothing that is made again.
+        along: ops that are made again although they do not change, in sentences.
+        calls: ops that are made again and may set state inside a function.
+        missed: a target that the change does not reach; -1 for none.
+    """
+
+    ops: Mask
+    left: Mask
+    lost: Mask
+    along: list[str] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    missed: int = -1
+
+
+def writers_of(graph: Graph) -> Mask:
+    """Returns a mask of the ops that set what outlives a run: variables, tables, queues, files.
+
+    Example:
+        >>> g = Graph.of([("v", "VariableV2", []), ("a", "AssignAdd", ["v", "v"]), ("s", "ScatterNd", ["v"])])
+        >>> writers_of(g).tolist()
+        [False, True, False]
+    """
+    return graph.typed(k for k in graph.kinds[0] if k.startswith(_WRITERS) and k not in _NO_WRITERS)
+
+
+def downstream(graph: Graph, changed: Mask, gone: Mask, until: Iterable[int] = (), assign: bool = False) -> Downstream:
+    """Returns the ops that must be made again when some ops change.
+
+    Args:
+        graph: the snapshot with the changes.
+        changed: the ops that change.
+        gone: ops that are taken out: they are not made again.
+        until: ops to stop at; none: everything downstream.
+        assign: make ops that set state again too; otherwise they, and the ops that only feed them, are unchanged.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Neg", ["b"])])
+        >>> found = downstream(g, g.mask([1]), g.mask([]), [2])
+        >>> [g.names[i] for i in np.flatnonzero(found.ops)]
+        ['b', 'c']
+    """
+    writers, targets = writers_of(graph) & ~gone, list(until)
+    none = np.zeros(graph.size, np.bool_)
+    stay = none if assign else writers & ~changed
+    ops = _reached(graph, changed & ~gone, ~(stay | gone), writers if assign else none, bool(targets))
+    missed = [t for t in targets if not ops[t]]
+    if missed:
+        return Downstream(ops, stay, none, missed=missed[0])
+    left = _behind(graph, ops) & stay
+    if targets:
+        ops &= backward(graph, graph.mask(targets))
+    else:
+        ops &= backward(graph, ops & ~_feeding(graph, ops, left), control=False)
+    # What waits for it and is waited for stands between: an assertion, mostly.
+    if ops.any() and len(graph.control.node):
+        ops |= forward(graph, ops, within=~(stay | gone)) & backward(graph, ops)
+    lost = changed & ~gone & ~ops
+    found = Downstream(ops, left, lost)
+    if ops.any():
+        _made_whole(graph, found, gone)
+    found.calls = np.flatnonzero(found.ops & graph.typed(_CALLS)).tolist()
+    return found
+
+
+def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: bool) -> Mask:
+    """The consumers of the changed ops, and the ops that wait for changed ops with an effect."""
+    ops = forward(graph, start, control=control, within=within)
+    while not control:
+        acts = ops & acting
+        waits = graph.control.rows[acts[graph.control.node]]
+        fresh = waits[within[waits] & ~ops[waits]]
+        if not len(fresh):
+            break
+        ops |= forward(graph, graph.mask(fresh.tolist()), control=False, within=within)
+    return ops
+
+
+def _behind(graph: Graph, ops: Mask) -> Mask:
+    """The ops that read some of these."""
+    return graph.mask(graph.data.rows[ops[graph.data.node]])
+
+
+def _feeding(graph: Graph, ops: Mask, left: Mask) -> Mask:
+    """Those of the ops that have consumers or waiting ops: the others are ends."""
+    rows, later = graph.data.rows, graph.control.rows
+    read, waited_for = graph.data.node[ops[rows] | left[rows]], graph.control.node[left[later]]
+    return (graph.mask(read) | graph.mask(waited_for)) & ops
+
+
+def _made_whole(graph: Graph, found: Downstream, gone: Mask) -> None:
+    """Completes loops, conds, TensorArrays and stacks of which a part is made again."""
+    parts = shared_holders(graph)
+    loops = loops_of(graph)
+    inner = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in graph.state.contexts]
+    before, count = found.ops.copy(), -1
+    while count != int(np.count_nonzero(found.ops)):
+        count = int(np.count_nonzero(found.ops))
+        hit = np.unique(loops[found.ops])
+        found.ops |= np.isin(loops, hit[hit >= 0])
+        for ops in inner:
+            if (ops & found.ops).any():
+                found.ops |= ops
+        found.ops |= _other_branches(graph, found.ops)
+        if parts is not None:
+            touched = np.unique(parts[found.ops])
+            found.ops |= np.isin(parts, touched[touched >= 0])
+        found.ops &= ~gone
+    more = int(np.count_nonzero(found.ops & ~before))
+    if more:
+        found.along.append(f"{counted(more, 'ops')}: the rest of loops, conds, TensorArrays and stacks")
+
+
+def _other_branches(graph: Graph, ops: Mask) -> Mask:
+    """The inputs of these Merges from branches that are not selected, up to their Switch."""
+    joints = ops & graph.typed(MERGES)
+    if not joints.any():
+        return joints
+    loose = ~graph.typed(MERGES) & ~graph.typed(EXITS)
+    chosen = forward(graph, graph.typed(SWITCHES), within=loose)
+    rows = graph.data.rows
+    ends = graph.mask(graph.data.node[joints[rows]])
+    keep = chosen[rows] & chosen[graph.data.node] & ~graph.typed(SWITCHES)[rows]
+    return reached(rows[keep], graph.data.node[keep], ends & chosen)
+
+
+def shared_holders(graph: Graph) -> np.ndarray | None:
+    """Returns for each op the number of the TensorArray or stack it uses, -1 for none; None if there are none at all.
+
+    Args:
+        graph: the snapshot.
+    """
+    holders = graph.typed(_HOLDERS)
+    if not holders.any():
+        return None
+    rows, node, port = graph.data.rows, graph.data.node, graph.data.port
+    first = np.zeros(len(rows), np.bool_)
+    begins = graph.data.ptr[:-1][graph.data.degrees > 0]
+    first[begins] = True
+    passing = graph.typed(_PASSING)
+    held = holders.copy()
+    while True:
+        hit = first & held[node] & passing[rows] & ((port == 0) | graph.typed(SWITCHES)[node])
+        fresh = rows[hit & ~held[rows]]
+        if not len(fresh):
+            break
+        held[fresh] = True
+    use = first & held[node]
+    users = held.copy()
+    users[rows[use]] = True
+    return np.where(users, joined_parts(rows[use], node[use], graph.size), -1)
+
+
+_TAIL = "_grad"
+#: No gradient goes through these.
+_STOPS = frozenset(
+    {
+        "StopGradient", "PreventGradient", "Shape", "ShapeN", "Size", "Rank", "ArgMax", "ArgMin", "Equal", "NotEqual",
+        "Greater", "GreaterEqual", "Less", "LessEqual", "ApproximateEqual", "LogicalAnd", "LogicalOr", "LogicalNot",
+        "IsFinite", "IsInf", "IsNan", "InTopK", "InTopKV2", "ZerosLike", "OnesLike", "Where", "OneHot",
+    }
+)  # fmt: skip
+#: They pass on their input, and its gradient.
+_SAME = frozenset({"Identity", "Snapshot", "CheckNumerics", "Print", "DebugIdentity", "DebugIdentityV2"})
+#: They read no more than a shape.
+_SIZES = ("Shape", "ShapeN", "Size", "Rank")
+
+
+class Rewired(NamedTuple):
+    """An input of an op that reads another tensor.
+
+    Args:
+        op: the op, at its number before.
+        was: the tensor that it read.
+        now: the tensor that it reads, by the numbers after the change.
+    """
+
+    op: int
+    was: Tensor
+    now: Tensor
+
+
+class Gradients:
+    """The ops of a graph that were derived from others.
+
+    Args:
+        graph: the graph.
+
+    Attributes:
+        ops: mask of the gradient ops.
+        known: mask of the ops that they are the gradient of.
+
+    Example:
+        >>> rows = [("h", "Tanh", []), ("y", "Neg", ["h"]), ("gradients/h_grad/TanhGrad", "TanhGrad", ["h"])]
+        >>> found = Gradients(Graph.of(rows))
+        >>> found.ops.tolist(), found.known.tolist()
+        ([False, False, True], [True, False, False])
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        scopes = graph.scopes
+        self._of = np.full(len(scopes.names), -1, np.int32)  # scope -> the op whose gradient is made there
+        derived = {scope: _derived(name, graph) for scope, name in enumerate(scopes.names) if name.endswith(_TAIL)}
+        for scope in range(1, len(scopes.names)) if derived else ():
+            forward_op = derived.get(scope, -1)
+            self._of[scope] = self._of[scopes.parents[scope]] if forward_op < 0 else forward_op
+        of = self._of[scopes.home]
+        self.ops: Mask = of >= 0
+        self.known: Mask = graph.mask(np.unique(of[of >= 0]))
+
+    def of(self, ops: Sequence[int]) -> Mask:
+        """Returns the gradient ops of some ops."""
+        return np.asarray(np.isin(self._of[self.graph.scopes.home], ops), np.bool_)
+
+    def stale(
+        self, after: Graph, edges: Sequence[Rewired], changed: Sequence[int], names: Mapping[str, str]
+    ) -> tuple[list[int], list[int]]:
+        """Returns the ops whose existing gradient is no longer theirs, and the gradient ops concerned.
+
+        A gradient op that also reads the new tensor stays correct if no gradient goes to either tensor.
+
+        Args:
+            after: the graph after the change.
+            edges: inputs that read other tensors.
+            changed: ops that now compute another result from the same inputs.
+            names: old name -> new name of renamed ops.
+        """
+        if not self.ops.any():
+            return [], []
+        graph = self.graph
+
+        def now_at(op: int) -> int:
+            """The number of an op after the change; -1 if it is removed."""
+            return after.index.get(names.get(graph.names[op], graph.names[op]), -1)
+
+        passing = ~self.ops & ~graph.typed(_STOPS)
+        to_loss = backward(graph, self.known & passing, control=False, within=passing) & passing
+        flows = forward(graph, (self.known | self._trained()) & passing, control=False, within=passing) & passing
+        there = [new for i in np.flatnonzero(flows).tolist() if (new := now_at(i)) >= 0]
+        through = ~after.typed(_STOPS)
+        flows_now = forward(after, after.mask(there) & through, control=False, within=through) & through
+        affected = [op for op in changed if self.known[op]]
+        for op, was, now in edges:
+            source, port = _value(graph, was)
+            if not to_loss[op] or (now_at(source), port) == _value(after, now):
+                continue
+            if flows[was[0]] or flows_now[now[0]] or self._reads_still(op, was, after, now_at):
+                affected.append(op)
+        if not affected:
+            return [], []
+        above = backward(graph, graph.mask(affected), control=False, within=passing) & self.known
+        stale = np.flatnonzero(self.of(np.flatnonzero(above).tolist())).tolist()
+        return sorted(set(affected)), [i for i in stale if now_at(i) >= 0]
+
+    def _trained(self) -> Mask:
+        """The variables that are set to values computed from gradients."""
+        graph = self.graph
+        updates = forward(graph, self.ops, control=False) & ~self.ops
+        read = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
+        return np.asarray(read & graph.typed(VARIABLE_TYPES), np.bool_)
+
+    def _reads_still(self, op: int, was: Tensor, after: Graph, now_at: Callable[[int], int]) -> bool:
+        """Whether the gradient of an op still reads a tensor that the op itself no longer reads."""
+        end = (now_at(was[0]), was[1])
+        own = np.flatnonzero(self.of([op]) & ~self.graph.typed(_SIZES)).tolist()
+        return any(end in after.data.ends(new) for number in own if (new := now_at(number)) >= 0)
+
+
+def _value(graph: Graph, tensor: Tensor) -> Tensor:
+    """The tensor that is given on as it is, with its gradient."""
+    seen: set[int] = set()  # a file may hold a ring
+    while graph.types[tensor[0]] in _SAME and tensor[0] not in seen and graph.data.ends(tensor[0]):
+        seen.add(tensor[0])
+        tensor = graph.data.ends(tensor[0])[0]
+    return tensor
+
+
+def _derived(scope: str, graph: Graph) -> int:
+    """The op whose gradient is made in a scope; -1 for none.
+
+    The name of the op follows the name of the gradients. If both were copied into a scope, that scope precedes both.
+    """
+    parts = scope.removesuffix(_TAIL).split("/")
+    for lead in range(len(parts)):
+        for rest in range(lead + 1, len(parts)):
+            found = graph.index.get("/".join([*parts[:lead], *parts[rest:]]), -1)
+            if found >= 0:
+                return found
+    return -1
+
+
+_SEEDS = ("seed", "seed2")
+
+
+def drawing(graph: Graph) -> list[int]:
+    """Returns the ops that draw numbers from their own seeded state, in graph order.
+
+    Args:
+        graph: the snapshot of a live graph, whose ops have all their attributes.
+    """
+    kinds, first, kind_of = graph.kinds
+    able = [
+        kind for kind, at in enumerate(first.tolist()) if all(n in getattr(graph.nodes[at], "attr", ()) for n in _SEEDS)
+    ]
+    return [int(op) for op in np.flatnonzero(np.isin(kind_of, able))] if able and len(kinds) else []
+
+
+def unseeded(graph: Graph) -> list[int]:
+    """Returns the drawing ops without a seed: TensorFlow gives them another one in each session.
+
+    Args:
+        graph: the snapshot of a live graph.
+    """
+    return [op for op in drawing(graph) if not any(graph.nodes[op].attr[name].i for name in _SEEDS)]
+
+
+#: How an op changes the variable that is its first input, by its second.
+ASSIGNING = {
+    "Assign": "assign", "AssignAdd": "assign_add", "AssignSub": "assign_sub",
+    "AssignVariableOp": "assign", "AssignAddVariableOp": "assign_add", "AssignSubVariableOp": "assign_sub",
+}  # fmt: skip
+#: Collections whose variables no region keeps for itself: counters of steps, sums of metrics.
+_OTHERS = ("global_step", "metric_variables")
+_SAID = "update_ops"
+
+
+@dataclass(frozen=True)
+class Updates:
+    """The updates of a region.
+
+    Args:
+        inside: names of the ops that can run along with it, in graph order.
+        outside: names of those that need what no input gives -> the first tensor that is missing.
+    """
+
+    inside: tuple[str, ...] = ()
+    outside: dict[str, str] = field(default_factory=dict)
+
+
+def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Updates:
+    """Returns the ops that assign to variables as a part of a region, although its outputs do not need them.
+
+    Such an op reads values that the region computes from its inputs, for example for a moving average. Or it increments
+    a variable that the region reads, for example the state of a random number generator. Ops outside the region that it
+    needs lead only to updates. If the TF1 collection of updates exists, only its ops count.
+
+    Args:
+        graph: the snapshot.
+        region: mask of the ops of the region.
+        inputs: its input tensors.
+
+    Example:
+        >>> from .variables import State, VariableInfo
+        >>> ops = [("x", "Placeholder", []), ("mean", "Mean", ["x"]), ("y", "Sub", ["x", "mean"]),
+        ...        ("seen", "VarHandleOp", []), ("keep", "AssignVariableOp", ["seen", "mean"])]
+        >>> g = Graph.of(ops, state_of=lambda: State({"seen": VariableInfo("seen")}))
+        >>> updates(g, g.mask([1, 2]), [(0, 0)]).inside
+        ('keep',)
+    """
+    cuts = frozenset(inputs)
+    candidates = _candidates(graph)
+    if not candidates:
+        return Updates()
+    fed = forward(graph, graph.mask(op for tensor in cuts for op, _ in graph.readers(tensor)), control=False)
+    others = fed & ~region & _leading_elsewhere(graph, candidates)
+    read = _variables_read(graph, region)
+    inside, outside = [], {}
+    for number in candidates:
+        target = int(graph.data.row(number)[0])
+        found = _needs(graph, number, cuts, fed & region, others)
+        if found is None or not (found.reads or (target in read and target in found.variables)):
+            continue
+        if found.missing:
+            outside[graph.names[number]] = found.missing
+        else:
+            inside.append(graph.names[number])
+    return Updates(tuple(inside), outside)
+
+
+@dataclass
+class _Needs:
+    """The requirements of the value that an op assigns.
+
+    Args:
+        reads: whether it is computed from an input, or from values that the region computes.
+        variables: numbers of the variables that it reads.
+        missing: the first tensor that would have to be fed.
+    """
+
+    reads: bool = False
+    variables: set[int] = field(default_factory=set)
+    missing: str = ""
+
+
+def _needs(graph: Graph, number: int, cuts: frozenset[tuple[int, int]], region: Mask, others: Mask) -> _Needs | None:
+    """The requirements of an update; None if it updates another part of the graph, below or next to the region."""
+    found = _Needs()
+    seen, todo = {number}, [graph.data.ends(number)[1]]
+    while todo:
+        op, port = todo.pop()
+        if (op, port) in cuts or region[op]:
+            found.reads = True
+        elif graph.types[op] in VARIABLE_TYPES:
+            found.variables.add(op)
+        elif others[op]:
+            return None
+        elif graph.types[op] in FEED_TYPES | QUEUE_TYPES:
+            found.missing = found.missing or f"{graph.names[op]}:{port}"
+        elif op not in seen:
+            seen.add(op)
+            todo += graph.data.ends(op)
+    return found
+
+
+def _candidates(graph: Graph) -> list[int]:
+    """The ops that may be updates of some region."""
+    state = graph.state
+    known = state.variables
+    kept = [entry.name.partition(":")[0] for key in _OTHERS for entry in state.collections.get(key, ())]
+    started = {info.initializer for info in known.values()}
+    said = [entry.name.partition(":")[0] for entry in state.collections.get(_SAID, ())]
+    among = np.ones(graph.size, np.bool_)
+    if said:
+        among = backward(graph, graph.mask(graph.index[name] for name in said if name in graph.index))
+    found = []
+    for number in np.flatnonzero(among).tolist():
+        row = graph.data.row(number)
+        if graph.types[number] not in ASSIGNING or graph.names[number] in started or len(row) < 2:
+            continue
+        target = graph.names[int(row[0])]
+        info = known.get(target)
+        if info is not None and target not in kept and not (info.collections and info.trainable):
+            found.append(number)
+    return found
+
+
+def _leading_elsewhere(graph: Graph, candidates: list[int]) -> Mask:
+    """The ops that lead to anything but updates."""
+    after = forward(graph, graph.mask(candidates), control=False)
+    last = graph.consumers.degrees == 0
+    return backward(graph, last & ~after, control=False)
+
+
+def _variables_read(graph: Graph, region: Mask) -> set[int]:
+    """The variables that ops of a region read, but for those that they only write."""
+    edges = zip(graph.data.rows[hit := region[graph.data.rows]].tolist(), graph.data.node[hit].tolist(), strict=True)
+    return {op for row, op in edges if graph.types[op] in VARIABLE_TYPES and graph.types[row] not in ASSIGNING}

@@ -1,0 +1,396 @@
+"""The result of one copy step, and the destination that contains it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import few
+from ..graph.boundary import Tensor
+from ..graph.graph import Edges, Graph, Ints, TensorInfo
+from ..graph.names import op_name, under
+from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, Entry, VariableInfo, variable_renamed
+from .dependencies import Closure
+from .steps import CopyStep
+from .workbench import Workbench
+
+_CARRY = (
+    "carry what it held with table.export() in the original's graph and tf.raw_ops.LookupTableImportV2("
+    "table_handle=graph.get_tensor_by_name('{}:0'), keys=keys, values=values) in this one, "
+    "keys and values being placeholders without a shape"
+)
+
+
+@dataclass(frozen=True)
+class NewPlaceholder:
+    """A placeholder that takes the place of a tensor of the source."""
+
+    name: str
+    was: str
+    info: TensorInfo
+
+
+@dataclass(frozen=True, eq=False)
+class NewConstant:
+    """A constant that takes the place of a tensor of the source.
+
+    Args:
+        name: its name in the destination.
+        was: the tensor of the source.
+        value: an array; None for a frozen variable, whose value is read when the plan is applied.
+        info: dtype and static shape.
+        of: name of the frozen variable, if it is one.
+    """
+
+    name: str
+    was: str
+    value: Any
+    info: TensorInfo
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class NewOp:
+    """An op that is not a copy: part of the means to set a variable that has none in the source.
+
+    Args:
+        name: its name in the destination.
+        op: its type.
+        inputs: names of the ops it reads (their output 0), in the destination.
+        of: name of the variable's op in the source, for dtype and shape.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    of: str
+
+
+@dataclass(frozen=True)
+class NewVariable:
+    """A variable of the copy, with its original and its start value.
+
+    Args:
+        name: its op in the destination.
+        info: its parts in the source.
+        policy: ``copy`` or ``initial``.
+        made: its parts in the destination.
+        setter: ops added to set it, if the source has none (variables of a TF2 SavedModel).
+    """
+
+    name: str
+    info: VariableInfo
+    policy: str
+    made: VariableInfo
+    setter: tuple[NewOp, ...] = ()
+
+    @property
+    def was(self) -> str:
+        """Name of the variable's op in the source."""
+        return self.info.op
+
+    def called(self, new: Callable[[str], str]) -> NewVariable:
+        """Returns the same variable after ops of the destination are renamed; `new` gives their names."""
+        setter = tuple(replace(op, name=new(op.name), inputs=tuple(map(new, op.inputs))) for op in self.setter)
+        return replace(self, name=new(self.name), made=variable_renamed(self.made, new), setter=setter)
+
+
+def new_variable(
+    info: VariableInfo,
+    policy: str,
+    scope: str,
+    taken: set[str],
+    settable: bool,
+    names: Mapping[str, str] | None = None,
+) -> NewVariable:
+    """Returns the copy of a variable under a scope.
+
+    Args:
+        info: the variable in the source.
+        policy: ``copy`` or ``initial``.
+        scope: the scope of the copy.
+        taken: names inside the scope that are in use; names of added ops are put there.
+        settable: whether it will get a value; if it has no initializer, ops that set it are added.
+        names: source op -> full name of its copy, if that is not the default.
+    """
+    lead = f"{scope}/" if scope else ""
+
+    def new(name: str) -> str:
+        return renamed(scope, name, names) if name else ""
+
+    made = replace(variable_renamed(info, new), collections=())
+    if info.initializer or not settable:
+        return NewVariable(made.op, info, policy, made)
+    added = []
+
+    def add(leaf: str, op: str, *inputs: str) -> str:
+        name = f"{info.op}/{leaf}"
+        while name in taken:
+            name += "_set"
+        taken.add(name)
+        added.append(NewOp(lead + name, op, inputs, info.op))
+        return lead + name
+
+    value = add("Initializer/value", "Placeholder")
+    assign = add("Assign", "AssignVariableOp" if info.resource else "Assign", made.op, value)
+    snapshot = made.snapshot
+    if not snapshot:
+        read = ("Read/ReadVariableOp", "ReadVariableOp") if info.resource else ("read", "Identity")
+        snapshot = add(*read, made.op) + ":0"
+    made = replace(made, initializer=assign, initial_value=value + ":0", snapshot=snapshot)
+    return NewVariable(made.op, info, policy, made, tuple(added))
+
+
+@dataclass(frozen=True)
+class NewEntries:
+    """Entries that a copy adds to a collection of the destination."""
+
+    name: str
+    was: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Connection:
+    """An edge that joins old and new, or that a connect step sets."""
+
+    tensor: str
+    to: str
+    input: int
+    was: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """The result of one copy step.
+
+    Args:
+        step: the step.
+        ops: numbers of the source ops, in source order.
+        names: their names in the destination.
+        place: source op number -> op number after the plan, -1 for ops that are not copied.
+        external: source tensor -> destination tensor (op name, output), for tensors that are mapped, kept or
+            placeholders.
+        control_kept: source op number outside -> op of the destination that is the control input instead.
+        dropped: control edges left out, as (inside, outside) names.
+        closure: the ops that are also copied, and why.
+        turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
+        key: the prefix of the names of state and of loops, so that the copy has its own.
+        role: ``copy``; ``slice`` for ops that an `on_copies` step makes again, ``graft`` for ops that were built for
+            the plan.
+    """
+
+    step: CopyStep
+    ops: Ints
+    names: list[str]
+    place: Ints
+    external: dict[Tensor, tuple[str, int]]
+    placeholders: list[NewPlaceholder]
+    constants: list[NewConstant]
+    variables: list[NewVariable]
+    collections: list[NewEntries]
+    control_kept: Mapping[int, str]
+    dropped: list[tuple[str, str]]
+    closure: Closure
+    turned: Mapping[int, str] = field(default_factory=dict)
+    key: str = ""
+    role: str = "copy"
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def source(self) -> Graph:
+        """The snapshot copied from."""
+        return self.step.selection.graph
+
+    def empty(self, kinds: frozenset[str]) -> list[str]:
+        """Returns the names of copied ops of some types that nothing in the copy fills at its start."""
+        graph, init_ops = self.source, self.source.state.init_ops
+        found = np.flatnonzero(graph.typed(kinds)[self.ops]).tolist()
+        return [self.names[at] for at in found if not init_ops.get(graph.names[self.ops[at]])]
+
+    @property
+    def emptied(self) -> list[str]:
+        """The runtime state of the source that the copy does not have, in sentences."""
+        out = []
+        for kinds, how in ((TABLE_TYPES, _CARRY), (QUEUE_TYPES, "run the ops that fill it")):
+            names = self.empty(kinds)
+            if names:
+                start = f"start{'s' * (len(names) == 1)} empty, as filled while a session runs"
+                out.append(f"{few(names)} {start}: {how.format(names[0])}")
+        return out
+
+    @cached_property
+    def types(self) -> list[str]:
+        """The op types of the copies."""
+        kinds, turned = self.source.types, self.turned
+        numbers = self.ops.tolist()
+        return [turned.get(i, kinds[i]) for i in numbers] if turned else [kinds[i] for i in numbers]
+
+    @property
+    def shared(self) -> list[VariableInfo]:
+        """The variables of the source that the copy uses too."""
+        return [v for v in self.closure.variables if self.closure.shared[self.source.index[v.op]]]
+
+    @cached_property
+    def stands_for(self) -> dict[int, str]:
+        """Source op number -> the op of the destination that a mapped tensor or control input has in its place."""
+        return {op: name for (op, _), (name, _) in self.external.items()} | dict(self.control_kept)
+
+    def has(self, op: str) -> bool:
+        """Returns whether an op of the source is copied."""
+        number = self.source.index.get(op)
+        return number is not None and bool(self.place[number] >= 0)
+
+    def renamed(self, name: str) -> str:
+        """Returns the name an op or tensor of the source has in the copy."""
+        return renamed(self.step.to, name, self.step.names)
+
+    def original(self, name: str) -> str | None:
+        """Returns the op of the source that an op of the copy was made from; None if there is none."""
+        at = self._spots.get(name)
+        return None if at is None else self.source.names[int(self.ops[at])]
+
+    @cached_property
+    def _spots(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.names)}
+
+    def called(self, new: Callable[[str], str]) -> Copied:
+        """Returns the same copy after ops of the destination are renamed; `new` gives their names."""
+        names = list(map(new, self.names))
+        old = self.source.names
+        other = {old[i]: now for i, was, now in zip(self.ops.tolist(), self.names, names, strict=True) if was != now}
+        other |= {p.was: new(p.name) for p in self.placeholders if new(p.name) != p.name}
+        return replace(
+            self,
+            step=replace(self.step, names={**(self.step.names or {}), **other}) if other else self.step,
+            names=names,
+            external={tensor: (new(name), port) for tensor, (name, port) in self.external.items()},
+            placeholders=[replace(p, name=new(p.name)) for p in self.placeholders],
+            constants=[replace(c, name=new(c.name)) for c in self.constants],
+            variables=[v.called(new) for v in self.variables],
+            control_kept={op: new(name) for op, name in self.control_kept.items()},
+        )
+
+    @property
+    def made(self) -> list[str]:
+        """Names of all new ops, in the order they are made."""
+        setters = [op.name for v in self.variables for op in v.setter]
+        return [*(one.name for one in self.stand_ins), *self.names, *setters]
+
+    @property
+    def stand_ins(self) -> list[NewPlaceholder | NewConstant]:
+        """The new ops that take the place of tensors of the source, in the order they are made."""
+        return [*self.placeholders, *self.constants]
+
+
+def moved_entries(copied: Copied, collection: str) -> tuple[Entry, ...]:
+    """Returns the entries that a copy adds for a collection of the source, by their names in the destination.
+
+    Args:
+        copied: the copy.
+        collection: the name of the collection in the source.
+    """
+    made, whole = {v.was: v.name for v in copied.variables}, bool(copied.step.selection.mask.all())
+    out = list[Entry]()
+    for entry in copied.source.state.collections.get(collection, ()):
+        if entry.kind == "variable":
+            out += [replace(entry, name=made[entry.name])] if entry.name in made else []
+        elif entry.kind == "structure":
+            parts = tuple(copied.renamed(part) for part in entry.parts if copied.has(part))
+            out += [replace(entry, parts=parts)] if len(parts) == len(entry.parts) else []
+        elif entry.kind == "value":
+            out += [entry] if whole else []  # an entry of no op is copied with the whole graph only
+        elif entry.kind != "other" and copied.has(op_name(entry.name)):
+            out.append(replace(entry, name=copied.renamed(entry.name)))
+    return tuple(out)
+
+
+def renamed(scope: str, name: str, names: Mapping[str, str] | None) -> str:
+    """Returns the name that an op or tensor has in a copy under a scope.
+
+    Example:
+        >>> renamed("copy", "a:1", None), renamed("copy", "a:1", {"a": "b"}), renamed("copy", "c", {"a": "b"})
+        ('copy/a:1', 'b:1', 'copy/c')
+    """
+    if names is None:
+        return under(scope, name)
+    op, colon, port = name.partition(":")
+    return names.get(op, under(scope, op)) + colon + port
+
+
+def now_read(graph: Graph, copied: Copied) -> dict[Tensor, tuple[str, int]]:
+    """Returns what enters a copy after later steps: source tensor -> tensor of `graph`, which has the copy in it."""
+    _, then = copied.source.data.within(copied.ops)
+    _, now = graph.data.within(copied.place[copied.ops])
+    old = zip(copied.source.data.node[then].tolist(), copied.source.data.port[then].tolist(), strict=True)
+    new = zip(graph.data.node[now].tolist(), graph.data.port[now].tolist(), strict=True)
+    reads = dict(zip(old, new, strict=True))
+    return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copied.external if t in reads}
+
+
+def without(copied: Copied, gone: Iterable[int]) -> Copied:
+    """Returns a copy of all of a graph without some of its ops, given by number."""
+    lost = copied.source.mask(gone)
+    if not lost.any():
+        return copied
+    stay = copied.ops[~lost[copied.ops]]
+    place = np.full(copied.source.size, -1, np.int32)
+    place[stay] = int(copied.place[copied.ops].min()) + np.arange(len(stay), dtype=np.int32)
+    names = [copied.source.names[i] for i in stay.tolist()]
+    kept = [v for v in copied.variables if not lost[copied.source.index[v.was]]]
+    return replace(copied, ops=stay, names=[copied.renamed(n) for n in names], place=place, variables=kept)
+
+
+def append(base: Workbench, copied: Copied) -> None:
+    """Puts a copy into the destination: edges by array arithmetic, no loop over ops."""
+    graph, ops, place = copied.source, copied.ops, copied.place
+    first = base.size
+    stand_ins = copied.stand_ins
+    spots = {p.name: first + i for i, p in enumerate(stand_ins)}
+    data_rows, data_at = graph.data.within(ops)
+    node, port = place[graph.data.node[data_at]], graph.data.port[data_at].copy()
+    old_node, old_port = graph.data.node[data_at], graph.data.port[data_at]
+    for (op, out), (name, new_out) in copied.external.items():
+        hit = (old_node == op) & (old_port == out)
+        node[hit] = spots[name] if name in spots else base.index[name]
+        port[hit] = new_out
+    ctrl_rows, ctrl_at = graph.control.within(ops)
+    ctrl = place[graph.control.node[ctrl_at]]
+    outside = ctrl < 0
+    if outside.any():
+        for op, name in copied.control_kept.items():
+            ctrl[graph.control.node[ctrl_at] == op] = spots[name] if name in spots else base.index[name]
+        ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
+    lead = len(stand_ins)
+    total = lead + len(ops)
+
+    def tell(i: int) -> Sequence[TensorInfo] | None:
+        return [stand_ins[i].info] if i < lead else graph.outputs(int(ops[i - lead]))
+
+    base.add(
+        [*spots, *copied.names],
+        ["Placeholder"] * len(copied.placeholders) + ["Const"] * len(copied.constants) + copied.types,
+        [None] * lead + [graph.nodes[i] for i in ops.tolist()],
+        Edges.of(data_rows + lead, node, total, port),
+        Edges.of(ctrl_rows + lead, ctrl, total),
+        tell,
+    )
+    _add_setters(base, copied)
+
+
+def _add_setters(base: Workbench, copied: Copied) -> None:
+    """Adds the ops that set variables; they come after the copies."""
+    added = [op for v in copied.variables for op in v.setter]
+    if not added:
+        return
+    index = {op.name: base.size + i for i, op in enumerate(added)}
+    reads = [[index[name] if name in index else base.index[name] for name in op.inputs] for op in added]
+    ptr = np.cumsum([0, *map(len, reads)]).astype(np.int32)
+    node = np.array([n for row in reads for n in row], np.int32)
+    nothing = Edges(np.zeros(len(added) + 1, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
+    edges = Edges(ptr, node, np.zeros(len(node), np.int32))
+    base.add([op.name for op in added], [op.op for op in added], [None] * len(added), edges, nothing, None)

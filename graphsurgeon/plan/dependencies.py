@@ -1,0 +1,400 @@
+"""The ops that a copy also needs, and what happens to each of its variables."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import Kind, SelectionError, counted, few, one_of
+from ..graph.arrays import bytes_of, size_text
+from ..graph.boundary import Tensor, entering
+from ..graph.control_flow import body_alone, loops_within
+from ..graph.graph import Graph, Mask, value_info
+from ..graph.traversal import backward
+from ..graph.variables import ASKING_TYPES, FEED_TYPES, VariableInfo
+from .fault import Fault
+from .steps import CopyStep
+from .type_check import axis_text, bare, fitting, shapes_differ
+from .workbench import Workbench
+
+_READERS = ASKING_TYPES | {"Identity", "ReadVariableOp"}
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """Ops copied as well: how many, why, a few of their names, and the bytes their constants and variables hold."""
+
+    count: int
+    why: str
+    names: tuple[str, ...]
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        size = f" ({size_text(self.bytes)})" if self.bytes >= 1000 else ""
+        return f"{counted(self.count, 'ops')}{size}: {self.why}"
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """The selection and all that must go with it.
+
+    Args:
+        mask: the ops to copy.
+        shared: ops of variables that the copy shares instead.
+        variables: the variables inside, in graph order.
+        substitutes: the variables that are frozen or replaced.
+        gone: ops of the selection that are left out, because their variable is shared, frozen or replaced.
+        pulled: what is copied in addition to the selection.
+    """
+
+    mask: Mask
+    shared: Mask
+    variables: list[VariableInfo]
+    substitutes: list[Substitute]
+    gone: Mask
+    pulled: list[Pulled]
+
+
+def close(
+    graph: Graph, mask: Mask, cuts: frozenset[Tensor], policy: Mapping[str, str], unmapped: str, control: str
+) -> Closure:
+    """Returns the closure of a selection.
+
+    Args:
+        graph: the source.
+        mask: the selected ops.
+        cuts: tensors that are replaced: the ops before them are not pulled in.
+        policy: variable op name -> ``copy``, ``initial``, ``share``, ``freeze`` or the tensor that replaces it.
+        unmapped: ``include`` pulls in the ops that compute the entering tensors.
+        control: ``include`` pulls in the control inputs from outside.
+    """
+    work = _Closing(graph, mask.copy(), cuts, policy)
+    if unmapped == "include" or control == "include":
+        work.take(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _ASKED)
+    while True:  # ops that are also copied may need more
+        count = len(work.done), int(np.count_nonzero(work.mask))
+        work.variables()
+        work.contexts(control == "include")
+        work.init_ops()
+        if count == (len(work.done), int(np.count_nonzero(work.mask))):
+            break
+    mask, gone = work.mask, work.shared & work.mask
+    for name in work.done:
+        if policy.get(name) == "share":
+            parts = np.flatnonzero(variable_parts(graph, work.done[name])).tolist()
+            gone |= spare(graph, mask, parts, name) & mask
+    substitutes, without = substituted(graph, mask, policy)
+    gone |= without
+    order = sorted(work.done.values(), key=lambda v: graph.index[v.op])
+    return Closure(mask & ~gone, work.shared, order, substitutes, gone, work.pulled)
+
+
+_ASKED = "needed by the selection, as include asks"
+
+
+class _Closing:
+    """A selection while what must go with it is found.
+
+    Args:
+        graph, mask, cuts, policy: as for `close`.
+
+    Attributes:
+        done: the variables whose ops are all included.
+        shared: ops of those that the copy shares.
+        pulled: the ops that are also copied.
+    """
+
+    def __init__(self, graph: Graph, mask: Mask, cuts: frozenset[Tensor], policy: Mapping[str, str]) -> None:
+        self.graph, self.mask, self.cuts, self.policy = graph, mask, cuts, policy
+        self.done, self.pulled = dict[str, VariableInfo](), list[Pulled]()
+        self.shared = np.zeros(graph.size, np.bool_)
+
+    def take(self, reach: Mask, why: str) -> None:
+        """Adds the reached ops, and notes the new ones among them."""
+        fresh = reach & ~self.mask
+        count = int(np.count_nonzero(fresh))
+        if count:
+            names = tuple(self.graph.names[i] for i in np.flatnonzero(fresh)[:8].tolist())
+            self.pulled.append(Pulled(count, why, names, bytes_of(self.graph, fresh)))
+        self.mask = self.mask | reach
+
+    def variables(self) -> None:
+        """Adds the parts of the variables inside."""
+        graph, known, policy = self.graph, self.graph.state.variables, self.policy
+        while True:
+            inside = [n for n in known if self.mask[graph.index[n]] and n not in self.done]
+            fresh = [n for n in inside if not is_substitute(policy.get(n, ""))]
+            if not fresh:
+                return
+            parts = np.zeros(graph.size, np.bool_)
+            for name in fresh:
+                self.done[name] = known[name]
+                family, start = variable_ops(graph, known[name]), known[name].initial_value
+                if start and self.cuts and graph.tensor(start) in self.cuts:
+                    family.remove(graph.tensor(start)[0])
+                (self.shared if policy.get(name) == "share" else parts)[family] = True
+            reach = backward(graph, parts, self.cuts) if parts.any() else parts
+            own = sum(policy.get(name) != "share" for name in fresh)
+            self.take(reach, f"initial values and readers of {counted(own, 'variables')}")
+
+    def contexts(self, control: bool) -> None:
+        """Completes loops and conds of which a part is copied: gradients need the pivots and all exits."""
+        graph, feeds = self.graph, self.graph.typed(FEED_TYPES)
+        for names in graph.state.contexts:
+            ops = graph.mask(graph.index[n] for n in names if n in graph.index)
+            if not (ops & self.mask).any() or not (ops & ~self.mask).any():
+                continue
+            # What enters the selection enters its loops too, and needs no other source.
+            ends = self.cuts | frozenset(entering(graph, self.mask, self.cuts))
+            if (graph.typed(["LoopCond"]) & ops & ~self.mask).any() and body_alone(graph, self.mask, self.cuts):
+                # Only ops of a round are copied from the loop: then the loop itself stays.
+                inner = loops_within(graph, self.mask & ops)
+                if (inner & ~self.mask).any():
+                    self.take(backward(graph, inner, ends, control=False), "the rest of a loop")
+                continue
+            reach = backward(graph, ops, ends, control)
+            if not (reach & feeds & ~self.mask).any():  # a boundary through a cond must not pull in the ops before it
+                self.take(reach, "the rest of a loop or cond")
+
+    def init_ops(self) -> None:
+        """Takes what fills the tables, iterators and queues that are copied."""
+        index, held = self.graph.index, self.graph.state.init_ops.items()
+        fills = [ops for holder, ops in held if holder in index and self.mask[index[holder]]]
+        wanted = [index[op] for ops in fills for op in ops if op in index]
+        if wanted:
+            reach = backward(self.graph, self.graph.mask(wanted), self.cuts)
+            self.take(reach, "ops that fill tables, iterators, queues")
+
+
+def variable_parts(graph: Graph, variable: VariableInfo) -> Mask:
+    """Returns the ops a `tf.Variable` object is made of: variable, initialiser, snapshot, readers under its name."""
+    return graph.mask(variable_ops(graph, variable))
+
+
+def variable_ops(graph: Graph, variable: VariableInfo) -> list[int]:
+    """Returns the same as numbers, each once."""
+    names = {variable.op, variable.initializer}
+    names |= {t.partition(":")[0] for t in (variable.snapshot, variable.initial_value)}
+    numbers = {graph.index[n]: None for n in names if n in graph.index}
+    me, lead = graph.index[variable.op], variable.op + "/"
+    for reader in graph.consumers.row(me).tolist():
+        if graph.types[reader] in _READERS and graph.names[reader].startswith(lead):
+            numbers[reader] = None
+    return list(numbers)
+
+
+def needed(graph: Graph, living: Mask) -> Mask:
+    """Returns the living, all they need, and what belongs to that: parts of variables, of loops, table fillers."""
+    state = graph.state
+    wholes = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in state.contexts]
+    while True:
+        found = backward(graph, living)
+        for variable in state.variables.values():
+            number = graph.index.get(variable.op)
+            if number is not None and found[number] and not living[number]:
+                found |= variable_parts(graph, variable)
+        for whole in wholes:
+            if (found & whole).any():
+                found |= whole
+        for holder, init_ops in state.init_ops.items():
+            if holder in graph.index and found[graph.index[holder]]:
+                found |= graph.mask(graph.index[s] for s in init_ops if s in graph.index)
+        if (found == living).all():
+            return found
+        living = found
+
+
+def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, control: bool) -> Mask:
+    if data:
+        return backward(graph, mask, cuts, control=control)
+    outside = [int(c) for i in np.flatnonzero(mask).tolist() for c in graph.control.row(i) if not mask[c]]
+    return backward(graph, graph.mask(outside), cuts)
+
+
+#: Words for a policy; a tensor name in place of a word means: replaced by that tensor.
+POLICIES = ("copy", "freeze", "initial", "share")
+
+#: Ops that read a resource variable, and the op that does the same with a plain tensor.
+READERS = {"ReadVariableOp": "Identity", "ResourceGather": "Gather", "ResourceGatherNd": "GatherNd",
+           "VariableShape": "Shape"}  # fmt: skip
+#: Ops that change a reference variable; everything else only reads it.
+REF_WRITERS = ("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo", "StridedSliceAssign", "Ref", "DestroyTemp")
+
+
+def is_tensor(policy: str) -> bool:
+    """Returns whether a policy is the name of a tensor that replaces the variable.
+
+    Example:
+        >>> is_tensor("head/w:0"), is_tensor("share")
+        (True, False)
+    """
+    return ":" in policy
+
+
+def is_substitute(policy: str) -> bool:
+    """Returns whether a variable of this policy is not a variable in the copy: frozen, or replaced by a tensor."""
+    return policy == "freeze" or is_tensor(policy)
+
+
+def policies(step: CopyStep, graph: Graph) -> dict[str, str]:
+    """Returns the policy of each variable of the source: its own, or of the first pattern it fits, or the default."""
+    rules = dict(step.variables)
+    default = rules.pop("*", "copy")
+    if not rules:
+        return dict.fromkeys(graph.state.variables, default)
+    out = {}
+    for name in graph.state.variables:
+        fits = (policy for rule, policy in rules.items() if fnmatch.fnmatchcase(name, rule))
+        out[name] = rules[name] if name in rules else next(fits, default)
+    return out
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """A variable that is not a variable in the copy.
+
+    Args:
+        info: its parts in the source.
+        tensor: the tensor of the destination that replaces it; empty if its value becomes a constant.
+        readers: ops of the copy that read it -> the op type they get there.
+        writers: names of ops of the selection that change it, or that read it at an input that takes no tensor.
+    """
+
+    info: VariableInfo
+    tensor: str
+    readers: Mapping[int, str]
+    writers: tuple[str, ...]
+
+
+def substituted(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[list[Substitute], Mask]:
+    """Returns the variables that a copy of `mask` freezes or replaces, and the ops that are left out for it."""
+    gone = np.zeros(graph.size, np.bool_)
+    found = []
+    for name, how in policy.items():
+        if not is_substitute(how):
+            continue
+        me = graph.index[name]
+        users = [int(i) for i in graph.consumers.row(me) if mask[i]]
+        if not mask[me] and not users:
+            continue
+        info = graph.state.variables[name]
+        start = [me, *(i for i in users if graph.types[i] in ASKING_TYPES)]
+        if info.initializer in graph.index:
+            start.append(graph.index[info.initializer])
+        gone |= spare(graph, mask, start, name)
+        users = [i for i in users if not gone[i]]
+        if info.resource:
+            readers = {i: READERS[graph.types[i]] for i in users if _can_turn(graph, i)}
+            writers = [graph.names[i] for i in users if i not in readers]
+        else:
+            readers = {}
+            writers = [graph.names[i] for i in users if graph.types[i].startswith(REF_WRITERS)]
+        found.append(Substitute(info, how if is_tensor(how) else "", readers, tuple(dict.fromkeys(writers))))
+    return found, gone & mask
+
+
+def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
+    """Faults of rules that name no variable of the source."""
+    known = graph.state.variables
+    for rule, policy in step.variables:
+        if rule != "*" and not any(rule == name or fnmatch.fnmatchcase(name, rule) for name in known):
+            request = f"copy(to={step.to!r}, variables={{{rule!r}: {policy!r}}})"
+            hint = one_of(rule, known) if known else f"{graph.title} has no variables at all"
+            return [Fault(request, f"no variable of {graph.title} is called {rule!r}", hint)]
+    return []
+
+
+def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]], request: str) -> list[Fault]:
+    """Faults of ops that change a reference variable and are given a plain tensor for it.
+
+    Args:
+        graph: the source.
+        mask: the ops to copy.
+        given: tensors (op, output) for which plain tensors stand.
+        request: the request, for messages.
+    """
+    out = []
+    for op, port in given:
+        info = graph.info(op, port)
+        if info is None or not info.dtype.endswith("_ref"):
+            continue
+        for user, at in graph.readers((op, port)):
+            if mask[user] and not at and writes(graph.types[user]):
+                writer, held = graph.names[user], graph.names[op]
+                problem = f"{writer!r} changes {held!r}, so it needs that variable there, not a tensor"
+                out.append(Fault(request, problem, f"Select {held!r} too, or leave {writer!r} out"))
+                break
+    return out
+
+
+def writes(kind: str) -> bool:
+    """Returns whether an op type changes the reference variable that is its input 0.
+
+    Example:
+        >>> writes("Assign"), writes("Identity")
+        (True, False)
+    """
+    return kind.startswith(REF_WRITERS) and kind != "ScatterNd"
+
+
+def _can_turn(graph: Graph, op: int) -> bool:
+    if graph.types[op] not in READERS:
+        return False
+    attributes = getattr(graph.nodes[op], "attr", {})
+    return "batch_dims" not in attributes or not attributes["batch_dims"].i  # the plain Gather knows no batches
+
+
+def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask:
+    """Returns `start` and the ops under the variable's own name that only these need: its initial value, mostly."""
+    todo = list(start)
+    gone = graph.mask(todo)
+    lead = variable + "/"
+    while todo:
+        op = todo.pop()
+        for above in {*graph.data.row(op).tolist(), *graph.control.row(op).tolist()}:
+            if gone[above] or not mask[above] or not graph.names[above].startswith(lead):
+                continue
+            readers = np.concatenate([graph.consumers.row(above), graph.control_consumers.row(above)])
+            if not (mask[readers] & ~gone[readers]).any():
+                gone[above] = True
+                todo.append(above)
+    return gone
+
+
+def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitute]) -> list[Fault]:
+    """Faults of freezing and replacing: ops that change the variable, no values, a tensor that does not fit."""
+    out: list[Fault] = []
+    for sub in found:
+        name = sub.info.op
+        request = f"copy(to={step.to!r}, variables={{{name!r}: {sub.tensor or 'freeze'!r}}})"
+        if sub.writers:
+            out.append(
+                Fault(
+                    request,
+                    f"{few(map(repr, sub.writers), 1)} needs a variable there, not a tensor",
+                    "Leave it out of the selection, or choose 'copy' or 'initial' for this variable",
+                    kind=Kind.NEEDS_VARIABLE,
+                    names=tuple(sub.writers),
+                )
+            )
+        elif not sub.tensor and step.values is None:
+            way = f"Give values=session, or an editor; or choose variables={{{name!r}: 'initial'}}"
+            out.append(Fault(request, f"there is no value to freeze {name!r} at", way))
+        elif sub.tensor:
+            try:
+                new = base.info(*base.tensor(sub.tensor, request))
+            except SelectionError as error:
+                out.append(Fault.of(error))
+                continue
+            old = value_info(sub.info)
+            if new is None:
+                continue
+            differ = bare(new.dtype) != bare(old.dtype)
+            if differ or shapes_differ(new.shape, old.shape):
+                why = "" if differ else f": {axis_text(new.shape, old.shape)}"
+                problem = f"{sub.tensor!r} is {new}, but {name!r} is {old}{why}"
+                out.append(Fault(request, problem, fitting(base.frozen(), old)))
+    return out

@@ -1,0 +1,130 @@
+"""The adapters that would make a tensor fit, as steps that replace a refused one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ..graph.boundary import Tensor
+from ..graph.graph import TensorInfo
+from ..graph.names import free_name
+from ..graph.traversal import forward
+from .adapters import KINDS, Adapter, Dense, Wish, data_format_of, proposals
+from .fault import Cure, Fault
+from .step_code import request_of
+from .steps import AdaptStep, BypassStep, ConnectStep, CopyStep, RerouteStep, Step
+from .type_check import bare, serves
+from .workbench import Workbench
+
+
+def adapters_of(bench: Workbench, tensor: Tensor, wanted: TensorInfo, readers: Sequence[int]) -> tuple[Adapter, ...]:
+    """Returns the adapters that make a tensor fit ops of the same graph, the most sensible first.
+
+    There are no adapters between data of a model and tensors of gradients or savers.
+
+    Args:
+        bench: the graph.
+        tensor: the tensor that they should read.
+        wanted: the tensor that they read now.
+        readers: the ops; tensors that are computed from them never fit.
+    """
+    given, graph = bench.info(*tensor), bench.frozen()
+    if forward(graph, graph.mask(readers))[tensor[0]]:
+        return ()
+    if given is None or serves(bench, tensor[0]) != all(serves(bench, op) for op in readers):
+        return ()
+    layout = data_format_of(graph, readers)
+    return _proposals(bench, tensor, given, wanted, {bench.loop(op) for op in readers}, layout)
+
+
+def _proposals(
+    bench: Workbench, tensor: Tensor, given: TensorInfo, wanted: TensorInfo, loops: set[int], data_format: str
+) -> tuple[Adapter, ...]:
+    """Like `adapters_of`; no variable is made inside a loop, and no loop is entered without an Enter."""
+    found, loop = proposals(given, wanted, data_format), bench.loop(tensor[0])
+    if loops - {loop}:
+        return ()
+    return found if loop < 0 else tuple(one for one in found if not any(isinstance(p, Dense) for p in one.parts))
+
+
+def cured(bench: Workbench, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]) -> Fault:
+    """Returns the fault of a tensor that cannot take another's place, with what makes it fit, as data and in its text.
+
+    Args:
+        bench: the graph.
+        fault: the fault.
+        step: the step that has it.
+        old, new: the tensors.
+        readers: the ops that were to read the new one.
+    """
+    wanted = bench.info(*old)
+    if wanted is None:
+        return fault
+    make = _adapting(bench, step, (old, new), wanted, data_format_of(bench.frozen(), readers))
+    return fault if make is None else _with(fault, step, adapters_of(bench, new, wanted, readers), make)
+
+
+def cured_mapping(base: Workbench, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
+    """Returns the fault of a tensor that cannot feed an input of a copy, with the adapters that make it fit.
+
+    Args:
+        base: the destination.
+        fault: the fault.
+        step: the copy.
+        old, new: the tensor of the source, and the tensor that should feed the copy in its place.
+    """
+    if (old, new) not in step.inputs:
+        return fault
+    graph, source = step.selection.graph, base.tensor(new)
+    op, port = graph.tensor(old)
+    given, wanted = base.info(*source), graph.info(op, port)
+    readers = graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()
+    readers = [reader for reader in readers if step.selection.mask[reader]]
+    if given is None or wanted is None or serves(base, source[0]) != all(serves(graph, one) for one in readers):
+        return fault
+    name = free_name("adapter", lambda free: base.taken(free) or free == step.to)
+    layout = data_format_of(graph, readers)
+
+    def make(adapter: Adapter) -> tuple[Step, ...]:
+        fed = tuple((one, f"{name}:0" if one == old else by) for one, by in step.inputs)
+        return AdaptStep(new, None, None, name, _wish(adapter, wanted, layout)), replace(step, inputs=fed)
+
+    found = _proposals(base, source, given, wanted, {-1}, layout)
+    return _with(fault, step, found, make, f", then inputs={{{old!r}: '{name}:0'}}")
+
+
+def _wish(adapter: Adapter, wanted: TensorInfo, layout: str) -> Wish:
+    """The request for an adapter whose result has no known consumer yet."""
+    options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.by) else ()
+    return Wish(adapter.by, bare(wanted.dtype), wanted.shape, options)
+
+
+def _adapting(
+    bench: Workbench, step: Step, pair: tuple[Tensor, Tensor], wanted: TensorInfo, layout: str
+) -> Callable[[Adapter], tuple[Step, ...]] | None:
+    """A function of an adapter that returns the steps to replace a step; None if there is none."""
+    there, given = map(bench.name, pair)
+    match step:
+        case ConnectStep():
+            return lambda one: (AdaptStep(given, step.to, step.input, "", Wish(one.by)),)
+        case BypassStep(ops=(_,)):
+            return lambda one: (AdaptStep(given, there, None, "", Wish(one.by)),)
+        case RerouteStep(old=(_,)):
+            return lambda one: (AdaptStep(given, there, None, "", Wish(one.by), step.only, step.exclude),)
+        case RerouteStep():
+            name, ends = free_name("adapter", bench.taken), zip(step.old, step.to, strict=True)
+            to = tuple(f"{name}:0" if (old, new) == (there, given) else new for old, new in ends)
+            return lambda one: (AdaptStep(given, None, None, name, _wish(one, wanted, layout)), replace(step, to=to))
+    return None
+
+
+def _with(
+    fault: Fault,
+    step: Step,
+    adapters: Sequence[Adapter],
+    make: Callable[[Adapter], tuple[Step, ...]],
+    then: str = "",
+) -> Fault:
+    made = [(one, make(one)) for one in adapters]
+    cures = (Cure(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, then) for one, steps in made)
+    return replace(fault, cures=tuple(cures))

@@ -1,0 +1,71 @@
+"""The inputs that could read a tensor, and the reason why each other input cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph.boundary import Tensor
+from ..graph.rewiring import TURNING
+from ..graph.traversal import backward
+from .resolve.wiring import frame_fault, incompatibility, reference_fault
+from .type_check import handle_clash
+from .workbench import Workbench
+
+
+@dataclass(frozen=True)
+class Taker:
+    """An input of an op.
+
+    Args:
+        op: the op.
+        input: which of its inputs, from 0.
+        reads: the tensor that it reads now.
+        why: why it cannot read another; empty if it can.
+        adaptable: only dtype or shape are against it: an adapter may help.
+    """
+
+    op: str
+    input: int
+    reads: str
+    why: str = ""
+    adaptable: bool = False
+
+
+def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) -> Iterator[Taker]:
+    """Yields inputs of ops in the order given, each with why it cannot read a tensor, if it cannot.
+
+    Args:
+        bench: the graph.
+        tensor: the tensor that they should read, of the graph or of an op that was added to the bench.
+        inputs: (op, which of its inputs).
+
+    Example:
+        >>> from graphsurgeon.graph.graph import Graph
+        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> [taker.why for taker in takers(Workbench(g), (1, 0), [(1, 0), (2, 0)])]
+        ["that makes a cycle: 'b:0' is computed from it", 'it reads that already']
+    """
+    graph, name = bench.graph, bench.name(tensor)
+    turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
+    above = backward(graph, graph.mask([tensor[0]] if tensor[0] < graph.size else []), turning)
+    for op, at in inputs:
+        reads, differ = bench.row(op)[at], ""
+        if reads == tensor:
+            why = "it reads that already"
+        elif above[op]:
+            why = f"that makes a cycle: {name!r} is computed from it"
+        else:
+            differ = incompatibility(bench, op, at, tensor)
+            why = differ or _clash(bench, op, at, tensor)
+        yield Taker(graph.names[op], at, graph.name(reads), why, bool(differ))
+
+
+def _clash(bench: Workbench, op: int, at: int, tensor: Tensor) -> str:
+    """Why an input of a variable or a loop cannot read the tensor; empty if it can."""
+    edge = (op, at, tensor)
+    handles = handle_clash(bench, bench.row(op)[at], tensor)
+    fault = reference_fault(bench, edge, "") or frame_fault(bench, [edge], "")
+    return handles[0] if handles else fault.problem if fault else ""

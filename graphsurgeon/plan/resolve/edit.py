@@ -1,0 +1,112 @@
+"""Resolves the steps that rename ops, set attributes and devices, or rebuild the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...errors import PlanError, counted, did_you_mean
+from ...graph.graph import Graph
+from ...graph.names import free_name, parts, unfit, valid_name
+from ..dependencies import needed
+from ..effect import Change
+from ..result import Delta
+from ..step_code import request_of
+from ..steps import RebuildStep, RenameStep, SetStep
+from ..tally import Tally
+from .wiring import ops_of
+
+#: Attributes that name state that an op shares with others, often after itself or its scope.
+_KEYS = ("shared_name", "frame_name", "var_name")
+
+
+def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
+    """Gives the ops their names, after all checks."""
+    bench, names = so_far.bench, dict(step.names)
+    found: dict[int, str] = {}
+    for old in sorted(names, key=len):  # the name of an op has precedence over its scope
+        own = [bench.index[old]] if old in bench.index else []
+        ops = [*own, *bench.inside(old)]
+        if not ops:
+            now = so_far.now_called(old)
+            near = f"An earlier step has called it {now!r}" if now else ""
+            near = near or did_you_mean(old, [*so_far.after.scopes.names[1:], *so_far.after.names])
+            raise PlanError(request_of(step), f"no op and no scope is called {old!r}", near)
+        found.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
+    _refuse(step, so_far, found)
+    changed = {op: name for op, name in found.items() if name != bench.names[op]}
+    yield Delta(names=changed, values=() if step.values is None else tuple(found))
+
+
+def _refuse(step: RenameStep, so_far: Tally, found: Mapping[int, str]) -> None:
+    """Refuses a name that cannot be given."""
+    bench, given = so_far.bench, dict[str, int]()
+    bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
+    if bad is not None:
+        raise PlanError(request_of(step), *unfit(bad, "a name of an op", bench.taken))
+    for op, name in found.items():
+        there = bench.index.get(name)
+        problem = ""
+        if there is not None and there not in found:
+            problem = f"the name {name!r} is taken in {bench.title}"
+        if name in given:
+            problem = problem or f"{bench.names[given[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
+        if problem:
+            wish = next((new for _, new in step.names if name == new or name.startswith(f"{new}/")), name)
+            way = f"Type another name, as {free_name(wish, bench.taken)!r}, which is free"
+            raise PlanError(request_of(step), problem, f"{way}; or give both others at once: {{old: new, ...}}")
+        given[name] = op
+
+
+def keys_renamed(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
+    """Returns the new keys of shared state and of loops after ops are renamed: old -> new.
+
+    A key changes if it is the name of an op, or begins with the scope of one, because another graph may later hold
+    state under the old key.
+
+    Args:
+        graph: the graph before.
+        names: old name -> new one, of its ops.
+    """
+    held = [getattr(node, "attr", {}) for node in graph.nodes] if names else []
+    keys = [{key: a[key].s.decode("utf-8", "replace") for key in _KEYS if key in a and a[key].s} for a in held]
+    out: dict[str, str] = {}
+    for name, mine in zip(graph.names, keys, strict=False):
+        for key in mine.values() if name in names else ():
+            new = _key_renamed(key, name, names[name])
+            if new != key:
+                out.setdefault(key, new)
+    there = {key for mine in keys for key in mine.values()} - out.keys()
+    return {key: new for key, new in out.items() if new not in there}
+
+
+def _key_renamed(key: str, old: str, new: str) -> str:
+    if key == old:
+        return new
+    before, after = old.split("/"), new.split("/")
+    while before and after and before[-1] == after[-1]:
+        before, after = before[:-1], after[:-1]
+    scope = "/".join(before)
+    return "/".join([*after, key[len(scope) + 1 :]]) if scope and key.startswith(f"{scope}/") else key
+
+
+def set_about(step: SetStep, so_far: Tally) -> Iterator[Delta]:
+    """Notes the attributes or the device."""
+    request = request_of(step)
+    (ops,) = ops_of(so_far, request, step.ops)
+    if step.device is not None and parts(step.device) is None:
+        raise PlanError(request, f"{step.device!r} is not a device", "Type one, such as '/cpu:0' or '/job:ps/task:1'")
+    for name, value in step.attributes:
+        if value is None and not name.startswith("_"):
+            problem = f"{name!r} is an attribute that the op type needs"
+            raise PlanError(request, problem, "Only attributes that begin with '_' can be cleared")
+    yield Delta(changes=dict.fromkeys(ops, Change(dict(step.attributes), step.device)))
+
+
+def rebuild(step: RebuildStep, so_far: Tally) -> Iterator[Delta]:
+    """Notes the orphans that nothing needs as removed."""
+    graph = so_far.after
+    gone = graph.mask(graph.index[name] for name in step.orphans if name in graph.index)
+    gone &= ~needed(graph, ~gone)
+    kept = len(step.orphans) - int(gone.sum())
+    said = [f"{counted(kept, 'orphans')} that other ops need stay{'s' * (kept == 1)}"] if kept else []
+    yield Delta(warnings=said, removed=frozenset(gone.nonzero()[0].tolist()), anew=True)

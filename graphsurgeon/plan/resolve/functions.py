@@ -1,0 +1,378 @@
+"""Resolves the steps that collapse ops into a call, inline calls and unroll loops.
+
+The rounds, and their names, are made in tf/edit/builders.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import PlanError, counted, few
+from ...graph.boundary import Tensor, entering, leaving
+from ...graph.control_flow import FLOW_SCOPE, FLOW_TYPES, Loop, loops_in, loops_of
+from ...graph.functions import called_by
+from ...graph.graph import Graph, Mask
+from ...graph.names import name_problem
+from ...graph.parts import part_fault, split_fault
+from ...graph.selection import Selection
+from ...graph.tf_types import TFNodeDef
+from ...graph.traversal import backward
+from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
+from ..copy_result import Copied
+from ..dependencies import variable_parts
+from ..effect import Region
+from ..result import Delta
+from ..step_code import request_of
+from ..steps import CollapseStep, InlineStep, UnrollStep
+from ..tally import Tally
+from .replace import Chosen, region_of, replace_matches
+from .wiring import errors_of, ops_of, tensors_of
+
+#: What a few op types do to scalars: enough for counters and limits.
+_SCALAR: dict[str, Callable[..., Any]] = {
+    "Add": np.add, "AddV2": np.add, "Sub": np.subtract, "Mul": np.multiply, "FloorDiv": np.floor_divide,
+    "FloorMod": np.mod, "Maximum": np.maximum, "Minimum": np.minimum, "Neg": np.negative,
+    "Less": np.less, "LessEqual": np.less_equal, "Greater": np.greater, "GreaterEqual": np.greater_equal,
+    "Equal": np.equal, "NotEqual": np.not_equal,
+    "LogicalAnd": np.logical_and, "LogicalOr": np.logical_or, "LogicalNot": np.logical_not,
+}  # fmt: skip
+_SAME = frozenset({"Identity", "Enter", "StopGradient"})
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A condition, or a body, of a loop, by names.
+
+    Args:
+        nodes: name -> NodeDef.
+        given: for each loop variable, then for each constant of the loop, the name of its value.
+        results: its results, in the form of NodeDef inputs.
+    """
+
+    nodes: Mapping[str, Any]
+    given: Sequence[str]
+    results: Sequence[str]
+
+
+def scalar(nodes: Mapping[str, Any], text: str, known: Mapping[str, Any], array: Callable[[Any], Any]) -> Any:
+    """Returns the value of a scalar tensor, computed from known values; None if that is not possible.
+
+    Args:
+        nodes: name -> NodeDef.
+        text: the tensor, in the form of a NodeDef input.
+        known: name of an op or argument -> its value, or None.
+        array: returns the array of a constant.
+    """
+    found, todo, seen = dict(known), [text.partition(":")[0]], set[str]()
+    while todo:
+        name = todo[-1]
+        node = nodes.get(name)
+        if name in found or node is None:
+            found.setdefault(name, None)
+            todo.pop()
+            continue
+        reads = [one.partition(":")[0] for one in node.input if one[0] != "^"]
+        waiting = [one for one in reads if one not in found] if node.op in _SCALAR or node.op in _SAME else []
+        if waiting and name not in seen:  # else it leads to itself
+            seen.add(name)
+            todo += waiting
+            continue
+        todo.pop()
+        found[name] = _computed(node, [found.get(one) for one in reads], array)
+    return found[text.partition(":")[0]]
+
+
+def _computed(node: TFNodeDef, values: list[Any], array: Callable[[Any], Any]) -> Any:
+    if node.op == "Const":
+        value = array(node)
+    elif any(value is None for value in values) or not values:
+        value = None
+    else:
+        value = values[0] if node.op in _SAME else _SCALAR[node.op](*values) if node.op in _SCALAR else None
+    return value if value is not None and np.size(value) == 1 and np.asarray(value).dtype.kind in "biuf" else None
+
+
+def rounds(test: Turn, body: Turn, start: Sequence[Any], most: int, array: Callable[[Any], Any]) -> int | None:
+    """Returns the number of rounds of a loop, `most` + 1 if there are more; None if it is not known.
+
+    Args:
+        test, body: its condition and body.
+        start: for each of their arguments its number at the start, or None.
+        most: the largest number of rounds to follow.
+        array: returns the array of a constant.
+    """
+    values = list(start)
+    for done in range(most + 1):
+        answer = scalar(test.nodes, test.results[0], dict(zip(test.given, values, strict=True)), array)
+        if answer is None:
+            return None
+        if not bool(answer):
+            return done
+        known = dict(zip(body.given, values, strict=True))
+        values[: len(body.results)] = [scalar(body.nodes, text, known, array) for text in body.results]
+    return most + 1
+
+
+def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
+    """Makes the call, connects the consumers to its results, and removes the ops."""
+    request = request_of(step)
+    (numbers,) = ops_of(so_far, request, step.ops)
+    graph = so_far.after
+    problem = name_problem(step.name, lambda name: name.lower() in graph.lowered, graph.title)
+    if problem is not None:
+        raise PlanError(request, *problem)
+    touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
+    home = _home(so_far, numbers)
+    late = [graph.names[i] for i in numbers if i not in home.own or graph.names[i] in touched]
+    if late:
+        raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
+    (marked,) = tensors_of(so_far, request, _marked(step))
+    mask, stay = _inside(graph, graph.mask(numbers))
+    _refuse_collapse(request, graph, mask)
+    ends = [t for t in sorted({*leaving(graph, mask), *marked}) if mask[t[0]] and graph.types[t[0]] != "Const"]
+    if not ends:
+        raise PlanError(request, "nothing that comes out of it is a tensor", "Select ops that compute something")
+    ops = np.flatnonzero(mask).tolist()
+    given = home.given(graph, ops)
+    inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(given.values())}
+    outputs = {f"out{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(ends)}
+    region = Region(graph, ops, inputs, outputs)
+    source = home.graph
+    takes = tuple(f"{source.names[op]}:{port}" for op, port in given)
+    gives = tuple(f"{source.names[home.own[op]]}:{port}" for op, port in ends)
+    with errors_of(request):
+        by = so_far.backend.collapsed(source, source.mask(home.own[op] for op in ops), takes, gives, step.name)
+    chosen = Chosen([region], hint=lambda: "Also select the ops between its ops")
+    yield from replace_matches(so_far, request, chosen, by, step.name, only_op=True)
+    if stay and not so_far.faults:
+        stays = "stays" if len(stay) == 1 else "stay"
+        yield Delta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])
+
+
+@dataclass(frozen=True)
+class _Home:
+    """The graph that ops were made in: that of the plan, or the body of a call that the plan has opened.
+
+    Args:
+        graph: its snapshot.
+        own: number of an op after the steps so far -> its number there.
+    """
+
+    graph: Graph
+    own: Mapping[int, int]
+
+    def given(self, after: Graph, ops: Sequence[int]) -> dict[Tensor, Tensor]:
+        """Returns the tensors that enter some ops, as they are there -> as they are after the steps so far."""
+        inside, found = set(ops), dict[Tensor, Tensor]()
+        for op in ops:
+            pairs = zip(self.graph.data.ends(self.own[op]), after.data.ends(op), strict=True)
+            found.update((there, now) for there, now in pairs if now[0] not in inside)
+        return found
+
+
+def _marked(step: CollapseStep) -> list[str]:
+    """Returns the names of the outputs that the selection was made with; an op inside may be their only consumer."""
+    chosen = step.given
+    return [chosen.graph.name(tensor) for tensor in chosen.outputs] if isinstance(chosen, Selection) else []
+
+
+def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:
+    """The home of ops, judged by the first one: the others may not all have been made there."""
+    for copied in so_far.copies:
+        if copied.role == "graft" and not copied.variables:
+            own = {int(copied.place[op]): op for op in copied.ops.tolist()}
+            if numbers and numbers[0] in own:
+                return _Home(copied.source, own)
+    return _Home(so_far.base, {op: op for op in numbers if op < so_far.base.size})
+
+
+def _refuse_collapse(request: str, graph: Graph, mask: Mask) -> None:
+    """Refuses ops that no function can contain or take, and a part whose results would differ from those now."""
+    if not mask.any():
+        problem = "it contains only variables, placeholders and the ops that set them"
+        raise PlanError(request, problem, "Select ops that compute something")
+    flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.typed(FLOW_TYPES))).tolist()
+    if flow:
+        problem = f"{graph.names[flow[0]]!r} is part of a while_loop or cond of TF1, whose gradient a function loses"
+        raise PlanError(request, problem, "Select around it")
+    torn = part_fault(graph, mask, ()) or split_fault(graph, mask)
+    if torn is not None:
+        raise PlanError(request, *torn)
+    for op, port in entering(graph, mask):
+        info = graph.info(op, port)
+        if info is not None and info.dtype.endswith("_ref"):
+            problem = f"{graph.names[op]!r} is a reference variable, which no function can take"
+            raise PlanError(request, problem, "Leave out the ops that set it; its read op (w/read) can go in")
+
+
+def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
+    """The ops that can go into a function, and the names of others: variables with their parts, feeds, holders."""
+    out = graph.typed(FEED_TYPES | VARIABLE_TYPES | {"PlaceholderWithDefault"})
+    for variable in graph.state.variables.values():
+        if variable.op in graph.index:
+            out |= variable_parts(graph, variable)
+    for i in np.flatnonzero(mask & (graph.data.degrees == 0)).tolist():
+        infos = graph.outputs(i) or ()
+        out[i] |= any(info.dtype == "resource" or info.dtype.endswith("_ref") for info in infos)
+    init_ops = {name for names in graph.state.init_ops.values() for name in names}
+    out[[graph.index[name] for name in init_ops if name in graph.index]] = True
+    inside = mask & ~out
+    # What only a variable needs that stays outside, as its initial value, has no business in there.
+    rows = graph.data.rows
+    read, wanted = graph.mask(graph.data.node), graph.mask(graph.data.node[~inside[rows] & ~out[rows]])
+    inside &= backward(graph, inside & (wanted | ~read) & ~graph.typed(["Const"]), within=inside)
+    return inside, [graph.names[i] for i in np.flatnonzero(mask & ~inside).tolist()]
+
+
+_IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
+#: In which scopes below its name an op that is inlined becomes ops.
+_INLINE_PARTS = {
+    kind + what: (FLOW_SCOPE, *parts)
+    for what, parts in (("If", _IF), ("Case", _CASE), ("While", _WHILE))
+    for kind in ("", "Stateless")
+}
+
+
+def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
+    """Takes the calls apart, one by one."""
+    request = request_of(step)
+    tops = [name for name in step.ops if not any(name.startswith(f"{other}/") for other in step.ops)]
+    for name in tops:
+        inside = tuple(one[len(name) + 1 :] for one in step.ops if one.startswith(f"{name}/"))
+        ((op,),) = ops_of(so_far, request, (name,))
+        graph, new = so_far.after, op >= so_far.base.size
+        graft = _made_alone(so_far, op) if new else None
+        if new and graft is None:
+            problem = f"{name!r} is made by this plan, together with other ops"
+            raise PlanError(request, problem, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
+        with errors_of(request):
+            if graft is None:
+                by = so_far.backend.inlined(so_far.base, name, inside)
+            else:  # a call that this plan has made: its function is where it was built
+                by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
+        region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
+        below = _INLINE_PARTS.get(graph.types[op], ()) or _leaves(graph, op)
+        chosen = Chosen([region], below=below)
+        yield from replace_matches(so_far, request, chosen, by, name)
+        if so_far.faults:
+            return
+
+
+def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
+    """The names of the ops in a called function: the scope of the call may be in use, but not these names."""
+    known, node = graph.functions, graph.nodes[op]
+    called = called_by(node, known) if node is not None else []
+    return tuple(inner.name for one in called if one.function in known for inner in known[one.function].node_def)
+
+
+def _made_alone(so_far: Tally, op: int) -> Copied | None:
+    """The graft that consists of this op alone; None if there are other ops in it, or the op is not from a graft."""
+    for copied in so_far.copies:
+        if copied.role == "graft" and copied.place[copied.ops].tolist() == [op]:
+            return None if copied.stand_ins or copied.variables else copied
+    return None
+
+
+_WHILE_TYPES = ("While", "StatelessWhile")
+_UNROLL_PARTS = ("body", "body_1")
+
+
+def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
+    """Puts copies of the body in the place of a loop."""
+    request, graph = request_of(step), so_far.after
+    op, loop = _meant(request, graph, step.loop)
+    numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.asks]).tolist()
+    touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
+    late = [graph.names[i] for i in numbers if i >= so_far.base.size or graph.names[i] in touched]
+    if late:
+        raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
+    if loop is not None:
+        _refuse_unroll(request, graph, loop, numbers)
+    with errors_of(request):
+        by = so_far.backend.unrolled(so_far.base, op, loop, step.times)
+    if loop is None:
+        name, known = graph.names[op], _rounds_of_while(so_far, op, step.times)
+        reads, gives = graph.input_names(op), [f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))]
+    else:
+        name, known = graph.names[loop.asks].rpartition("/")[0] or "loop", _rounds_of_loop(so_far, loop, step.times)
+        reads = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
+        gives = [f"{graph.names[i]}:0" for i in loop.exits if i >= 0]
+    inputs, outputs = ({f"{word}{k}": t for k, t in enumerate(ts)} for word, ts in (("in", reads), ("out", gives)))
+    chosen = Chosen([Region(graph, numbers, inputs, outputs)], below=_UNROLL_PARTS)
+    yield from replace_matches(so_far, request, chosen, by, name)
+    if not so_far.faults and known != step.times:
+        why = "how many rounds it makes is known only when it runs"
+        if known is not None:
+            makes = counted(min(known, step.times), "rounds")
+            why = f"it makes {makes}" if known <= step.times else f"it makes more than {makes}"
+        yield Delta(warnings=[f"the condition of {name} is no longer asked, and {why}"])
+
+
+def _meant(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
+    """The loop of a name, as an op; the name is that of the op, or of a loop of TF1 or its scope."""
+    number = graph.index.get(name)
+    if number is not None and graph.types[number] in _WHILE_TYPES:
+        return number, None
+    loops = loops_in(graph)
+    found = [loop for loop in loops if number is not None and number in loop.parts]
+    if not found:
+        lead = f"{name.strip('/')}/"
+        inside = sorted((graph.names[loop.asks].count("/"), at) for at, loop in enumerate(loops)
+                        if graph.names[loop.asks].startswith(lead))  # fmt: skip
+        found = [loops[at] for depth, at in inside if depth == inside[0][0]]
+    if len(found) == 1:
+        return found[0].asks, found[0]
+    names = [graph.names[loop.asks] for loop in found or loops]
+    names += [] if found else [graph.names[i] for i in np.flatnonzero(graph.typed(_WHILE_TYPES)).tolist()]
+    problem = f"there are {len(found)} loops in it" if found else f"{name!r} is not a loop, nor a part of one"
+    if number is None and not found and name.strip("/") not in graph.scopes.index:
+        graph.find(name, request)
+    raise PlanError(
+        request, problem, f"The loops are {few(map(repr, names), 6)}" if names else "This graph has no loops"
+    )
+
+
+def _refuse_unroll(request: str, graph: Graph, loop: Loop, numbers: Sequence[int]) -> None:
+    kinds = {graph.types[i] for i in numbers}
+    around = [graph.data.ends(i)[0][0] for i in (*loop.enters, *loop.constants)]
+    deep = loops_of(graph)
+    inner = next((i for i in around if deep[i] == deep[loop.asks] or graph.types[i] in ("Switch", "RefSwitch")), -1)
+    if inner >= 0:
+        problem = f"{graph.names[loop.asks]!r} is inside of another loop, or of a cond"
+        raise PlanError(request, problem, "Unroll the loop around it first, or resolve its condition, in a plan before")
+    if any(kind.startswith("StackPush") for kind in kinds):
+        problem = "the graph already contains the gradient of this loop"
+        raise PlanError(request, problem, "Unroll the loop before you compute gradients")
+    if all(op < 0 for op in loop.exits):
+        raise PlanError(request, "nothing leaves it", "Leave it as it is, or remove it")
+
+
+def _rounds_of_loop(so_far: Tally, loop: Loop, most: int) -> int | None:
+    graph, array = so_far.after, so_far.backend.array
+    nodes = dict(zip(graph.names, graph.nodes, strict=True))
+    enters = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
+    start = [scalar(nodes, text, {}, array) for text in enters]
+    fixed = [graph.names[i] for i in loop.constants]
+    test = Turn(nodes, [*(graph.names[i] for i in loop.merges), *fixed], graph.input_names(loop.asks))
+    turned = [graph.input_names(i)[0] for i in loop.turns]
+    body = Turn(nodes, [*(graph.names[i] for i in loop.switches), *fixed], turned)
+    return rounds(test, body, start, most, array)
+
+
+def _rounds_of_while(so_far: Tally, op: int, most: int) -> int | None:
+    graph, array = so_far.after, so_far.backend.array
+    nodes = dict(zip(graph.names, graph.nodes, strict=True))
+    start = [scalar(nodes, text, {}, array) for text in graph.input_names(op)]
+    turns = []
+    for key in ("cond", "body"):
+        function = graph.functions.get(graph.nodes[op].attr[key].func.name)
+        if function is None:
+            return None
+        arguments = [argument.name for argument in function.signature.input_arg]
+        results = [function.ret[out.name] for out in function.signature.output_arg]
+        turns.append(Turn({node.name: node for node in function.node_def}, arguments, results))
+    return rounds(turns[0], turns[1], start, most, array)

@@ -1,0 +1,365 @@
+"""Resolves the steps that change edges: rewire, connect, reroute, swap, control inputs and detach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ...errors import PlanError, SelectionError, SurgeryError, counted, few
+from ...graph.boundary import Tensor
+from ...graph.graph import Graph, TensorInfo
+from ...graph.names import free_name
+from ...graph.parts import is_array_type
+from ...graph.rewiring import TURNING, Edge, closed_cycle
+from ...graph.traversal import met_from, strong_components
+from ..dependencies import writes
+from ..effect import NewNode
+from ..fault import Fault
+from ..fixes import cured
+from ..result import Delta
+from ..step_code import request_of
+from ..steps import ConnectStep, DetachStep, OrderStep, RerouteOrderStep, RerouteStep, Step, SwapStep
+from ..tally import Tally
+from ..type_check import axis_text, bare, both_ways, handle_clash, mismatch, shapes_differ
+from ..workbench import Workbench
+
+
+class Refused(Exception):
+    """A step cannot be carried out, for several reasons at once."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+@contextmanager
+def errors_of(request: str) -> Iterator[None]:
+    """Raises errors of a part of a request as errors of the request."""
+    try:
+        yield
+    except SurgeryError as error:
+        raise PlanError(request, error.problem, error.suggestion) from None
+
+
+def ops_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[int]]:
+    """Returns the numbers of some groups of ops, given by name.
+
+    Raises:
+        Refused: of a group one is not there.
+    """
+    found, faults = list[list[int]](), list[Fault]()
+    for names in groups:
+        try:
+            found.append([so_far.bench.find(name, request) for name in names])
+        except SelectionError as error:
+            faults.append(Fault.of(error))
+    if faults:
+        raise Refused(faults)
+    return found
+
+
+def tensors_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
+    """Returns some groups of tensors, given by name; raises SelectionError where one is not there."""
+    return [[so_far.bench.tensor(name, request) for name in names] for names in groups]
+
+
+def rewire(
+    so_far: Tally,
+    request: str,
+    edges: Sequence[Edge],
+    pairs: Sequence[tuple[Tensor, Tensor]] = (),
+    checked: bool = False,
+    step: Step | None = None,
+    *,
+    removes: bool = False,
+    excludes: bool = False,
+) -> Delta:
+    """Returns the delta that sets inputs of ops; its fault if dtypes, shapes or loop frames do not fit.
+
+    Args:
+        so_far: what the steps before have done.
+        request: the request, for messages.
+        edges: the inputs to set.
+        pairs: tensors of which the second takes the place of the first.
+        checked: it is known that no cycle is closed.
+        step: the step that an adapter may take the place of; None: no step.
+        removes: whether the request takes ops out of their place.
+        excludes: whether the request can leave consumers out, by exclude=.
+    """
+    bench, fault = so_far.bench, None
+    for old, new in pairs:
+        readers = [op for op, _, source in edges if source == new]
+        fault = mismatch(bench, request, old, new, readers, reroute=removes)
+        if fault is not None:
+            fault = fault if step is None else cured(bench, fault, step, old, new, readers)
+            break
+    if fault is None and pairs and not edges:
+        fault = Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
+    fault = fault or next(filter(None, (reference_fault(bench, edge, request, excludes) for edge in edges)), None)
+    fault = fault or next(filter(None, (_flow_fault(bench, edge, request) for edge in edges)), None)
+    fault = fault or frame_fault(bench, edges, request)
+    return Delta(faults=(fault,)) if fault else Delta(edges=edges, checked=checked)
+
+
+def reference_fault(graph: Workbench, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
+    """Returns the fault of an op that changes a variable and would read a tensor that is not a variable."""
+    op, at, new = edge
+    old = graph.row(op)[at]
+    was, now = graph.info(*old), graph.info(*new)
+    if at or was is None or not was.dtype.endswith("_ref"):
+        return None
+    # Of an op that the plan inserts nothing is known yet but its type.
+    if now.dtype.endswith("_ref") if now is not None else graph.types[new[0]].startswith("Ref"):
+        return None
+    if not writes(graph.types[op]):
+        return None
+    name = graph.names[op]
+    return Fault(
+        request,
+        f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is not a variable",
+        "Set another input of it, or the input of the consumers of the variable"
+        + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if excludes else ""),
+    )
+
+
+def _flow_fault(graph: Workbench, edge: Edge, request: str) -> Fault | None:
+    """The fault of an op that would use a TensorArray without an order after its writes."""
+    op, at, new = edge
+    if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.row(op)) - 1:
+        return None
+    if any(is_array_type(graph.types[one]) for one in met_from([new[0]], lambda one: [i for i, _ in graph.row(one)])):
+        return None
+    name = graph.names[op]
+    problem = f"input {at} of {name!r} orders it after the writes to a TensorArray, and {graph.name(new)!r} does not"
+    return Fault(request, problem, f"Leave that input as it is, and rewire the consumers of {name!r}")
+
+
+def frame_fault(graph: Workbench, edges: Sequence[Edge], request: str) -> Fault | None:
+    """Returns the fault of an edge that goes into or out of a ``while_loop`` of TF1 without its Enter or Exit."""
+    for op, at, (source, port) in edges:
+        if graph.loop(op) < 0 and graph.loop(source) < 0:
+            continue
+        before = graph.row(op)[at][0]
+        if graph.types[before] in TURNING and graph.types[source] not in TURNING:
+            turned = graph.input_names(before)[:1]
+            return Fault(
+                request,
+                f"{graph.names[op]!r} takes the result of {graph.names[before]!r} into the next round of the loop, "
+                f"and {graph.names[source]!r} is not a NextIteration",
+                f"Rewire the input of {graph.names[before]!r}" + (f": {turned[0]!r}" if turned else ""),
+            )
+        reads, comes = _frames(graph, op, source)
+        if reads != comes:
+            inside = graph.names[op] if reads >= 0 else f"{graph.names[source]}:{port}"
+            return Fault(
+                request,
+                f"{inside!r} is inside a loop, and the other end of the edge is not" + _another(reads, comes),
+                "Rewire the input of an Enter of the loop, or the consumers of an Exit",
+            )
+    return None
+
+
+def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], request: str) -> Fault | None:
+    """Returns the fault of a control edge (op, its control input) into or out of a ``while_loop`` of TF1."""
+    for op, source in edges:
+        reads, comes = _frames(graph, op, source)
+        if reads != comes:
+            inside, other = (op, source) if reads >= 0 else (source, op)
+            return Fault(
+                request,
+                f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is not" + _another(reads, comes),
+                "Make an Enter of the loop wait, or wait for an Exit of the loop",
+            )
+    return None
+
+
+def _frames(graph: Workbench, op: int, source: int) -> tuple[int, int]:
+    """The loop in which an op takes its inputs, and that in which another gives its outputs; -1 for none."""
+    reads = -1 if graph.types[op] in ("Enter", "RefEnter") else graph.loop(op)
+    return reads, -1 if graph.types[source] in ("Exit", "RefExit") else graph.loop(source)
+
+
+def _another(reads: int, comes: int) -> str:
+    return ", but in another one" if reads >= 0 and comes >= 0 else ""
+
+
+def consumers_of(
+    graph: Graph | Workbench, tensor: Tensor, only: Sequence[str] | None = None, exclude: Sequence[str] = ()
+) -> list[tuple[int, int]]:
+    """Returns (op, input) for each consumer of a tensor."""
+    out = graph.readers(tensor)
+    if only is None and not exclude:
+        return out
+    keep, leave = None if only is None else set(only), set(exclude)
+    names = graph.names
+    return [(op, at) for op, at in out if names[op] not in leave and (keep is None or names[op] in keep)]
+
+
+def connect(step: ConnectStep, so_far: Tally) -> Iterator[Delta]:
+    """Sets the input; refuses unknown names, an input that is not there, and dtypes and shapes that differ."""
+    graph, request, at = so_far.bench, request_of(step), step.input
+    source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
+    reads = input_of(graph, op, at, request)
+    new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
+    if problem and new is not None and old is not None:
+        suggestion = both_ways(graph.frozen(), old, source, new, [op], reads)
+        fault = Fault(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {problem}", suggestion)
+        yield Delta(faults=[cured(graph, fault, step, reads, source, [op])])
+        return
+    clash = handle_clash(graph, reads, source)
+    if clash:
+        raise PlanError(request, *clash)
+    yield rewire(so_far, request, [(op, at, source)])
+
+
+def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
+    """Returns the tensor that an input of an op reads.
+
+    Args:
+        graph: the graph.
+        op, at: the op, and which of its inputs.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: the op has no such input.
+    """
+    row = graph.row(op)
+    if not 0 <= at < len(row):
+        choices = "Choose input=" + " or ".join(str(i) for i in range(min(len(row), 8)))
+        problem = f"op {graph.names[op]!r} ({graph.types[op]}) has no input {at}; it has {counted(len(row), 'inputs')}"
+        raise PlanError(request, problem, choices if row else "Choose another op")
+    return row[at]
+
+
+def incompatibility(graph: Workbench, op: int, at: int, tensor: Tensor) -> str:
+    """Returns why an input of an op cannot read a tensor, by dtype and shape ("takes int32 ..."); empty if it can.
+
+    Args:
+        graph: the graph.
+        op, at: the op, and which of its inputs.
+        tensor: the tensor that it should read.
+    """
+    reads = graph.row(op)[at]
+    new, old = graph.info(*tensor), graph.info(*reads)
+    if new is None or old is None:
+        return ""
+    if bare(new.dtype) != bare(old.dtype):
+        return f"takes {old.dtype} (it reads {graph.name(reads)!r}, {old})"
+    if shapes_differ(new.shape, old.shape):
+        return f"reads {graph.name(reads)!r}, {old}: {axis_text(new.shape, old.shape)}"
+    return ""
+
+
+def reroute(step: RerouteStep, so_far: Tally) -> Iterator[Delta]:
+    """Sets the inputs of the consumers; all of them at once, so that tensors may change places."""
+    request = request_of(step)
+    pairs = list(zip(*tensors_of(so_far, request, step.old, step.to), strict=True))
+    edges: list[Edge] = []
+    for old, new in pairs:
+        edges += [(op, at, new) for op, at in consumers_of(so_far.bench, old, step.only, step.exclude)]
+    yield rewire(so_far, request, edges, pairs, step=step, excludes=True)
+
+
+def swap(step: SwapStep, so_far: Tally) -> Iterator[Delta]:
+    """Sets the inputs of the consumers of both tensors."""
+    request = request_of(step)
+    pairs = list(zip(*tensors_of(so_far, request, step.a, step.b), strict=True))
+    same = [a for a, b in pairs if a == b]
+    if same:
+        name = so_far.bench.name(same[0])
+        raise PlanError(request, f"both are {name!r}, which changes nothing", "Give two tensors: swap('a:0', 'b:0')")
+    edges: list[Edge] = []
+    for a, b in pairs:
+        edges += [(op, at, b) for op, at in consumers_of(so_far.bench, a)]
+        edges += [(op, at, a) for op, at in consumers_of(so_far.bench, b)]
+    yield rewire(so_far, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
+
+
+def order(step: OrderStep, so_far: Tally) -> Iterator[Delta]:
+    """Sets the control inputs of an op."""
+    request, graph = request_of(step), so_far.bench
+    (op,), others = ops_of(so_far, request, (step.op,), step.others or ())
+    have = graph.waits(op)
+    if not step.remove:
+        fault = order_fault(graph, [(op, i) for i in others], request)
+        yield Delta(faults=[fault]) if fault else Delta(waits={op: list(dict.fromkeys([*have, *others]))})
+        return
+    leave = have if step.others is None else others
+    missing = [graph.names[i] for i in leave if i not in have]
+    if missing:
+        now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
+        raise PlanError(request, f"{step.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
+    yield Delta(waits={op: [i for i in have if i not in leave]})
+
+
+def reroute_order(step: RerouteOrderStep, so_far: Tally) -> Iterator[Delta]:
+    """Sets the control inputs of the ops that wait for an op."""
+    request, graph = request_of(step), so_far.bench
+    (old,), new = ops_of(so_far, request, (step.old,), step.to)
+    waiting = graph.waiting(old)
+    keep = None if step.only is None else set(step.only)
+    ops = [i for i in waiting if graph.names[i] not in step.exclude and (keep is None or graph.names[i] in keep)]
+    if not ops:
+        now = few([repr(graph.names[i]) for i in waiting], 6) or "nothing"
+        raise PlanError(request, f"no chosen op waits for {step.old!r}", f"Its waiting ops: {now}")
+    fault = order_fault(graph, [(op, i) for op in ops for i in new], request)
+    rest = {op: [i for i in graph.waits(op) if i != old] for op in ops}
+    waits = {op: list(dict.fromkeys([*others, *new])) for op, others in rest.items()}
+    yield Delta(faults=[fault]) if fault else Delta(waits=waits)
+
+
+def detach(step: DetachStep, so_far: Tally) -> Iterator[Delta]:
+    """Makes the placeholders and sets the inputs."""
+    request, graph = request_of(step), so_far.bench
+    ops, only, exclude = ops_of(so_far, request, step.ops, step.only or (), step.exclude)
+    inside, limited, cut = set(ops), step.only is not None or bool(exclude), False
+    for side in ("inputs", "outputs") if step.side == "both" else (step.side,):
+        rows = inside if side == "inputs" else {op for one in inside for op in graph.reading(one)} - inside
+        rows = (rows if step.only is None else rows & set(only)) - set(exclude)
+        edges: dict[Tensor, list[tuple[int, int]]] = {}
+        for op in sorted(rows):
+            for at, tensor in enumerate(graph.row(op)):
+                if (tensor[0] in inside) == (side == "outputs"):
+                    edges.setdefault(tensor, []).append((op, at))
+        for tensor, readers in edges.items():
+            cut = True
+            info = graph.info(*tensor) or TensorInfo("float32", None)
+            name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.taken)
+            held = {"dtype": bare(info.dtype), "shape": info.shape}
+            new = graph.size, 0
+            yield Delta(nodes=[NewNode(name, "Placeholder", (), held, TensorInfo(bare(info.dtype), info.shape))])
+            yield rewire(so_far, request, [(op, at, new) for op, at in readers])
+    if limited and not cut:
+        raise PlanError(request, "no op that is meant reads a tensor there, so nothing would change", "Widen only=")
+
+
+def refuse_cycles(so_far: Tally, done: list[int]) -> None:
+    """Notes which steps have closed a cycle, and undoes the edges that they have set.
+
+    A later step may already have removed an edge of an earlier one.
+
+    Args:
+        so_far: the effect of all steps.
+        done: the number of faults after each step.
+    """
+    bench, faults = so_far.bench, list[tuple[int, Fault]]()
+    links, so_far.links = so_far.links, []
+    while links := [link for link in links if link.stands(bench)]:
+        ring = closed_cycle(so_far.after, [(link.op, link.source) for link in links])
+        if not ring.any():
+            break
+        parts = strong_components(so_far.after, so_far.after.typed(TURNING))
+        # Of the steps that have edges on a cycle the last has closed it.
+        on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
+        last = {int(parts[link.op]): link for link in reversed(on)}
+        for link in last.values():
+            read = bench.names[link.source] if link.at is None else bench.name(bench.row(link.op)[link.at])
+            problem = f"that makes a cycle: {read!r} is computed from {bench.names[link.op]!r}"
+            way = "Choose an op above it" if link.at is None else "Choose a tensor above it"
+            faults.append((link.step, Fault(request_of(so_far.steps[link.step]), problem, way, step=link.step)))
+        guilty = {link.step for link in last.values()}
+        for link in reversed([link for link in links if link.step in guilty]):
+            link.take_back(bench)
+        links = [link for link in links if link.step not in guilty]
+    for step, fault in sorted(faults, key=lambda found: -found[0]):
+        so_far.faults.insert(done[step], fault)

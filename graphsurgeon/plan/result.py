@@ -1,0 +1,156 @@
+"""What a step adds to the effect of a plan, what a plan made in a live graph, and its record in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..graph.graph import Graph
+from ..graph.names import under
+from ..graph.provenance import Origin, written
+from ..graph.rewiring import Edge
+from ..graph.tf_types import TFGraph, TFNodeDef, TFOp, TFVariable
+from ..graph.variables import VariableInfo
+from .copy_result import Connection, Copied, NewPlaceholder
+from .effect import Change, Effect, NewNode, Replaced
+from .fault import Fault
+from .step_text import step_text
+
+
+@dataclass(frozen=True, eq=False)
+class Delta:
+    """The effect of a step, added to that of the steps before it. Ops are given by number; new ops are the last.
+
+    Args:
+        faults: why the step cannot be done.
+        warnings: the warnings about the step.
+        copies: ops that are copied or grafted, with everything that is also copied.
+        joins: edges that join these copies with the rest, by name.
+        nodes: single ops that are made.
+        edges: inputs that are set.
+        waits: op -> all its control inputs now.
+        quiet: the same, but not noted as a change: for new ops, or if `changes` has it.
+        checked: whether it is known that these edges close no cycle.
+        changes: op -> its change.
+        removed: ops of the base that are removed when all steps are done.
+        decided: removed ops that are parts of decided conds, although other parts stay.
+        anew: whether the graph is built anew in any case.
+        names: op -> its new name, all at once.
+        values: ops that are renamed with their own values.
+        replaced: the ops that took the place of matches.
+        effect: the total with all earlier steps, if the step does not add to them but carries them out in another way;
+            the other fields come after it.
+    """
+
+    faults: Sequence[Fault] = ()
+    warnings: Sequence[str] = ()
+    copies: Sequence[Copied] = ()
+    joins: Sequence[Connection] = ()
+    nodes: Sequence[NewNode] = ()
+    edges: Sequence[Edge] = ()
+    waits: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    quiet: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    checked: bool = False
+    changes: Mapping[int, Change] = field(default_factory=dict)
+    removed: frozenset[int] = frozenset()
+    decided: frozenset[int] = frozenset()
+    anew: bool = False
+    names: Mapping[int, str] = field(default_factory=dict)
+    values: tuple[int, ...] = ()
+    replaced: Sequence[Replaced] = ()
+    effect: Effect | None = None
+
+
+@dataclass
+class Made:
+    """The result of a plan in the live graph.
+
+    Args:
+        graph: the destination.
+        ops: names of the new ops.
+        nodes: the NodeDefs that were added; dropped once they are confirmed.
+        live: name -> new op; dropped once all that Python keeps is there.
+        variables: new variable op name -> `tf.Variable` object, if it could be built.
+        carried: the same for variables of the old graph, in a materialised one.
+        origins: in a graph built anew, variable -> the variable of the old graph that it is.
+        infos: new variable op name -> its parts, by names of the destination.
+        values: new variable op name -> the value it is to get: an array, or a `Stored` that is read when it is needed.
+        untrained: new variable op name, or constant -> why it has an initial value, though values were given.
+        frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
+        initial: new variable op names that start from their initial value.
+        collections: (name, item) pairs added, in order.
+        init_ops: ops that the source runs once before use, such as the init op of a SavedModel, with their feeds.
+        missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
+    """
+
+    graph: TFGraph
+    ops: list[str] = field(default_factory=list)
+    nodes: Sequence[TFNodeDef] = ()
+    live: Mapping[str, TFOp] = field(default_factory=dict)
+    variables: dict[str, TFVariable] = field(default_factory=dict)
+    carried: dict[str, TFVariable] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    infos: dict[str, VariableInfo] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    untrained: dict[str, str] = field(default_factory=dict)
+    frozen: dict[str, Any] = field(default_factory=dict)
+    initial: list[str] = field(default_factory=list)
+    collections: list[tuple[str, Any]] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    init_ops: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Origin]]) -> bytes:
+    """Returns the facts of a plan that its graph keeps.
+
+    Args:
+        effect: the effect of the plan.
+        step: its number in the history.
+        before: returns the origins of the ops of a source.
+    """
+    copies, made, covered = [], {}, set()
+    origins: dict[int, Mapping[str, Origin]] = {}  # many copies may be of one source
+    for copied in effect.copies:
+        if copied.role == "graft":
+            continue  # ops that a plan builds come from no other graph
+        if id(copied.source) not in origins:
+            origins[id(copied.source)] = before(copied.source)
+        copies.append(_copy_record(copied, origins[id(copied.source)]))
+        title = copied.source.title
+        covered.update(copied.names)
+        for new in copied.stand_ins:
+            made[new.name] = ("placeholder" if isinstance(new, NewPlaceholder) else "constant", new.was, title)
+        made.update({op.name: ("setter", v.was, title) for v in copied.variables for op in v.setter})
+    made.update({name: ("inserted", "", "") for name in effect.new_names if name not in made and name not in covered})
+    changed: dict[str, list[str]] = {}
+    for op, at, tensor in effect.edits:
+        changed.setdefault(op, []).append(f"input {at} reads {tensor}")
+    for op, change in effect.changes.items():
+        changed.setdefault(op, []).append(change.text)
+    for was, now in effect.renamed.items():
+        changed.setdefault(now, []).append(f"was called {was}")
+    names, there = effect.base.names, effect.after.index
+    about = {
+        "text": "; ".join(map(step_text, effect.steps)),
+        "copies": copies,
+        "made": made,
+        "changed": {op: ", ".join(what) for op, what in changed.items() if op in there},
+        "removed": [names[i] for i in sorted(effect.removed)],
+        "renamed": effect.renamed,
+    }
+    return written(step, about)
+
+
+def _copy_record(copied: Copied, known: Mapping[str, Origin]) -> dict[str, Any]:
+    source = copied.source
+    ops = [source.names[i] for i in copied.ops.tolist()]
+    out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}
+    lead = under(copied.step.to, "")
+    other = {old: new for old, new in zip(ops, copied.names, strict=True) if new != lead + old}
+    if other:
+        out["names"] = other
+    earlier = {op: str(known[op]) for op in ops if op in known} if known else {}
+    if earlier:
+        out["before"] = earlier
+    return out

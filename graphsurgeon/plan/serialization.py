@@ -1,0 +1,228 @@
+"""The steps of a plan as plain data that JSON can hold, and back.
+
+The caller packs the parts of a step that are not plain values, such as a selection or the editor that gives values.
+"""
+
+from __future__ import annotations
+
+import base64
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from . import steps
+from .adapters import Wish
+
+#: What can be packed, by the name that it has there.
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(steps.Step), Wish)}
+#: So deep may values lie in one another.
+_DEEPEST = 40
+_Other = Callable[[Any], Any]
+
+
+class Unwritable(Exception):
+    """A value cannot be written down; the text names the value."""
+
+
+class Unreadable(Exception):
+    """Data that `packed` could not have made; the text names the place."""
+
+
+def packed(value: Any, other: _Other) -> Any:
+    """Returns a step, or a value in one, as plain data.
+
+    Args:
+        value: the step or value.
+        other: packs a value that is not plain, as a dict with one key that is not used here; raises `Unwritable` if it
+            cannot.
+
+    Raises:
+        Unwritable: the value contains something that cannot be written down, such as a Python function.
+
+    Example:
+        >>> def no(value):
+        ...     raise Unwritable(f"a value of type {type(value).__name__}")
+        >>> packed(steps.ConnectStep("a:0", "b", 1), no)
+        {'step': ['ConnectStep', {'tensor': 'a:0', 'to': 'b', 'input': 1}]}
+        >>> unpacked(packed(steps.SetStep(("a",), (("T", 1.5),)), no), no)
+        SetStep(ops=('a',), attributes=(('T', 1.5),), device=None)
+    """
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return {"float": value.hex()}
+    if type(value) is tuple:
+        return [packed(one, other) for one in value]
+    if type(value) is list:
+        return {"list": [packed(one, other) for one in value]}
+    if type(value) is bytes:
+        return {"bytes": _text(value)}
+    if isinstance(value, Mapping):
+        return {"map": [[packed(key, other), packed(one, other)] for key, one in value.items()]}
+    if isinstance(value, np.ndarray | np.generic):
+        return _packed_array(np.asarray(value), isinstance(value, np.generic))
+    if isinstance(value, np.dtype):
+        return {"dtype": value.name}
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return {"dtype": np.dtype(value).name}
+    if _KINDS.get(type(value).__name__) is type(value):
+        held = {key: packed(getattr(value, key), other) for key in _hints(cast(type, type(value)))}
+        return {"step": [type(value).__name__, held]}
+    return other(value)
+
+
+def unpacked(data: Any, other: _Other, depth: int = 0) -> Any:
+    """Returns the step or value that plain data describes.
+
+    Args:
+        data: the data.
+        other: unpacks a dict with one key that is not known here; raises `Unreadable` if it cannot.
+        depth: the depth of the data in other data.
+
+    Raises:
+        Unreadable: `packed` makes no such data; a step lacks a field, has one more, or one of another kind.
+    """
+    if depth > _DEEPEST:
+        raise Unreadable("values lie too deep in one another")
+    if data is None or type(data) in (bool, int, str):
+        return data
+    if type(data) is list:
+        return tuple(unpacked(one, other, depth + 1) for one in data)
+    if type(data) is not dict or len(data) != 1:
+        raise Unreadable(f"{_short(data)} is not a value")
+    [(kind, held)] = data.items()
+    reader = _READERS.get(kind)
+    if reader is None:
+        return other(data)
+    try:
+        return reader(held, other, depth + 1)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Unreadable(f"{_short(data)} cannot be read as {kind}: {error}") from error
+
+
+def _step(held: Any, other: _Other, depth: int) -> Any:
+    name, given = held
+    kind = _KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise Unreadable(f"there is no step {_short(name)}")
+    hints = _hints(kind)
+    if type(given) is not dict or given.keys() != hints.keys():
+        raise Unreadable(f"{name} has the fields {', '.join(hints)}, not {_short(sorted(map(str, given)))}")
+    values = {key: unpacked(one, other, depth) for key, one in given.items()}
+    for key, value in values.items():
+        if not fits(value, hints[key]):
+            raise Unreadable(f"{key} of {name} cannot be {_short(value)}")
+    return kind(**values)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    known = get_type_hints(kind)
+    return {one.name: known[one.name] for one in fields(kind)}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Returns whether a value is of the kind that a field of a step says; a function never is.
+
+    Example:
+        >>> fits(("a", 1), tuple[str, int]), fits(True, int), fits(None, str | None), fits(len, Callable[..., Any])
+        (True, False, True, False)
+    """
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in args)
+    if origin is tuple:
+        if type(value) is not tuple:
+            return False
+        if args[-1:] == (Ellipsis,):
+            return all(fits(one, args[0]) for one in value)
+        return len(value) == len(args) and all(map(fits, value, args))
+    if origin is not None:
+        if not (isinstance(origin, type) and issubclass(origin, Mapping)):
+            return False
+        return isinstance(value, Mapping) and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
+    if hint in (bool, int, str):
+        return type(value) is hint
+    return isinstance(value, hint)
+
+
+# -- arrays and the like --------------------------------------------------------------------------
+
+
+def _packed_array(array: np.ndarray, scalar: bool) -> dict[str, Any]:
+    if array.dtype.hasobject:
+        items = array.ravel().tolist()
+        if not all(isinstance(one, bytes | str) for one in items):
+            raise Unwritable("an array of Python objects")
+        return {"texts": [list(array.shape), [_text(one) if isinstance(one, bytes) else [one] for one in items]]}
+    if array.dtype.fields is not None:
+        raise Unwritable("an array of records")
+    if array.dtype.kind in "SU":
+        return _packed_array(array.astype(object), scalar)
+    data = _text(np.ascontiguousarray(array).tobytes())
+    return {"scalar" if scalar else "array": [array.dtype.name, list(array.shape), data]}
+
+
+def _array(held: Any, other: _Other, depth: int) -> Any:
+    name, shape, data = held
+    return np.frombuffer(_bytes(data), _dtype(name, other, depth)).reshape(_shape(shape)).copy()
+
+
+def _scalar(held: Any, other: _Other, depth: int) -> Any:
+    return _array(held, other, depth)[()]
+
+
+def _texts(held: Any, other: _Other, depth: int) -> Any:
+    shape, items = held
+    out = np.empty(len(items), object)
+    out[:] = [one[0] if isinstance(one, list) else _bytes(one) for one in items]
+    return out.reshape(_shape(shape))
+
+
+def _dtype(held: Any, other: _Other, depth: int) -> np.dtype[Any]:
+    found = np.dtype(held) if isinstance(held, str) and held.replace("_", "").isalnum() else np.dtype(object)
+    if found.hasobject or found.fields is not None:
+        raise ValueError(f"{_short(held)} is not a dtype of numbers")
+    return found
+
+
+def _shape(held: Any) -> tuple[int, ...]:
+    if not all(type(one) is int and one >= 0 for one in held):
+        raise ValueError(f"{_short(held)} is not a shape")
+    return tuple(held)
+
+
+def _map(held: Any, other: _Other, depth: int) -> dict[Any, Any]:
+    return {unpacked(key, other, depth): unpacked(one, other, depth) for key, one in held}
+
+
+_READERS: dict[str, Callable[[Any, _Other, int], Any]] = {
+    "step": _step,
+    "float": lambda held, other, depth: float.fromhex(held),
+    "list": lambda held, other, depth: [unpacked(one, other, depth) for one in held],
+    "bytes": lambda held, other, depth: _bytes(held),
+    "map": _map,
+    "array": _array,
+    "scalar": _scalar,
+    "texts": _texts,
+    "dtype": _dtype,
+}
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _bytes(text: Any) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:57]}..."

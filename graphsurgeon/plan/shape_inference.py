@@ -1,0 +1,219 @@
+"""The ops of a plan that keep the static shapes of their originals."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+import numpy as np
+
+from ..graph.concurrency import once
+from ..graph.graph import Graph, Ints, Mask, TensorInfo, value_info
+from ..graph.traversal import forward
+from ..graph.variables import FEED_TYPES
+from .effect import Effect
+
+Shape = tuple[int | None, ...] | None
+
+#: Ops whose value no shape inference knows: another value in its place changes no shape that was inferred from it.
+_OPEN = FEED_TYPES | {"ReadVariableOp", "Variable", "VariableV2", "PlaceholderWithDefault"}
+_WHOLE = ("int32", "int64")
+_HANDLES = ("resource", "variant")
+
+
+def refines(new: Shape, old: Shape) -> bool:
+    """Returns whether all that fits one shape fits another, which may say less.
+
+    Example:
+        >>> refines((5, 8), (None, 8)), refines((None, 8), (5, 8)), refines((2,), None), refines((2,), (2, 2))
+        (True, False, True, False)
+    """
+    if old is None:
+        return True
+    if new is None or len(new) != len(old):
+        return False
+    return all(b is None or a == b for a, b in zip(new, old, strict=True))
+
+
+def unsure(effect: Effect) -> Mask:
+    """Returns a mask over the ops after a plan: those whose outputs may have other shapes than their originals'.
+
+    A shape that the program set (`set_shape`) also holds for a copy, if all tensors that the copy is computed from have
+    the shapes of the original's, or narrower ones.
+    """
+    after, gone = effect.after, effect.base.mask(sorted(effect.removed))
+    less = int(gone.sum())
+    start = np.zeros(after.size, np.bool_)
+    if effect.mode != "append":
+        stay = np.flatnonzero(~gone).astype(np.int32)
+        place = np.full(effect.base.size, -1, np.int32)
+        place[stay] = np.arange(len(stay), dtype=np.int32)
+        _mark(start, after, effect.base, stay, place, 0)
+    for copied in effect.copies:
+        place = np.where(copied.place >= 0, copied.place - less, -1) if less else copied.place
+        # A placeholder in the place of a resource gets the value of the resource.
+        fed = {(copied.source.index[_op(p.was)], after.index.get(p.name, -1)) for p in copied.placeholders}
+        same = effect.mode == "append" and copied.source.owner is effect.base.owner
+        first = effect.first if same else 0
+        _mark(start, after, copied.source, copied.ops, place, first, fed)
+    start[changed(effect)] = True
+    return forward(after, start, control=False) if start.any() else start
+
+
+def changed(effect: Effect) -> list[int]:
+    """Returns the numbers of the ops that get attributes which TensorFlow reads: those with a ``_`` are marks."""
+    index = effect.after.index
+    read = (
+        name for name, change in effect.changes.items() if any(not key.startswith("_") for key in change.attributes)
+    )
+    return [index[name] for name in read if name in index]
+
+
+def frontier(after: Graph, loose: Mask) -> Mask:
+    """Returns a mask of the ops that keep their shapes, and that ops read whose shapes are inferred anew."""
+    out = np.zeros(after.size, np.bool_)
+    if loose.any():
+        out[after.data.node[loose[after.data.rows]]] = True
+    return out & ~loose
+
+
+def _op(tensor: str) -> str:
+    return tensor.partition(":")[0]
+
+
+def _mark(
+    start: Mask,
+    after: Graph,
+    source: Graph,
+    ops: Ints,
+    place: Ints,
+    first: int,
+    fed: Container[tuple[int, int]] = frozenset(),
+) -> None:
+    """Marks the copies of ops whose inputs are not copies of the inputs of their originals.
+
+    Args:
+        start: the mask, over the ops of `after`.
+        after, source: the graph after the plan, and the one that the ops are copied from.
+        ops, place: the ops that are copied; for each op of the source the number of its copy, -1 for none.
+        first: number of ops at the start of `after` that are ops of the source, and do not change.
+        fed: tensors of the source, and the placeholders in their place.
+    """
+    here = place[ops]
+    counts = source.data.degrees[ops] == after.data.degrees[here]
+    start[here[~counts]] = True
+    ops, here = ops[counts], here[counts]
+    rows, then = source.data.within(ops)
+    _, now = after.data.within(here)
+    was, was_port = source.data.node[then], source.data.port[then]
+    new, new_port = after.data.node[now], after.data.port[now]
+    same = (place[was] == new) & (was_port == new_port)
+    known: dict[tuple[int, int, int, int], bool] = {}
+    for at in np.flatnonzero(~same).tolist():
+        key = int(was[at]), int(was_port[at]), int(new[at]), int(new_port[at])
+        if key not in known:
+            kept = key[2] < first and source.names[key[0]] == after.names[key[2]] and key[1] == key[3]
+            held = (key[0], key[2]) in fed and _is_handle(source, key[:2])
+            known[key] = kept or held or _takes_place(source, key[:2], after, key[2:])
+        if not known[key]:
+            start[here[rows[at]]] = True
+
+
+def _takes_place(source: Graph, old: tuple[int, int], after: Graph, new: tuple[int, int]) -> bool:
+    """Whether all that is known of shapes below a tensor stays true with another in its place."""
+    node = source.nodes[old[0]]
+    if node is not None and node is after.nodes[new[0]] and old[1] == new[1]:
+        return True  # a copy of the same
+    a, b = source.info(*old), after.info(*new)
+    if a is None or b is None:
+        return False
+    if a.dtype in _HANDLES:
+        held = _held(source, old[0])
+        mine = _held(after, new[0]) if b.dtype == a.dtype else b
+        return held is not None and mine is not None and refines(mine.shape, held.shape)
+    if not refines(b.shape, a.shape):
+        return False
+    if a.dtype not in _WHOLE or (a.shape is not None and len(a.shape) > 1) or source.types[old[0]] in _OPEN:
+        return True
+    # A size that is computed with: shapes may have been inferred from its value.
+    values = [_value(graph.nodes[op]) for graph, op in ((source, old[0]), (after, new[0]))]
+    return values[0] is not None and values[0] == values[1]
+
+
+def _is_handle(graph: Graph, tensor: tuple[int, int]) -> bool:
+    info = graph.info(*tensor)
+    return info is not None and info.dtype in _HANDLES
+
+
+def _held(graph: Graph, op: int) -> TensorInfo | None:
+    variable = graph.state.variables.get(graph.names[op])
+    return None if variable is None else value_info(variable)
+
+
+def _value(node: object) -> object:
+    held = getattr(node, "attr", {})
+    return held["value"].tensor if getattr(node, "op", "") == "Const" and "value" in held else None
+
+
+class Foreseen:
+    """Tells dtype and shape of the outputs of ops after a plan; a shape that only TensorFlow can tell is unknown.
+
+    Of an op with other attributes it does not even tell how many outputs there are.
+
+    Args:
+        effect: the effect, with all its steps.
+    """
+
+    def __init__(self, effect: Effect) -> None:
+        self._effect, self._original_outputs = effect, effect.after.outputs_of
+        self.lock = effect.lock
+        self._whole: Effect | None = None
+
+    def complete(self, effect: Effect) -> None:
+        """Takes the complete effect, which includes this object: TensorFlow can infer shapes from here on."""
+        self._whole = effect
+
+    def __call__(self, number: int) -> Sequence[TensorInfo] | None:
+        outputs = self._original_outputs(number) if self._original_outputs else None
+        if outputs is None or not self._original(number):
+            return outputs
+        loose = self._loose
+        if number in self._changed:
+            return None
+        if loose[number]:
+            return [TensorInfo(t.dtype, None) for t in outputs]
+        return self._contradicted().get(number, outputs)
+
+    def stated(self, number: int) -> Sequence[TensorInfo] | None:
+        """Returns the same with newly inferred shapes, for pictures; planning does not need them."""
+        known = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
+        return self(number) if known is None else known
+
+    @once(during=lambda self: np.zeros(self._effect.after.size, np.bool_))
+    def _loose(self) -> Mask:
+        """A mask of the ops whose outputs may have other shapes than those of their originals."""
+        return unsure(self._effect)
+
+    @once(during=lambda foreseen: frozenset[int]())
+    def _changed(self) -> frozenset[int]:
+        """The ops that get other attributes."""
+        return frozenset(changed(self._effect))
+
+    def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
+        """The shapes that TensorFlow infers for ops whose known shapes are not true after the plan."""
+        effect = self._whole
+        return effect.verdict.inferred if effect is not None and self._narrower else {}
+
+    @once(during=lambda foreseen: False)
+    def _narrower(self) -> bool:
+        """Whether an op, or a copy, reads a tensor of another dtype or shape than before."""
+        effect = self._whole
+        assert effect is not None
+        return bool(effect.blame) or any(
+            copied.source.info(*old) != effect.after.info(effect.after.index[name], port)
+            for copied in effect.copies
+            for old, (name, port) in copied.external.items()
+        )
+
+    def _original(self, number: int) -> bool:
+        """Whether the shapes of an op come from an original: a new op has only its own."""
+        return self._effect.mode != "append" or number >= self._effect.first

@@ -1,0 +1,226 @@
+"""The fault of dtypes or shapes that do not match, with proposals of other tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from ..graph.boundary import Tensor
+from ..graph.control_flow import loops_of
+from ..graph.graph import Graph, Ints, TensorInfo, shape_from, shape_text
+from ..graph.traversal import backward, forward
+from .fault import Fault
+from .workbench import Workbench
+
+Shape = tuple[int | None, ...] | None
+#: The limit of ops to search: a message must not take long.
+_LOOKED = 20_000
+_SHOWN = 4
+_QUIET = ("Const", "NoOp", "Assign", "AssignVariableOp")
+#: Scopes of gradients, of ops that apply them and of savers, and the ops of savers: they have no data of a model.
+_SERVES = re.compile(r"(?:^|/)(?:gradients?|save|train_op|report_uninitialized_variables)(?:_\d+)?/")
+_SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
+
+
+def mismatch(
+    bench: Workbench, request: str, old: Tensor, new: Tensor, readers: Sequence[int] = (), *, reroute: bool = False
+) -> Fault | None:
+    """Returns the fault of a tensor that cannot take another's place, by dtype or shape.
+
+    Args:
+        bench: the graph.
+        request: the request, for messages.
+        old, new: the tensors.
+        readers: the ops that are to read the new one.
+        reroute: whether the request has no choice of another tensor, so that a reroute is the way to set one.
+    """
+    a, b = bench.info(*old), bench.info(*new)
+    if a is None or b is None:
+        return None
+    clash = handle_clash(bench, old, new)
+    if clash:
+        return Fault(request, *clash)
+    differ = bare(a.dtype) != bare(b.dtype)
+    if not differ and not shapes_differ(a.shape, b.shape):
+        return None
+    why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
+    there, given = bench.name(old), bench.name(new)
+    graph, readers = bench.frozen(), list(dict.fromkeys(readers))
+    suggestion = both_ways(graph, a, new, b, readers, old)
+    if reroute and _fitting_tensors(graph, a, readers, old):
+        suggestion = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {suggestion}"
+    return Fault(request, f"{given!r} is {b}, but {there!r} is {a}: {why}", suggestion)
+
+
+def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude: Tensor | None = None) -> str:
+    """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits.
+
+    Args:
+        graph: the graph to search.
+        info: dtype and shape wanted.
+        readers: ops that would read it: tensors that are computed from them, or are in another loop, are not proposed.
+        exclude: the tensor that they read now, which is not proposed either.
+    """
+    found = _fitting_tensors(graph, info, list(readers), exclude)
+    if not found:
+        other = "other " if exclude else ""
+        return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
+    return "These would fit: " + ", ".join(map(repr, found))
+
+
+def _fitting_tensors(graph: Graph, info: TensorInfo, readers: Sequence[int], exclude: Tensor | None) -> list[str]:
+    below = forward(graph, graph.mask(readers))
+    loop = loops_of(graph)
+    frames = {int(loop[op]) for op in readers}
+    data = not any(serves(graph, op) for op in readers)
+    tensors = (t for t in _alike(graph, info, data) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
+    return [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
+
+
+def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
+    """Returns a sentence that names inputs of ops which would take a tensor; empty if there are none.
+
+    Example:
+        >>> f2, f3 = TensorInfo("float32", (2,)), TensorInfo("float32", (3,))
+        >>> ops = [("a", "Placeholder", []), ("b", "Placeholder", []), ("c", "Neg", ["b"])]
+        >>> g = Graph.of(ops, outputs_of=lambda i: [(f2, f3, f3)[i]])
+        >>> accepting(g, (2, 0), f3), accepting(g, (0, 0), f3)
+        ('', "'a:0' would fit input 0 of 'c'")
+    """
+    above, loop = backward(graph, graph.mask([tensor[0]])), loops_of(graph)
+    found = []
+    for op, port in _alike(graph, info, not serves(graph, tensor[0])):
+        if (op, port) == tensor:
+            continue
+        for reader in dict.fromkeys(graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()):
+            if (
+                above[reader]
+                or serves(graph, reader)
+                or loop[reader] != loop[tensor[0]]
+                or graph.types[reader] in _QUIET
+            ):
+                continue
+            at = graph.input_names(reader).index(graph.name((op, port)))
+            found.append(f"input {at} of {graph.names[reader]!r}")
+        if len(found) >= _SHOWN:
+            break
+    if not found:
+        return ""
+    *first, last = found[:_SHOWN]
+    return f"{graph.name(tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
+
+
+def both_ways(
+    graph: Graph, wanted: TensorInfo, tensor: Tensor, given: TensorInfo, readers: Iterable[int], old: Tensor
+) -> str:
+    """Returns tensors that fit these readers, and inputs that would take the tensor that does not.
+
+    Args:
+        graph: the graph to search.
+        wanted: dtype and shape of the tensor that the readers read now.
+        tensor, given: the tensor that they should read.
+        readers: the ops.
+        old: the tensor they read now.
+    """
+    other = accepting(graph, tensor, given)
+    return fitting(graph, wanted, readers, old) + (f". {other}" if other else "")
+
+
+def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] | None:
+    """Returns why the handle of a variable cannot take the place of another's, and which would; None if it can.
+
+    A handle has neither dtype nor shape, and TensorFlow would refuse its consumers.
+    """
+    known = graph.state.variables if graph.types[new[0]] == graph.types[old[0]] == "VarHandleOp" else {}
+    a, b = (known.get(graph.names[op]) for op, _ in (new, old))
+    if a is None or b is None:
+        return None
+    shape = shape_from(b.shape)
+    differ = a.dtype != b.dtype
+    if not differ and not shapes_differ(shape_from(a.shape), shape):
+        return None
+    why = "the dtypes differ" if differ else axis_text(shape_from(a.shape), shape)
+    fit = (v.op for v in known.values() if v.resource and v.op != b.op and v.dtype == b.dtype and v.op in graph.index
+           and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
+    found = ", ".join(repr(f"{op}:0") for op in islice(fit, _SHOWN))
+    names = [graph.name(tensor) for tensor in (new, old)]
+    problem = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
+    none = f"No other variable of {graph.title} is {b.dtype} {b.shape}"
+    return f"{problem}: {why}", f"These would fit: {found}" if found else none
+
+
+def serves(graph: Graph | Workbench, op: int) -> bool:
+    """Returns whether an op is of a gradient or of a saver."""
+    return graph.types[op].startswith(_SAVERS) or _SERVES.search(graph.names[op]) is not None
+
+
+def _alike(graph: Graph, info: TensorInfo, data: bool) -> Iterator[Tensor]:
+    """Tensors of a dtype whose shape fits, those of the model first; with `data`, none of gradients and savers."""
+    for i in _model_first(graph)[:_LOOKED].tolist():
+        if graph.types[i] not in _QUIET and not (data and serves(graph, i)):
+            for port, other in enumerate(graph.outputs(i) or ()):
+                if other is not None and fits(other, info):
+                    yield i, port
+
+
+def _model_first(graph: Graph) -> Ints:
+    """The ops in the order of the graph, but last those that nothing but an assignment needs: what initialises or
+    restores variables.
+    """
+    ends = (graph.consumers.degrees == 0) & ~graph.typed(_QUIET)
+    model = backward(graph, ends)
+    return np.concatenate([np.flatnonzero(model), np.flatnonzero(~model)])
+
+
+def fits(a: TensorInfo, b: TensorInfo) -> bool:
+    """Returns whether dtypes are the same, and shapes can be.
+
+    Example:
+        >>> fits(TensorInfo("float32_ref", (3,)), TensorInfo("float32", (None,)))
+        True
+    """
+    return bare(a.dtype) == bare(b.dtype) and not shapes_differ(a.shape, b.shape)
+
+
+def shapes_differ(a: Shape, b: Shape) -> bool:
+    """Returns whether two static shapes cannot be the same.
+
+    Example:
+        >>> shapes_differ((None, 3), (5, 4)), shapes_differ((None, 3), (5, 3)), shapes_differ(None, (1,))
+        (True, False, False)
+    """
+    if a is None or b is None:
+        return False
+    if len(a) != len(b):
+        return True
+    return any(x is not None and y is not None and x != y for x, y in zip(a, b, strict=True))
+
+
+def axis_text(a: Shape, b: Shape) -> str:
+    """Returns the difference of two shapes, in words.
+
+    Example:
+        >>> axis_text((None, 64), (None, 128))
+        'axis 1 is 64 against 128'
+    """
+    if a is None or b is None:
+        return "one rank is unknown"
+    if len(a) != len(b):
+        return f"rank {len(a)} against rank {len(b)}"
+    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x is not None and y is not None and x != y:
+            return f"axis {axis} is {x} against {y}"
+    return "they agree"
+
+
+def bare(dtype: str) -> str:
+    """Returns a dtype without its mark of a reference.
+
+    Example:
+        >>> bare("float32_ref")
+        'float32'
+    """
+    return dtype.removesuffix("_ref")

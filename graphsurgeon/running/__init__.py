@@ -1,0 +1,1 @@
+"""Running graphs: traces, feeds, and checks for a target."""

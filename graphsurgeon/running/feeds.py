@@ -1,0 +1,266 @@
+"""The feeds of a run: looked up, checked against the graph, or generated; and the tensors that can be fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from ..errors import Kind, PlanError, SelectionError, about, few
+from ..graph.arrays import can_be_made_up, loaded
+from ..graph.control_flow import in_the_open
+from ..graph.functions import BRANCHING, CALLS, called_by, reachable
+from ..graph.graph import TensorInfo
+from ..graph.names import tensor_name
+from ..graph.op_packages import unknown_words
+from ..graph.provenance import orphan_mask
+from ..graph.references import Given
+from ..graph.selection import Selection
+from ..graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
+from ..plan.dependencies import READERS
+from ..plan.subject import Subject
+
+
+def given(editor: Subject, feeds: Any, request: str, random: bool = False) -> dict[str, Any]:
+    """Returns feeds by the names of their tensors.
+
+    Args:
+        editor: of the graph.
+        feeds: tensor, by name or object, or the argument of a function -> array; or the path of an ``.npz`` file.
+        request: the request, for messages.
+        random: whether the request has an argument `random`.
+
+    Raises:
+        PlanError: that is not a mapping, or an array does not fit its tensor.
+        SelectionError: there is no such tensor.
+    """
+    graph = editor.snapshot
+    open_ends = np.flatnonzero(graph.typed(PLACEHOLDER_TYPES)).tolist()
+    ends = list(editor.inputs) or [f"{graph.names[op]}:0" for op in open_ends]
+    example = repr(ends[0] if ends else "x:0")
+    if isinstance(feeds, (str, PathLike)):
+        path = str(feeds)
+        feeds = loaded(path, f"{request}(feeds={path!r})", f"np.savez(path, **{{{example}: array}})")
+        if not isinstance(feeds, dict):
+            problem = "it holds one array, and does not say for which tensor"
+            raise PlanError(f"{request}(feeds={path!r})", problem, f"Give {{{example}: np.load({path!r})}}")
+    if feeds is not None and not isinstance(feeds, Mapping):
+        shown = repr(feeds) if isinstance(feeds, (bool, int, float)) else "..."
+        problem = f"an object of type {type(feeds).__name__} is not a mapping"
+        raise PlanError(f"{request}(feeds={shown})", problem, f"Give {{{example}: array}}")
+    arguments, found = editor.inputs, {}
+    layers = Given(graph, editor.layers, request)
+    for key, value in (feeds or {}).items():
+        name = arguments[key] if isinstance(key, str) and key in arguments else layers.tensor(key)
+        name = tensor_name(name if not isinstance(name, str) or ":" in name else f"{name}:0")
+        try:
+            graph.tensor(name, f"{request}({name!r})")
+        except SelectionError as error:
+            if error.kind is not Kind.UNKNOWN_NAME or error.names or not ends:
+                raise
+            raise SelectionError(error.request, error.problem, f"What it can be fed: {few(map(repr, ends))}") from None
+        with about(name):
+            found[name] = _fitting(editor, name, value, request, random)
+    return found
+
+
+def _fitting(editor: Subject, name: str, value: Any, request: str, random: bool) -> Any:
+    graph = editor.snapshot
+    info, label = graph.info(*graph.tensor(name)), f"{request}({name!r})"
+    try:
+        array = np.asarray(value)
+    except (NotImplementedError, TypeError, ValueError):
+        if isinstance(value, (list, tuple)):
+            problem, suggestion = "what is in the list is not of one shape", "Give rows of the same length"
+        else:
+            problem, suggestion = (
+                f"an object of type {type(value).__name__} is not an array",
+                "Give numbers, or an array",
+            )
+        raise PlanError(label, problem, suggestion) from None
+    if info is None:
+        return array
+    array = _cast(array, info, label)
+    if info.shape is not None and not info.fits(array.shape):
+        problem = f"the array has the shape {array.shape}, the tensor {_said(info)}"
+        made = f", or random=0 for {name!r} too" if random and can_be_made_up(info) else ""
+        raise PlanError(label, problem, f"Give one of that shape{made}")
+    return array
+
+
+def _said(info: TensorInfo) -> str:
+    dims = "..." if info.shape is None else ", ".join("?" if d is None else str(d) for d in info.shape)
+    return f"({dims}) of {info.dtype}"
+
+
+def _cast(array: Any, info: TensorInfo, label: str) -> Any:
+    """Returns an array in the dtype of its tensor; refused if that would change its values."""
+    text = array.dtype.kind in "SU" or (
+        array.dtype.kind == "O" and all(isinstance(one, (str, bytes)) for one in array.ravel().tolist())
+    )
+    if info.dtype == "string":
+        if text:
+            return array
+        raise PlanError(label, "that is not text, and the tensor is of string", "Give texts, as ['a', 'b']")
+    try:
+        wanted = np.dtype(info.dtype)
+    except TypeError:  # bfloat16 and other dtypes without a name in NumPy, handles, unknown dtypes
+        return array
+    suggestion = f"Give numbers of {info.dtype}"
+    if text or array.dtype.kind == "O":
+        what = "text" if text else f"no array of numbers (there is {type(array.ravel().tolist()[0]).__name__} in it)"
+        raise PlanError(label, f"that is {what}, and the tensor is {_said(info)}", suggestion)
+    if array.dtype == wanted:
+        return array
+    imaginary = array.dtype.kind == "c" and wanted.kind != "c"
+    plain = array.real if imaginary else array
+    with np.errstate(all="ignore"):
+        cast = plain.astype(wanted)
+    other = np.zeros(array.shape, np.bool_)
+    if imaginary:
+        other |= array.imag != 0
+    if wanted.kind in "iub":
+        other |= cast != plain
+    if other.any():
+        raise PlanError(label, f"{array[other].ravel()[0]!s} is not a value of {info.dtype}", suggestion)
+    return cast
+
+
+def placeholders(editor: Subject, needed: Selection) -> list[str]:
+    """Returns the placeholders among ops, as names of tensors."""
+    graph = editor.snapshot
+    return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
+
+
+def missing(editor: Subject, names: Iterable[str], request: str, why: str = "") -> PlanError:
+    """Returns the error that some tensors must be fed.
+
+    Args:
+        editor: of the graph.
+        names: the tensors.
+        request: the request, for messages.
+        why: why they cannot be generated; empty if they can.
+    """
+    graph, missing, names = editor.snapshot, [], list(names)
+    for name in names:
+        info = graph.info(*graph.tensor(name))
+        dims = ", ".join("?" if d is None else str(d) for d in info.shape) if info and info.shape is not None else "..."
+        missing.append(f"{name!r} ({info.dtype if info else 'unknown'} ({dims}))")
+    feeds = ", ".join([f"{name!r}: array" for name in names[:3]] + ["..."] * (len(names) > 3))
+    verb = "needs a feed" if len(missing) == 1 else "need feeds"
+    suggestion = f"Give feeds={{{feeds}}}" + (", or random=0 to make them up" if not why else "")
+    return PlanError(f"{request}()", f"{few(missing)} {verb}{why and ': '}{why}", suggestion)
+
+
+def made_up(editor: Subject, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
+    """Returns random arrays for tensors, one for each unknown size.
+
+    Args:
+        editor: of the graph.
+        names: the tensors.
+        random: a `numpy.random.RandomState`.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: the dtype or the rank of some does not say enough; all of these are named.
+    """
+    tensors = {name: editor.tensor(name) for name in names}
+    lost = [name for name, tensor in tensors.items() if not _makes(tensor.dtype.base_dtype, tensor.shape.rank)]
+    if lost:
+        raise missing(editor, lost, request, "only numbers of a known rank are made up")
+    found = {}
+    for name, tensor in tensors.items():
+        dtype, shape = tensor.dtype.base_dtype, [1 if d is None else d for d in tensor.shape.as_list()]
+        drawn = random.standard_normal(shape) if dtype.is_floating else random.randint(0, 2, shape)
+        found[name] = np.asarray(drawn).astype(dtype.as_numpy_dtype)
+    return found
+
+
+def _makes(dtype: Any, rank: int | None) -> bool:
+    return rank is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
+
+
+def refuse_no_seed(seed: Any, request: str, argument: str = "random") -> None:
+    """Refuses values that are not a seed of random numbers; None means no seed.
+
+    Raises:
+        SelectionError: it is not a whole number that TensorFlow has room for.
+    """
+    if seed is None:
+        return
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        problem = "that is not a seed"
+    elif not 0 <= seed < 2**32:
+        problem = "a seed is between 0 and 4294967295"
+    else:
+        return
+    raise SelectionError(f"{request}({argument}={seed!r})", problem, f"Give a whole number, as {argument}=0")
+
+
+def last_outputs(editor: Subject) -> list[str]:
+    """Returns the tensors of a graph that nothing reads, but for those in a loop or in a branch."""
+    graph = editor.snapshot
+    last = (graph.consumers.degrees == 0) & in_the_open(graph) & ~orphan_mask(graph)
+    return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
+
+
+def asked_by_default(editor: Subject, request: str, suggestion: str) -> list[str]:
+    """Returns the default fetches: all tensors without consumers whose ops only compute.
+
+    Left out is what Python adds for each variable, and what sets variables or files.
+
+    Args:
+        editor: of the graph.
+        request: the request, for messages.
+        suggestion: the argument that names some, for messages.
+
+    Raises:
+        PlanError: if there is no such tensor.
+    """
+    graph, last = editor.snapshot, last_outputs(editor)
+    computed = [name for name in last if only_computes(editor, name)]
+    found = [name for name in computed if graph.types[graph.tensor(name)[0]] not in _LOOKS]
+    if found:
+        return found
+    words = [unknown_words(graph, editor.select(outputs=name).mask) for name in last]
+    problem = "all that nothing reads sets variables or files when it runs" if last else "nothing has an output"
+    if any(words):
+        problem = f"what nothing reads needs {next(filter(None, words))}"
+    raise PlanError(request, problem, f"Name what is meant: {suggestion}=[...], as {few(map(repr, last)) or 'an op'}")
+
+
+def only_computes(editor: Subject, name: str) -> bool:
+    """Returns whether what a tensor needs computes only: sets no variable, writes no file, also in what it calls."""
+    from ..tf.registry import op_definition
+
+    graph, kinds, called = editor.snapshot, set[str](), set[str]()
+    for op in editor.select(outputs=name).numbers:
+        kinds.add(graph.types[op])
+        called |= {one.function for one in called_by(graph.nodes[op], graph.functions)}
+    for function in reachable(called & graph.functions.keys(), graph.functions):
+        kinds |= {node.op for node in graph.functions[function].node_def}
+    return not any(_acts(op_definition(kind)) for kind in kinds - _RUN - graph.functions.keys())
+
+
+#: Ops that Python adds for each variable, and that users do not request.
+_LOOKS = frozenset(READERS) | ASKING_TYPES
+#: Ops that run functions, which are looked into.
+_RUN = CALLS | BRANCHING
+#: Ops that TensorFlow calls stateful, and that only give what is there, check it or tell it.
+_HARMLESS = VARIABLE_TYPES | READING_TYPES | {
+    "Assert", "CheckNumerics", "CheckNumericsV2", "IsVariableInitialized", "LookupTableFind", "LookupTableSize",
+    "Print", "PrintV2",
+}  # fmt: skip
+#: The same of whole families: arrays and stacks of one run, tables themselves, and what hands a reference on.
+_FAMILIES = ("HashTable", "MutableDenseHashTable", "MutableHashTable", "Ref", "Stack", "TensorArray")
+
+
+def _acts(op_def: Any) -> bool:
+    """Whether ops of a type may do more than compute and draw: those that take a reference can set it."""
+    if op_def is None or op_def.name in _HARMLESS:
+        return op_def is None
+    if op_def.name.startswith(_FAMILIES) or {"seed", "seed2"} <= {attribute.name for attribute in op_def.attr}:
+        return False
+    return bool(op_def.is_stateful or any(argument.is_ref for argument in op_def.input_arg))

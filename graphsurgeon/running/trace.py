@@ -1,0 +1,543 @@
+"""A graph is run on feeds in a copy that records the value of every tensor, in this process or in a worker process.
+
+The process is given the graph as a file with its values, and what to run; it gives back the trace as data. Nothing that
+it writes is executed here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import Kind, PlanError, SelectionError, SurgeryError, ended, few
+from ..graph.arrays import packed
+from ..graph.calls import Calls
+from ..graph.concurrency import gc_paused
+from ..graph.control_flow import in_the_open
+from ..graph.functions import BRANCHING, CALLS
+from ..graph.graph import Graph, TensorInfo
+from ..graph.names import op_name, outer_name, placeholder_name, renamed_again, renamed_end, tensor_name
+from ..graph.open_graph import Opened
+from ..graph.parts import lost_writes, refuse_inner
+from ..graph.references import Given
+from ..graph.selection import Selection, select
+from ..graph.tensor_stats import Watch
+from ..graph.trace import Trace
+from ..graph.traversal import backward, forward
+from ..graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES
+from ..plan.plan import Plan
+from ..plan.subject import Subject
+from .feeds import asked_by_default, given, made_up, missing, placeholders, refuse_no_seed
+
+GRAPH, REQUEST, FEEDS, ANSWER, FAULT = "graph.meta", "request.json", "feeds.npz", "trace.npz", "fault.json"
+STOP = b"stop\n"
+_BEGIN = "from graphsurgeon.editor.worker_main import main; main()"
+_PROGRESS = re.compile(rb"seen (\d{1,12}) (\d{1,12})")
+_REFUSED = {kind.__name__: kind for kind in (PlanError, SelectionError)}
+
+
+def isolated_trace(
+    editor: Subject,
+    wanted: Sequence[str],
+    fed: Mapping[str, Any],
+    *,
+    session: Any = None,
+    watch: Watch | None = None,
+    **how: Any,
+) -> Trace:
+    """Returns a trace of a run that another process makes.
+
+    Args:
+        editor: of the graph; it is written with its values.
+        wanted: what is asked for, by name.
+        fed: tensor -> array.
+        session: whose values are taken; None for those of the editor.
+        watch: called with how many tensors have been noted, and of how many; if it returns False, the run ends.
+        how: the other arguments of `graphsurgeon.running.trace.trace`, as JSON.
+
+    Raises:
+        PlanError: the process ended before the run did, or it refused what was asked.
+    """
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
+        folder = Path(name)
+        editor.save(folder / GRAPH, values=session, verify=False)
+        np.savez(folder / FEEDS, **packed(fed, "feed"))  # type: ignore[arg-type]
+        request = {"title": editor.title, "fetches": list(wanted), "how": how}
+        (folder / REQUEST).write_text(json.dumps(request), encoding="utf-8")
+        code = _run_worker(folder, watch)
+        if (folder / FAULT).exists():
+            raise _refusal(json.loads((folder / FAULT).read_text(encoding="utf-8")))
+        if code or not (folder / ANSWER).exists():
+            problem = f"the separate process in which {editor.title} was run {ended(code)}"
+            raise PlanError("trace()", problem, "This process goes on. Run a part of it: fetches=[...]")
+        return replace(Trace.load(folder / ANSWER), feeds=dict(fed))
+
+
+def _run_worker(folder: Path, watch: Watch | None) -> int:
+    """Runs the process to its end, and tells of its progress; returns how it ended."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-c", _BEGIN, str(folder)]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process: subprocess.Popen[bytes] = subprocess.Popen(command, env=environment, **pipes)
+    with process:
+        try:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            for line in process.stdout:
+                seen = _PROGRESS.fullmatch(line.strip())  # ops that print write there too
+                if seen and watch is not None and not watch(int(seen[1]), int(seen[2])):
+                    with suppress(OSError):  # it may be at its end
+                        process.stdin.write(STOP)
+                        process.stdin.flush()
+            return process.wait()
+        finally:  # however this ends, that process ends with it
+            if process.poll() is None:
+                process.kill()
+
+
+def _refusal(fault: Mapping[str, str]) -> SurgeryError:
+    kind = _REFUSED.get(fault["kind"], PlanError)
+    return kind(fault["request"], fault["problem"], fault["suggestion"])
+
+
+_TABLE = "HashTable"
+#: Ops whose only output is fed: they are run. An op that computes a tensor which is fed is not run for it.
+_FED = PLACEHOLDER_TYPES | {"_Arg"}
+#: These return their input; if they have no control inputs, their numbers are those of the input.
+_HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
+_BATCH_MOMENTS = 3  # The first output of FusedBatchNorm that only its gradient reads.
+_HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": "it is a handle, not numbers"}
+
+
+@dataclass(frozen=True)
+class _How:
+    """The options of a run, from the arguments of `trace`."""
+
+    session: Any
+    timeout: float | None
+    rounds: int
+    watch: Watch | None
+    seed: int | None
+    called: Mapping[str, str]
+    memory: int | None
+    ops: frozenset[str] | None
+
+
+def trace(
+    editor: Subject,
+    feeds: Any = None,
+    fetches: Any = None,
+    *,
+    session: Any = None,
+    random: int | None = None,
+    timeout: float | None = None,
+    rounds: int = 1000,
+    watch: Watch | None = None,
+    seed: int | None = 0,
+    memory: int | None = None,
+    ops: Any = None,
+    plan: Any = None,
+    isolated: bool | None = None,
+    called: Mapping[str, str] | None = None,
+) -> Trace:
+    """Returns a trace of a run, as `Editor.trace` does.
+
+    With `called`, op -> the name that is used for the seed of a random op instead of its name.
+    """
+    request = "trace"
+    refuse_no_seed(random, request)
+    refuse_no_seed(seed, request, "seed")
+    _refuse_no_limit(timeout=timeout, rounds=rounds, watch=watch, memory=memory)
+    editor.graph  # noqa: B018  # a graph that can only be looked at says so here
+    if plan is not None:
+        editor, session = _tried(editor, plan, session), None
+    chosen = None if ops is None else _chosen(editor, ops)
+    if chosen is not None and fetches is None:
+        fetches = _ends_of(editor, chosen) or None
+    wanted, fed = asked_for(editor, fetches), given(editor, feeds, request, random=True)
+    graph = editor.snapshot
+    refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in wanted], "trace()")
+    needed = _needed(editor, wanted, fed)
+    open_ends = [name for name in placeholders(editor, needed) if name not in fed]
+    if open_ends and random is None:
+        raise missing(editor, open_ends, request)
+    draw = np.random.RandomState(random)
+    fed |= made_up(editor, open_ends, draw, request)
+    from ..tf.run.sessions import reaches_out, refuse_untrusted
+
+    if reaches_out(editor.graph) if isolated is None else isolated:
+        refuse_untrusted(editor.graph, request)
+        how: dict[str, Any] = {"timeout": timeout, "rounds": rounds, "seed": seed, "memory": memory, "called": called}
+        how["ops"] = None if chosen is None else sorted(chosen)
+        return isolated_trace(editor, wanted, fed, session=session, watch=watch, **how)
+    with gc_paused():
+        return _run(
+            editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory, chosen)
+        )
+
+
+def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> None:
+    """Refuses limits of a run that are not valid.
+
+    Raises:
+        PlanError: one is not a limit.
+    """
+
+    def at_least(value: Any, least: float, kinds: Any) -> bool:
+        return isinstance(value, kinds) and not isinstance(value, bool) and value >= least
+
+    whole = (int, np.integer)
+    if timeout is not None and not (at_least(timeout, 0, (*whole, float, np.floating)) and timeout):
+        raise PlanError(f"trace(timeout={timeout!r})", "that is not a time", "Give seconds, as timeout=60")
+    if not at_least(rounds, 1, whole):
+        raise PlanError(f"trace(rounds={rounds!r})", "that is not a number of rounds", "Give 1 or more, as rounds=1000")
+    if watch is not None and not callable(watch):
+        problem, suggestion = "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"
+        raise PlanError(f"trace(watch={watch!r})", problem, suggestion)
+    if memory is not None and not at_least(memory, 1, whole):
+        raise PlanError(f"trace(memory={memory!r})", "that is not a number of bytes", "As for 200 MB: memory=200 << 20")
+
+
+def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
+    """Returns an editor of the graph after a plan, with all values, in a separate graph."""
+    if not isinstance(plan, Plan):
+        raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
+    plan = plan.awake()
+    make: Any = type(editor)
+    source = None if editor.values.changed else editor.opened.values
+    about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
+    tried: Subject = make(Opened(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
+    try:
+        tried.apply(plan.anew() if plan.steps else plan)
+    except PlanError as error:
+        if error.kind not in (Kind.PLAN, Kind.FOREIGN_PLAN):
+            raise
+        suggestion = "Trace it with its own editor" if error.kind is Kind.FOREIGN_PLAN else error.suggestion
+        raise type(error)("trace(plan=...)", error.problem, suggestion) from None
+    tried.session(session if session is not None else editor.values.reader())
+    return tried
+
+
+def _now(editor: Subject, tensor: str) -> str:
+    """The name that a tensor of the graph that was opened has now."""
+    return renamed_end(tensor, editor.history.renamed)
+
+
+def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
+    """The names of the ops whose tensors are noted."""
+    if not isinstance(ops, Selection):
+        given = Given(editor.snapshot, editor.layers, "trace(ops=...)")
+        return frozenset(editor.select(name=list(map(op_name, given.ops(ops)))).names)
+    if not len(ops):
+        raise SelectionError("trace(ops=...)", "the selection is empty", "Select what is to be noted, or leave ops out")
+    lost = [name for name in ops.names if outer_name(name, editor.snapshot.index) is None]
+    if lost:
+        problem = f"{few(map(repr, lost))} of the selection {'is' if len(lost) == 1 else 'are'} not in {editor.title}"
+        raise SelectionError("trace(ops=...)", problem, "Select in this graph: ops=ed.select(...)")
+    return frozenset(ops.names)
+
+
+def _ends_of(editor: Subject, chosen: Iterable[str]) -> list[str]:
+    """Returns the tensors to fetch so that some ops run; nothing if some are in a loop or a branch."""
+    graph = editor.snapshot
+    inside = graph.mask({graph.index[outer] for name in chosen if (outer := outer_name(name, graph.index)) is not None})
+    read = np.zeros(graph.size, np.bool_)
+    read[graph.data.node[inside[graph.data.rows]]] = True
+    ends = np.flatnonzero(inside & ~read)
+    plain = in_the_open(graph)
+    return [graph.names[op] for op in ends.tolist()] if plain[ends].all() else []
+
+
+def feeds_needed(editor: Subject, fetches: Any = None) -> dict[str, TensorInfo | None]:
+    """Returns the placeholders that a run needs, as `Editor.feeds_needed` does."""
+    graph = editor.snapshot
+    needed = _needed(editor, asked_for(editor, fetches), ())
+    return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
+
+
+def _needed(editor: Subject, wanted: Sequence[str], fed: Iterable[str]) -> Selection:
+    """What runs: all that is needed, up to what is fed; a placeholder that is fed is a part of it."""
+    graph = editor.snapshot
+    start = graph.mask(graph.index[name.partition(":")[0]] for name in wanted)
+    ends = [graph.tensor(name) for name in fed]
+    inside = frozenset(end for end in ends if graph.types[end[0]] not in _FED)
+    mask = backward(graph, start, inside)
+    if lost_writes(graph, mask):  # a session runs the op of a tensor that is fed if others wait for it
+        mask = backward(graph, start | graph.mask(op for op, _ in inside), inside)
+    return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
+
+
+def asked_for(editor: Subject, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
+    """Returns what is asked for: tensors, and ops without any, by name.
+
+    Args:
+        editor: of the graph.
+        fetches: as for `Editor.trace`.
+        request, key: the request and its argument, for messages.
+
+    Raises:
+        SelectionError: there is no such tensor.
+        PlanError: nothing can be asked for.
+    """
+    graph = editor.snapshot
+    if fetches is None:
+        known = [now for end in editor.opened.ends[1] if op_name(now := _now(editor, end)) in graph.index]
+        if known:
+            return known
+        return asked_by_default(editor, f"{request}()", key)
+    several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
+    if not several:
+        problem = "nothing is asked for"
+        raise PlanError(f"{request}({key}={fetches!r})", problem, "Name a tensor or an op, or leave it out")
+    layers, named, found = Given(graph, editor.layers, f"{request}({key}={fetches!r})"), list[Any](), list[str]()
+    for one in several:
+        own = isinstance(one, str) and one in editor.outputs
+        named += [_now(editor, editor.outputs[one])] if own else layers.ends([one])
+    for name in (getattr(one, "name", one) for one in named):
+        if ":" in str(name):
+            graph.tensor(tensor_name(name), f"{request}({key}={name!r})")
+            found.append(tensor_name(name))
+        else:
+            op = graph.find(op_name(name), f"{request}({key}={name!r})")
+            found.append(f"{graph.names[op]}:0" if graph.outputs(op) else graph.names[op])
+    return found
+
+
+def _run(
+    editor: Subject,
+    needed: Selection,
+    wanted: Sequence[str],
+    fed: Mapping[str, Any],
+    how: _How,
+) -> Trace:
+    from ..tf.run.probes import constants, probe
+    from ..tf.run.traced_run import fill, lasts, passes, unoptimised, watched_run
+
+    within, whole = needed.graph, needed
+    needed, wanted, lacking = _with_kernels(needed, wanted)
+    aside = [name for name in fed if not needed.mask[within.tensor(name)[0]]]
+    stand_ins = {name: _stand_in(name, within.index) for name in aside}
+    scratch, base, shown = _copied(editor, needed, wanted, stand_ins, how)
+    names = {name: scratch.outputs.get(name, name) for name in wanted}
+    feeds = {name: value for name, value in fed.items() if op_name(stand_ins.get(name, name)) in base.index}
+    fed = {stand_ins.get(name, name): value for name, value in feeds.items()}
+    same, unrecorded = _unprobed(base)
+    if how.ops is not None:
+        _leave_out(how.ops, within, base, same, unrecorded)
+    for op in (whole - needed).numbers:
+        why = f"the run stopped before it: {lacking}"
+        unrecorded |= {f"{within.names[op]}:{port}": why for port in range(len(within.outputs(op) or ()))}
+    runs = backward(base, base.mask(base.index[name.partition(":")[0]] for name in names.values()))
+    tensors = [
+        (op, port)
+        for op in np.flatnonzero(runs).tolist()
+        for port in range(len(base.outputs(op) or ()))
+        if base.name((op, port)) not in same and base.name((op, port)) not in unrecorded
+    ]
+    known = [tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed]
+    tensors = sorted(set(tensors).difference(known))
+    probed = probe(base, tensors, how.rounds)
+
+    def started(copy: Subject) -> Any:
+        live = copy.session(config=unoptimised())
+        fill(live, *editor.values.init_ops)
+        probed.add_to(copy.graph)
+        return live
+
+    def again() -> Any:
+        """Returns a session like the first one: of another copy if a run changes the state for the next one."""
+        if lasts(base, runs):
+            lives.pop().close()
+            lives.append(started(_copied(editor, needed, wanted, stand_ins, how)[0]))
+        return lives[-1]
+
+    lives = [started(scratch)]
+    about: Any = (lives[0], base, list(names.values()), fed, probed)
+    limits: dict[str, Any] = {"timeout": how.timeout, "watch": how.watch, "again": again}
+    ran = watched_run(*about, **limits) if how.memory is None else passes(*about, **limits, memory=how.memory)
+    lives.pop().close()
+    results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
+    stopped, notes = lacking or ran.stopped, (*constants(base, known), *ran.notes)
+    unrecorded |= ran.unrecorded
+    same |= {name: stand_ins[name] for name in feeds if stand_ins.get(name, name) != name}
+    shown = replace(shown, title=editor.snapshot.title)
+    return Trace(shown, notes, ran.costs, results, feeds, same, stopped, unrecorded, _added(within, base))
+
+
+def _leave_out(
+    chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], unrecorded: dict[str, str]
+) -> None:
+    """Removes ops that were not chosen from a run; the bodies of calls are removed with the calls."""
+    noted = {
+        name
+        for name in ran.names
+        if name in chosen or (name not in graph.index and outer_name(name, chosen) is not None)
+    }
+    for op, name in enumerate(ran.names):
+        for port in range(len(ran.outputs(op) or ()) if name not in noted else 0):
+            unrecorded.setdefault(f"{name}:{port}", "it is not among the ops that were to be noted")
+            same.pop(f"{name}:{port}", None)
+    for name, source in list(same.items()):
+        if source.partition(":")[0] not in noted:
+            del same[name]
+
+
+def _copied(
+    editor: Subject, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], how: _How
+) -> tuple[Subject, Graph, Graph]:
+    """A copy that can be run, its snapshot, and that without what is ours: the seeds of random ops."""
+    from ..tf.open.snapshot import snapshot
+    from ..tf.private.graphs import guarded_ops
+    from ..tf.run.probes import give_seeds
+
+    scratch = _scratch(editor, needed, wanted, stand_ins, how.session)
+    (guarded_ops(scratch.graph) or set()).clear()  # what is in a branch has a value if the condition takes it
+    shown = scratch.snapshot
+    if how.seed is not None and give_seeds(scratch.graph, shown, how.seed, how.called):
+        return scratch, snapshot(scratch.graph, title=shown.title), shown
+    return scratch, shown, shown
+
+
+def _added(graph: Graph, ran: Graph) -> frozenset[str]:
+    """The ops of a run that the graph does not have, inside of its calls neither."""
+    more = ran.index.keys() - graph.index.keys()
+    if not more:
+        return frozenset()
+    from ..tf.functions.insides import body
+
+    return frozenset(more - Calls(graph, body).listed.graph.index.keys())
+
+
+def _with_kernels(needed: Selection, wanted: Sequence[str]) -> tuple[Selection, list[str], str]:
+    """What is needed without the ops that have no kernel here and what reads them; what is left of what is wanted."""
+    from ..tf.run.sessions import without_kernel
+
+    graph = needed.graph
+    kinds = {graph.types[i]: None for i in needed.numbers}
+    lost = without_kernel(kinds, graph.functions)
+    if not lost:
+        return needed, list(wanted), ""
+    ops = [i for i in needed.numbers if graph.types[i] in lost]
+    dead = forward(graph, graph.mask(ops))
+    left = [name for name in wanted if not dead[graph.index[name.partition(":")[0]]]]
+    where = " or ".join(lost[graph.types[ops[0]]])
+    why = f"TensorFlow runs it on {where} alone" if where else "this TensorFlow has no kernel for it"
+    said = f"{graph.names[ops[0]]!r} ({graph.types[ops[0]]}) cannot run here: {why}"
+    gone = select(graph, name=[graph.names[i] for i in np.flatnonzero(dead).tolist()])
+    return needed - gone, left, said
+
+
+def _stand_in(tensor: str, names: Container[str]) -> str:
+    """The placeholder for a tensor that is fed, though an op computes it."""
+    op, _, port = tensor.partition(":")
+    return f"{op}:0" if port == "0" else f"{placeholder_name(op, int(port), names)}:0"
+
+
+def _scratch(
+    editor: Subject, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], session: Any
+) -> Subject:
+    """A copy of what is needed, with its values, in which calls, conds and loops are in the open.
+
+    Args:
+        editor: of the graph.
+        needed: what is copied.
+        wanted: what is asked for; the outputs of the editor of the copy say what took its place.
+        stand_ins: tensor that is fed, though an op computes it -> the placeholder in its place.
+        session: whose values are taken; None for those of the editor.
+    """
+    from ..tf.protos import fresh
+    from ..tf.values.variables import INITIALIZE
+
+    outputs = {name: name for name in wanted if ":" in name}
+    make: Any = type(editor)
+    scratch: Subject = make(Opened(fresh(), f"a run of {editor.title}", outputs=outputs))
+    names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
+    values = session if session is not None else editor
+    kinds = {needed.graph.types[i] for i in needed.numbers}
+    held = not VARIABLE_TYPES.isdisjoint(kinds)
+    may_look_up = any(_TABLE in kind for kind in kinds) or not kinds.isdisjoint(CALLS | needed.graph.functions.keys())
+    if may_look_up and (fill := editor.values.init_ops[0]):
+        needed |= editor.select(name=fill).ancestors()  # what fills the tables of a file: `watched_run.fill` runs it
+        held = True
+    about: dict[str, Any] = {"unmapped": "placeholder", "control": "drop", "collections": "keep", "names": names}
+    plan = scratch.plan().copy(needed, values=values if held else None, **about)
+    try:
+        scratch.apply(plan)
+    except PlanError as error:  # the message is about a copy, which the user did not request
+        suggestion = error.suggestion
+        if error.kind is Kind.NO_VALUE:
+            suggestion = f"{INITIALIZE}; or feed its consumers: feeds={{...}}"
+        raise type(error)("trace()", error.problem, suggestion) from None
+    closed: set[str] = set()
+    while True:
+        plain, flow = _calls(scratch.snapshot, closed, [scratch.outputs.get(name, name) for name in wanted])
+        if plain:
+            scratch = scratch.inlined(*plain)
+        elif flow:
+            whole = scratch.plan().inline(flow)
+            plan = whole if not whole.check() else scratch.plan().inline(flow[0])
+            if plan.check():
+                closed.add(flow[0])
+            else:
+                scratch.apply(plan)
+        else:
+            return scratch
+
+
+def _calls(graph: Graph, closed: set[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The calls that run and can be taken apart; and the conds, cases and loops."""
+    from ..tf.functions.calls import Calls
+
+    kinds = set(graph.kinds[0])
+    if not kinds & (BRANCHING | CALLS | graph.functions.keys()):
+        return [], []
+    work, plain, flow = Calls(graph), list[str](), list[str]()
+    runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in wanted))
+    for op in np.flatnonzero(runs).tolist():
+        node = graph.nodes[op]
+        if graph.names[op] in closed or not (work.called(node) or node.op in BRANCHING):
+            continue
+        if work.obstacle(node, flow=True) is None:
+            (flow if node.op in BRANCHING else plain).append(graph.names[op])
+    return plain, flow
+
+
+def _settled(graph: Graph, op: int) -> bool:
+    """Whether an op normalises by the moments it is given, and not by those of the batch."""
+    if not graph.types[op].startswith("FusedBatchNorm") or graph.types[op].startswith("FusedBatchNormGrad"):
+        return False
+    held = graph.nodes[op].attr
+    return "is_training" in held and not held["is_training"].b
+
+
+def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
+    """Tensors that are handed on as they are, with where from; and those of which no numbers can be taken, and why."""
+    same, unrecorded = {}, {}
+    waits = graph.control.degrees
+    for op in range(graph.size):
+        infos = graph.outputs(op) or ()
+        for port, info in enumerate(infos):
+            name = f"{graph.names[op]}:{port}"
+            if info.dtype in _HANDLES:
+                unrecorded[name] = _HANDLES[info.dtype]
+            elif info.dtype.endswith("_ref"):
+                unrecorded[name] = "it is a variable itself: what reads it has the numbers"
+            elif port >= _BATCH_MOMENTS and _settled(graph, op):
+                unrecorded[name] = "TensorFlow does not set it with is_training=False: it is whatever the memory held"
+        if graph.types[op] in _HAND_ON and not waits[op] and infos:
+            source = graph.data.ends(op)[0]
+            given = graph.info(*source)
+            if given is not None and not given.dtype.endswith("_ref") and given.dtype not in _HANDLES:
+                same[f"{graph.names[op]}:0"] = graph.name(source)
+    return same, unrecorded

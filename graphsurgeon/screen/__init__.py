@@ -1,1 +1,0 @@
-"""The state and the verbs of the widget in a plain object."""

@@ -1,0 +1,310 @@
+"""Python functions that build adapters, calls of collapsed ops, and unrolled loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import PlanError
+from ...graph.boundary import entering
+from ...graph.control_flow import FLOW_TYPES, Loop, body_of
+from ...graph.graph import Graph, Mask
+from ...graph.names import free_name
+from ...graph.selection import Query, Selection
+from ...graph.tf_types import TFOp
+from ...graph.variables import VARIABLE_TYPES
+from ...plan.adapters import Adapter, Cast, Dense, Pad, Part, Pool, Reshape, Resize, Transpose, kind_of
+from ...plan.dependencies import writes
+from ..copy.append import copied_into
+from ..functions.calls import Calls
+from ..functions.flow import Flow
+from ..functions.graph_function import copied_ops, traced_function
+from ..functions.library import reached_functions, referred
+from ..importing import tf
+from ..private.contexts import innermost_context
+from ..private.functions import functions_of
+from ..private.graphs import set_control_inputs
+from ..registry import op_definition
+
+tf1 = tf.compat.v1
+_RESIZES = {
+    "area": tf.raw_ops.ResizeArea, "bicubic": tf.raw_ops.ResizeBicubic, "bilinear": tf.raw_ops.ResizeBilinear,
+    "nearest": tf.raw_ops.ResizeNearestNeighbor,
+}  # fmt: skip
+
+
+def adapting(adapter: Adapter) -> Callable[[Any], Any]:
+    """Returns a function of a tensor that builds an adapter in the name scope that is open.
+
+    The result has the name of the scope itself, and all other ops are in it.
+
+    Args:
+        adapter: its parts.
+
+    Example:
+        >>> with tf.Graph().as_default() as graph, tf1.name_scope("fit/"):
+        ...     print(adapting(Adapter((Cast("int32"), Reshape((4,)))))(tf.zeros([2, 2], name="x")).name)
+        fit:0
+    """
+
+    def build(x: Any) -> Any:
+        scope = tf1.get_default_graph().get_name_scope()
+        *first, last = adapter.parts
+        for part in first:
+            x = _built(part, x, kind_of(part))
+        x = _built(last, x, f"{scope}/")
+        return x if x.op.name == scope else tf.identity(x, name=f"{scope}/")
+
+    return build
+
+
+def _built(part: Part, x: Any, name: str) -> Any:
+    match part:
+        case Cast():
+            return tf.cast(x, part.dtype, name=name)
+        case Reshape():
+            return tf.reshape(x, _sizes(part, x), name=name)
+        case Transpose():
+            return tf.transpose(x, part.perm, name=name)
+        case Pad():
+            return tf.pad(x, part.paddings, constant_values=part.value, name=name)
+        case Pool(window=None):
+            axes = range(2, x.shape.rank) if part.data_format == "NCHW" else range(1, x.shape.rank - 1)
+            reduce = tf.reduce_mean if part.mode == "avg" else tf.reduce_max
+            return reduce(x, list(axes), keepdims=part.keep, name=name)
+    if part.data_format == "NHWC" or x.shape.rank < 3:
+        return _channels_last(part, x, name)
+    rank = x.shape.rank  # the kernels for channels first are not on every device
+    x = tf.transpose(x, [0, *range(2, rank), 1], name="channels_last")
+    return tf.transpose(_channels_last(part, x, kind_of(part)), [0, rank - 1, *range(1, rank - 1)], name=name)
+
+
+def _channels_last(part: Resize | Pool | Dense, x: Any, name: str) -> Any:
+    match part:
+        case Resize():
+            about = {} if part.method == "area" else {"half_pixel_centers": True}  # as tf.image.resize does
+            return _RESIZES[part.method](images=x, size=list(part.size), name=name, **about)
+        case Pool():
+            pool = tf.nn.avg_pool if part.mode == "avg" else tf.nn.max_pool
+            return pool(x, part.window, part.strides, "VALID", name=name)
+        case Dense():
+            return _dense(part, x, name)
+
+
+def _dense(part: Dense, x: Any, name: str) -> Any:
+    initial = tf1.glorot_uniform_initializer(seed=part.seed)
+    kernel = tf1.get_variable(
+        _free("kernel"), [x.shape[-1], part.units], x.dtype, initializer=initial, use_resource=True
+    )
+    if not part.bias:
+        return tf.matmul(x, kernel, name=name)
+    zeros = tf1.zeros_initializer()
+    bias = tf1.get_variable(_free("bias"), [part.units], x.dtype, initializer=zeros, use_resource=True)
+    return tf.nn.bias_add(tf.matmul(x, kernel, name="matmul"), bias, name=name)
+
+
+def _free(name: str) -> str:
+    """A name for a new variable that is not in use yet: an adapter may have two dense layers."""
+    lead = f"{tf1.get_variable_scope().name}/"
+    there = {variable.op.name for variable in tf1.global_variables(lead)}
+    return free_name(name, lambda wish: lead + wish in there, as_tensorflow=True)
+
+
+def _sizes(part: Reshape, x: Any) -> Any:
+    """The sizes of a new shape: a single unknown size is inferred; several are taken from the tensor."""
+    if not part.sizes:
+        return [-1 if n is None else n for n in part.shape]
+    shape, axes = tf.shape(x, name="shape_of"), iter(part.sizes)
+    return tf.stack([shape[next(axes)] if n is None else n for n in part.shape], name="shape_to")
+
+
+def collapsed(
+    base: Graph, mask: Any, inputs: Sequence[str], outputs: Sequence[str], name: str
+) -> Callable[..., list[Any]]:
+    """Returns a function of tensors that makes one call with the computation of some ops of a graph.
+
+    Args:
+        base: snapshot of the graph.
+        mask: the ops.
+        inputs, outputs: the names of the tensors that enter and leave the ops.
+        name: the name of the call.
+    """
+
+    def call(*given: Any) -> list[Any]:
+        _refuse_own_gradients(base, mask, name)
+
+        def body() -> list[Any]:
+            graph = tf1.get_default_graph()
+            taken = {name: graph.capture(tensor) for name, tensor in zip(inputs, given, strict=True)}
+            return copied_ops(base, mask, taken, outputs, name)
+
+        return list(traced_function(body, re.sub(r"\W", "_", name))())
+
+    return call
+
+
+def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
+    """Refuses calls with a custom gradient: inside another function they would lose it."""
+    known = functions_of(base.live)
+    for i in mask.nonzero()[0].tolist() if known else ():
+        for called in reached_functions(referred(base.nodes[i], known), known):
+            function = known[called]
+            if getattr(function, "grad_func_name", None) or getattr(function, "python_grad_func", None):
+                problem = f"{base.names[i]!r} calls {called!r}, whose custom gradient would be lost inside a function"
+                raise PlanError(f"collapse(name={name!r})", problem, "Leave it out of the selection")
+
+
+def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..., list[Any]]:
+    """Returns a function of tensors that does the same as a v2 cond or case whose condition is known.
+
+    Args:
+        base: snapshot of the graph.
+        name: the cond or case.
+        answers: tensors that it reads -> their known values.
+
+    Raises:
+        PlanError: it cannot be inlined.
+    """
+    number = base.find(name)
+    node, flow = base.nodes[number], Flow(base)
+    flow.calls.refuse(node, f"resolve_condition({name!r})", flow=True)
+    known = {k: answers[text] for k, text in enumerate(base.input_names(number)) if text in answers}
+    count = len(base.outputs(number) or ())
+
+    def call(*given: Any) -> list[Any]:
+        return flow.decided(node, given, tf1.get_default_graph().get_name_scope(), known)[:count]
+
+    return call
+
+
+def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[..., list[Any]]:
+    """Returns a function of tensors that does the same as a call of a graph, without the call.
+
+    Args:
+        base: snapshot of the graph.
+        name: the call.
+        inside: conds, cases and loops in it that are inlined too, by their names in the called function.
+
+    Raises:
+        PlanError: this op is not a call, or the call cannot be inlined.
+    """
+    node, flow = base.nodes[base.find(name)], Flow(base, opens=inside)
+    flow.calls.refuse(node, f"inline({name!r})", flow=True)
+    count = len(base.outputs(base.index[name]) or ())
+
+    def call(*given: Any) -> list[Any]:
+        return flow.built(node, given, tf1.get_default_graph().get_name_scope())[:count]
+
+    return call
+
+
+def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., list[Any]]:
+    """Returns a function of tensors that does the same as a given number of rounds of a loop.
+
+    Args:
+        base: snapshot of the graph.
+        op: the number of a v2 loop, or of the condition of a loop of TF1.
+        loop: the loop of TF1; None for a v2 loop.
+        times: the number of rounds.
+
+    Raises:
+        PlanError: the loop cannot be unrolled.
+    """
+    if loop is not None:
+        return _rounds_of_tf1(base, loop, times)
+    node, flow = base.nodes[op], Flow(base)
+    flow.calls.refuse(node, f"unroll({base.names[op]!r}, {times})", flow=True)
+    acts = flow.calls.acts(node)
+    flow = Flow(base, ordered=acts)
+    shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
+
+    def call(*given: Any) -> list[Any]:
+        scope, values, order = tf1.get_default_graph().get_name_scope(), list(given), _Order(acts)
+        for number in range(times):
+            values = flow.applied(node.attr["body"].func.name, values, f"{scope}/{_round(number)}", node.device, False)
+            for tensor, shape in zip(values, shapes, strict=False):
+                tensor.set_shape(shape)  # the nodes do not have the shapes that a function has
+            order.next()
+        return values
+
+    return call
+
+
+def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[Any]]:
+    body, lead = body_of(base, loop), base.names[loop.asks].rpartition("/")[0]
+    block = Selection(base, body, Query("select"))
+    enters = [f"{base.names[i]}:1" for i in loop.switches] + [f"{base.names[i]}:0" for i in loop.constants]
+    read = {f"{base.names[i]}:{port}" for i, port in entering(base, body)}
+    acts = _acts(base, loop, body)
+
+    def call(*given: Any) -> list[Any]:
+        here, values, order = tf1.get_default_graph(), list(given), _Order(acts)
+        for number in range(times):
+            scope = f"{here.get_name_scope()}/{_round(number)}"
+            ends, made = dict(zip(enters, values, strict=True)), None
+            if len(block):
+                inputs = {text: tensor.name for text, tensor in ends.items() if text in read}
+                names = {n: f"{scope}/{n.removeprefix(f'{lead}/')}" for n in block.names}
+                made = copied_into(here, block, inputs=inputs, names=names, control="drop", collections="none")
+            turned = [base.input_names(i)[0] for i in loop.turns]
+            values[: len(turned)] = [
+                ends[text] if text in ends or made is None else here.get_tensor_by_name(made.renamed(text))
+                for text in turned
+            ]
+            order.next()
+        return [value for value, end in zip(values, loop.exits, strict=False) if end >= 0]
+
+    return call
+
+
+def _acts(base: Graph, loop: Loop, body: Mask) -> bool:
+    """Returns whether a round of a loop of TF1 sets state; refuses a loop in which not each round may set it."""
+    calls, numbers = Calls(base), np.flatnonzero(body).tolist()
+    if not any(calls.acts(base.nodes[i]) or writes(base.types[i]) for i in numbers):
+        return False
+    live = base.live.get_operations()
+    around = innermost_context(live[loop.asks])
+    inside = [i for i in numbers if base.types[i] not in FLOW_TYPES and _lasts(live[i])]
+    deep = next((i for i in inside if innermost_context(live[i]) is not around), None)
+    if deep is None and around is None and (base.typed(FLOW_TYPES) & body).any():
+        deep = inside[0]
+    if deep is not None:
+        problem = f"its rounds set state, but {base.names[deep]!r}, in a cond or loop inside them, may not run"
+        raise PlanError("unroll()", problem, "Resolve that condition in an earlier plan, or leave the loop unchanged")
+    return True
+
+
+def _round(number: int) -> str:
+    return f"body_{number}" if number else "body"
+
+
+class _Order:
+    """Makes the state ops of each round wait for those of the round before, as in a loop.
+
+    Args:
+        needed: the rounds set state; otherwise no order is needed.
+    """
+
+    def __init__(self, needed: bool) -> None:
+        self._graph, self._needed = tf1.get_default_graph(), needed
+        self._at, self._before = len(self._graph.get_operations()), list[Any]()
+
+    def next(self) -> None:
+        """Orders the ops that were made since the last call."""
+        if not self._needed:
+            return
+        made = self._graph.get_operations()[self._at :]
+        self._at += len(made)
+        lasting = [op for op in made if op.type not in VARIABLE_TYPES and _lasts(op)]
+        for op in lasting if self._before else ():
+            set_control_inputs(op, list(op.control_inputs), [*op.control_inputs, *self._before])
+        self._before = lasting or self._before
+
+
+def _lasts(op: TFOp) -> bool:
+    about = op_definition(op.type)
+    refers = any(tensor.dtype.name.endswith("_ref") for tensor in op.inputs)
+    return refers or (about is not None and about.is_stateful)

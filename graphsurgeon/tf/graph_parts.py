@@ -1,0 +1,370 @@
+"""The parts of a live graph: the kinds of its ops, variables, collections and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import PlanError
+from ..graph.names import colocate
+from ..graph.tf_types import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVariable
+from ..graph.variables import VARIABLE_TYPES, renaming, variable_renamed
+from .copy.imports import import_nodes
+from .functions.library import adopt
+from .importing import tf
+from .messages import graph_pb2, node_def_pb2
+from .private.contexts import context_of as context_of
+from .private.contexts import outermost_context, outside_contexts
+from .private.functions import functions_of
+from .private.graphs import MARKS_INPUTS as MARKS_INPUTS
+from .private.graphs import TENSOR, names_in_use, same_shape
+from .private.graphs import input_marks as input_marks
+from .private.graphs import number_of as number_of
+from .private.graphs import originals_of as originals_of
+from .private.graphs import set_original as set_original
+from .private.graphs import waited_for as waited_for
+from .private.sessions import is_variable
+from .protos import fresh, lacks_memory
+from .registry import op_definition as op_definition
+from .values.transfer import assign
+from .values.variables import fetch, join_collection, rebuilt, variable_infos
+from .values.variables import variable_objects as variable_objects
+
+tf1 = tf.compat.v1
+
+Graph, Operation, Tensor = tf.Graph, tf.Operation, tf.Tensor
+#: Whether ops made now would run at once: no graph is being built.
+executing_eagerly = tf.executing_eagerly
+#: The type of a tensor of a live graph; an eager tensor does not have it.
+SymbolicTensor = TENSOR
+
+
+def dtype_of(number: int) -> Any:
+    """Returns the dtype of a number, as protos have it.
+
+    Raises:
+        TypeError: no dtype has this number.
+    """
+    return tf.as_dtype(number)
+
+
+def is_variable_object(thing: Any) -> bool:
+    """Returns whether something is a `tf.Variable` of a graph."""
+    return bool(is_variable(thing)) and hasattr(thing, "op")
+
+
+def bare(thing: Any) -> Any:
+    """Returns the op or tensor inside a wrapper for results that must be used; anything else is returned unchanged.
+
+    `tf.debugging.Assert` and others return such a wrapper: `isinstance` takes it for an op, but it is another object.
+    """
+    if issubclass(type(thing), Operation | Tensor) or not isinstance(thing, Operation | Tensor):
+        return thing
+    return thing.graph.as_graph_element(thing.name)
+
+
+def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str | None = None) -> TFTensor:
+    """Makes a placeholder in a graph, or in the default graph if `graph` is not given.
+
+    Args:
+        graph: a `tf.Graph`, or None.
+        dtype: its dtype; a reference dtype loses the reference.
+        shape: static shape; None for an unknown one.
+        name: its full name; made unique.
+    """
+    dtype = tf.as_dtype(dtype).base_dtype
+    if graph is None:
+        return tf1.placeholder(dtype, shape, name)
+    # A name with a slash at its end is absolute.
+    with graph.as_default(), tf1.name_scope(None), tf1.control_dependencies(None):
+        return tf1.placeholder(dtype, shape, name)
+
+
+def graph_key_names() -> list[str]:
+    """Returns the names of all collections that TensorFlow itself uses."""
+    keys = tf1.GraphKeys
+    # VARIABLES is an old name of GLOBAL_VARIABLES, and TensorFlow logs that it is.
+    listed = [key for key in dir(keys) if not key.startswith("__") and key != "VARIABLES"]
+    return [name for key in listed if isinstance(name := getattr(keys, key), str)]
+
+
+def collections_in(graph: TFGraph) -> dict[Any, list[Any]]:
+    """Returns the collections of a graph, as new lists."""
+    return {key: graph.get_collection(key) for key in graph.get_all_collection_keys()}
+
+
+def is_name_taken(graph: TFGraph, name: str) -> bool:
+    """Returns whether a name is that of an op or scope of a graph; upper and lower case are the same."""
+    return name.lower() in names_in_use(graph)
+
+
+def whole_contexts(ops: Iterable[TFOp]) -> list[TFOp]:
+    """Returns the missing ops of TF1 loops and conds of which only a part is given, in order of creation."""
+    given = list(ops)
+    wanted = {id(outermost_context(op)) for op in given} - {id(None)}
+    if not wanted:
+        return []
+    graph, have = given[0].graph, {id(op) for op in given}
+    found = {}
+    for op in graph.get_operations():
+        context = outermost_context(op)
+        if context is None or id(context) not in wanted:
+            continue
+        found[id(op)] = op
+        inner = context_of(op)
+        while inner is not None:
+            ends = (*getattr(inner, "loop_enters", ()), *getattr(inner, "loop_exits", ()))
+            found.update({id(end.op): end.op for end in ends})
+            inner = inner.outer_context
+    # The ends of a cond are merges outside of its context.
+    for op in list(found.values()):
+        for tensor in op.outputs:
+            found.update({id(c): c for c in tensor.consumers() if c.type in ("Merge", "RefMerge", "Exit", "RefExit")})
+    return sorted((op for key, op in found.items() if key not in have), key=number_of)
+
+
+#: Attributes that name state or a loop: a copy that kept them would share it.
+_KEYS = ("shared_name", "frame_name", "var_name")
+
+
+def copied_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any:
+    """Returns the NodeDef of a copy of an op, without its inputs.
+
+    Args:
+        op: the op.
+        name: full name of the copy.
+        key: goes before the names of its state and of its loop.
+        places: name of an op -> name of the op that a copy is to be placed with instead; others are dropped.
+    """
+    node = node_def_pb2.NodeDef()
+    node.CopyFrom(op.node_def)
+    node.name = name
+    del node.input[:]
+    colocate(node, places)
+    for attribute in _KEYS:
+        if attribute in node.attr and (node.attr[attribute].s or node.op == "VarHandleOp"):
+            old = node.attr[attribute].s or op.name.encode()
+            node.attr[attribute].s = key.encode() + old
+    return node
+
+
+def adopt_functions(source: TFGraph, graph: TFGraph) -> None:
+    """Makes the functions of one graph known in another."""
+    if source is not graph and functions_of(source):
+        adopt(graph, source.as_graph_def().library)
+
+
+def add_op(graph: TFGraph, node: TFNodeDef, inputs: Sequence[TFTensor]) -> TFOp:
+    """Makes one op from a NodeDef.
+
+    Args:
+        graph: where.
+        node: the NodeDef, fully named, without inputs.
+        inputs: tensors of `graph` that it reads.
+
+    Raises:
+        ValueError: TensorFlow refuses it.
+    """
+    # An import would refuse an op that is named like a scope; a slash at the end means: this very name.
+    with (
+        graph.as_default(),
+        outside_contexts(graph),
+        tf1.control_dependencies(None),
+        tf1.device(None),
+        tf1.device(node.device or None),
+    ):
+        return graph.create_op(node.op, list(inputs), None, name=f"{node.name}/", attrs=dict(node.attr))
+
+
+def is_held(tensor: TFTensor) -> bool:
+    """Returns whether a tensor is a reference or a handle, so that its value is kept elsewhere."""
+    return tensor.dtype != tensor.dtype.base_dtype or tensor.dtype in (tf.resource, tf.variant)
+
+
+#: An op with one of these attributes depends on other parts of its graph.
+_BONDS = ("shared_name", "container", "_class", "_gradient_op_type", "frame_name", "token")
+
+
+def is_plain(op: TFOp) -> bool:
+    """Returns whether an op needs nothing of the graph but its inputs: no state, no loop or cond, no function."""
+    if context_of(op) is not None or op.type in VARIABLE_TYPES or any(map(is_held, op.outputs)):
+        return False
+    attributes = op.node_def.attr
+    if any(key in attributes for key in _BONDS):
+        return False
+    return not any(value.HasField("func") or value.list.func for value in attributes.values())
+
+
+def copied_plainly(
+    graph: TFGraph,
+    ops: Sequence[TFOp],
+    names: Mapping[str, str],
+    inputs: Mapping[TFTensor, TFTensor],
+    replacements: Mapping[TFOp, TFOp],
+    scope: str,
+) -> dict[str, TFOp] | None:
+    """Copies plain ops within their graph, all of them or none.
+
+    Args:
+        graph: the graph.
+        ops: ops that pass `is_plain`, in order of creation.
+        names: name of an op -> name of its copy.
+        inputs: outside tensor -> the tensor that copies read instead.
+        replacements: outside op -> the op that copies wait for instead.
+        scope: the scope of all new names; empty for none.
+
+    Returns:
+        name -> new op; None if TensorFlow refuses the copies: then nothing is made.
+    """
+    graph_def = graph_pb2.GraphDef()
+    graph_def.versions.CopyFrom(graph.graph_def_versions)
+    tensors, waits = {}, {}
+    for op in ops:
+        node = graph_def.node.add()
+        node.CopyFrom(op.node_def)
+        node.name = names[op.name]
+        del node.input[:]
+        for tensor in op.inputs:
+            if tensor.op.name in names:
+                node.input.append(f"{names[tensor.op.name]}:{tensor.value_index}")
+                continue
+            new = inputs[tensor]
+            tensors[new.op.name, new.value_index] = new
+            node.input.append(f"{new.op.name}:{new.value_index}")
+        for before in op.control_inputs:
+            other = replacements.get(before, before)
+            if before.name not in names:
+                waits[other.name] = other
+            node.input.append(f"^{names.get(before.name, other.name)}")
+    try:
+        with outside_contexts(graph):
+            made = import_nodes(graph, graph_def, tensors, waits, within=scope)
+    except Exception as error:
+        if lacks_memory(error):
+            raise
+        return None
+    if len(made) != len(ops):  # one of the names was taken
+        return None
+    if scope:
+        names_in_use(graph).setdefault(scope.lower(), 1)  # no other op gets this name by chance
+    for op in ops:
+        copy = made[names[op.name]]
+        if same_shapes(op.inputs, copy.inputs):
+            for old, output in zip(op.outputs, copy.outputs, strict=True):
+                output.set_shape(old.shape)
+    return made
+
+
+def rebuild_variables(
+    source: TFGraph, graph: TFGraph, ops: Mapping[str, str], scope: str, rename: Callable[[str], str]
+) -> list[TFVariable]:
+    """Makes `tf.Variable` objects for copied ops, and adds them to the collections of their originals.
+
+    Args:
+        source: the graph that was copied from.
+        graph: the graph of the copies.
+        ops: name of a source op -> name of its copy.
+        scope: the scope of the copy.
+        rename: name of a collection -> its name for the copy.
+    """
+    originals, made = variable_objects(source), {}
+    for info in variable_infos(source).values():
+        parts = {p.partition(":")[0] for p in (info.op, info.initializer, info.snapshot, info.initial_value) if p}
+        if not info.initializer or not parts <= ops.keys():
+            continue
+
+        variable = rebuilt(graph, variable_renamed(info, renaming(ops)), originals.get(info.op))
+        if variable is not None:
+            made[info.op] = variable
+    join_collections(source, graph, made, rename)
+    return list(made.values())
+
+
+def join_collections(
+    source: TFGraph, graph: TFGraph, made: Mapping[str, TFVariable], rename: Callable[[str], str]
+) -> None:
+    """Puts new variables into the collections that hold their originals.
+
+    Args:
+        source: the graph copied from.
+        graph: the graph of the copies.
+        made: op name of the original -> new variable.
+        rename: name of a collection -> its name for the copy.
+    """
+    for key, items in collections_in(source).items():
+        news = [made[item.op.name] for item in items if is_variable(item) and item.op.name in made]
+        if news:
+            join_collection(graph, rename(key), news)
+
+
+def carry_values(ops: Mapping[str, str], source: TFSession, session: TFSession) -> int:
+    """Gives copied variables the values of their originals; returns how many there were.
+
+    Args:
+        ops: name of a source op -> name of its copy.
+        source: a session in which the originals have values.
+        session: the session in which the copies get them.
+
+    Raises:
+        PlanError: an original has no value.
+    """
+    before, now = variable_infos(source.graph), variable_infos(session.graph)
+    moved = {old: new for old, new in ops.items() if old in before and new in now and now[new].initializer}
+    values = fetch(source, [before[name] for name in moved], source.graph, "load_values(...)")
+    assign(session, {moved[name]: value for name, value in values.items()}, now)
+    return len(moved)
+
+
+def is_placed(op: TFOp) -> bool:
+    """Returns whether an op is colocated with another op."""
+    return bool(op.colocation_groups() != [b"loc:@" + op.name.encode()])
+
+
+def same_shapes(some: Iterable[TFTensor], others: Iterable[TFTensor]) -> bool:
+    """Returns whether tensors have, one by one, equal static shapes."""
+    return all(same_shape(a, b) for a, b in zip(some, others, strict=True))
+
+
+def as_tensor(thing: Any, graph: TFGraph, dtype: Any) -> TFTensor:
+    """Returns a value, array or variable as a tensor of a graph, with a given dtype; a tensor is returned unchanged."""
+    if isinstance(thing, tf.Tensor) and hasattr(thing, "graph"):
+        return bare(thing)
+    with graph.as_default(), tf1.control_dependencies(None):
+        return tf.convert_to_tensor(thing, None if dtype == tf.resource else dtype.base_dtype)
+
+
+def variable_of(tensor: TFTensor) -> TFOp | None:
+    """Returns the op of the variable whose value a tensor is, read from it directly; else None."""
+    op = tensor.op
+    if op.type in ("ReadVariableOp", "Identity") and len(op.inputs) == 1:
+        op = op.inputs[0].op
+    return op if op.type in VARIABLE_TYPES else None
+
+
+def value_readers(holder: TFOp) -> list[TFOp]:
+    """Returns the ops that read the value of a variable, given by its op; not those that set it."""
+    users = dict.fromkeys(op for out in holder.outputs for op in out.consumers())
+    return [op for op in users if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
+
+
+def graph_with_placeholders(wanted: Mapping[str, Any], request: str) -> TFGraph:
+    """Returns a new `tf.Graph` with placeholders.
+
+    Args:
+        wanted: name -> tensor or `tf.TensorSpec` whose dtype and static shape the placeholder gets.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: TensorFlow does not accept a name.
+    """
+    graph = fresh()
+    with graph.as_default(), tf1.device(None):
+        for name, tensor in wanted.items():
+            try:
+                made = tf1.placeholder(tensor.dtype.base_dtype, tensor.shape, name=name)
+            except ValueError as error:
+                raise PlanError(
+                    request, f"{name!r} is not a name of an op", "Use letters, digits, '_' and '/'"
+                ) from error
+            assert made.op.name == name, f"{made.op.name} instead of {name}"
+    return graph

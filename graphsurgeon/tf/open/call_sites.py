@@ -1,0 +1,192 @@
+"""A function of a file with a call that its graph need not contain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...errors import OpenError, few, nearest
+from ...graph.names import free_name, op_name
+from ..messages import meta_graph_pb2, tensor_shape_pb2
+from ..values.file_values import asset_files
+
+
+def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
+    """Returns the tensors of the graph that functions capture, each with the number of its object.
+
+    Returns:
+        tensor -> number of its object; and the functions that capture more in the object graph than their calls pass.
+    """
+    objects = meta.object_graph_def
+    found: dict[str, int] = {}
+    odd: set[str] = set()
+    for node in meta.graph_def.node:
+        function = node.attr["f"].func.name if "f" in node.attr else ""
+        if function not in objects.concrete_functions:
+            continue
+        bound = list(objects.concrete_functions[function].bound_inputs)
+        data = [text for text in node.input if text[0] != "^"]
+        if len(bound) > len(data):
+            odd.add(function)
+            continue
+        found.update(zip(data[len(data) - len(bound) :], bound, strict=True))
+    return found, odd
+
+
+def paths(objects: Any) -> dict[int, str]:
+    """Returns object -> the shortest way to it from the saved object."""
+    found, todo = ({0: ""}, [0]) if objects.nodes else ({}, [])
+    for at in todo:
+        for child in objects.nodes[at].children:
+            if child.node_id not in found and 0 <= child.node_id < len(objects.nodes):
+                found[child.node_id] = f"{found[at]}/{child.local_name}".strip("/")
+                todo.append(child.node_id)
+    return found
+
+
+def functions(meta: Any) -> dict[str, list[str]]:
+    """Returns the functions of a file: the way to each from the saved object -> the names of its traces."""
+    objects = meta.object_graph_def
+    ways = paths(objects)
+    found = {}
+    for number, node in enumerate(objects.nodes):
+        way = ways.get(number, "").replace("/", ".")
+        if node.WhichOneof("kind") == "function" and way and not way.rpartition(".")[2].startswith("_create"):
+            found[way] = list(node.function.concrete_functions)
+    return found
+
+
+def called(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, str], dict[str, str]]:
+    """Returns a MetaGraph with a call of a function, and the tensors of its arguments and results by name.
+
+    Args:
+        meta: the MetaGraphDef; it is not changed.
+        name: the function: its name in the library, or the way to it from the saved object, for example
+            ``"encoder.forward"``.
+        request: the request, for messages.
+
+    Raises:
+        OpenError: there is no such function, it has several traces, or the file does not make something it captures.
+    """
+    library = {function.signature.name: function for function in meta.graph_def.library.function}
+    known = functions(meta)
+    traces = [name] if name in library else [one for one in known.get(name, ()) if one in library]
+    if len(traces) != 1:
+        if traces:
+            raise OpenError(request, f"function {name!r} was traced {len(traces)} times", _choose(traces))
+        names = list(known) or sorted(library)
+        near = nearest(name, names) if isinstance(name, str) else []
+        how = _choose(near or names) if names else "It has none at all: leave function= out"
+        raise OpenError(request, f"it has no function {name!r}", how)
+    return _Call(meta, library[traces[0]], request).made()
+
+
+def _choose(names: list[str]) -> str:
+    return f"Choose function={names[0]!r}" + (f", or one of {few(map(repr, names[1:]), 5)}" if names[1:] else "")
+
+
+class _Call:
+    def __init__(self, meta: Any, function: Any, request: str) -> None:
+        self.made_of, self.function, self.request = meta, function, request
+        self.meta = meta_graph_pb2.MetaGraphDef()
+        self.meta.CopyFrom(meta)
+        self.graph = self.meta.graph_def
+        self.names = {node.name for node in self.graph.node}
+
+    def made(self) -> tuple[Any, dict[str, str], dict[str, str]]:
+        """The graph with the call; arguments and results."""
+        signature, name = self.function.signature, self.function.signature.name
+        about = self.meta.object_graph_def.concrete_functions
+        bound = list(about[name].bound_inputs) if name in about else []
+        count = len(signature.input_arg) - len(bound)
+        if count < 0:
+            bound, count = [], len(signature.input_arg)
+        inputs: dict[str, str] = {}
+        texts = [self._argument(i, inputs) for i in range(count)]
+        texts += self._captures(bound, count, inputs)
+        call = self._add("StatefulPartitionedCall", texts)
+        call.attr["f"].func.name = name
+        call.attr["Tin"].list.type.extend(a.type for a in signature.input_arg)
+        call.attr["Tout"].list.type.extend(a.type for a in signature.output_arg)
+        keys = list(_keys(about[name].output_signature)) if name in about else []
+        results = [f"output_{i}" for i in range(len(signature.output_arg))]
+        keys = keys if len(set(keys)) == len(results) else results
+        return self.meta, inputs, {key: f"{call.name}:{i}" for i, key in enumerate(keys)}
+
+    def _argument(self, i: int, inputs: dict[str, str]) -> str:
+        """Makes a tensor for an argument of the function, and adds its name to those of the inputs."""
+        argument = self.function.signature.input_arg[i]
+        said = self.function.arg_attr[i].attr if i in self.function.arg_attr else {}
+        called = said["_user_specified_name"].s.decode() if "_user_specified_name" in said else argument.name
+        text = self._placeholder(argument.type, said)
+        inputs[free_name(called or argument.name, inputs.__contains__)] = text
+        return text
+
+    def _placeholder(self, dtype: int, said: Any) -> str:
+        node = self._add("Placeholder", [])
+        node.attr["dtype"].type = dtype
+        shapes: Any = said["_output_shapes"].list.shape if "_output_shapes" in said else ()
+        unknown = tensor_shape_pb2.TensorShapeProto(unknown_rank=True)
+        node.attr["shape"].shape.CopyFrom(shapes[0] if len(shapes) == 1 else unknown)
+        return f"{node.name}:0"
+
+    def _captures(self, bound: list[int], count: int, inputs: dict[str, str]) -> Iterator[str]:
+        """The tensors that a function captures, which follow its arguments.
+
+        A gradient captures tensors that exist only inside its function; these become inputs.
+        """
+        found, _ = captured(self.made_of)
+        there = {number: text for text, number in found.items()}
+        for i, number in enumerate(bound, count):
+            text = there.get(number) or self._object(number)
+            if not text and self._kind(number) == "captured_tensor":
+                text = self._argument(i, inputs)
+            if not text:
+                argument, name = self.function.signature.input_arg[i].name, self.function.signature.name
+                problem = f"its function {name!r} captures {argument!r}, which nothing in the file makes"
+                raise OpenError(self.request, problem, "Open a signature, or the graph as stored: raw=True")
+            there[number] = text
+            yield text
+
+    def _kind(self, number: int) -> str:
+        objects = self.meta.object_graph_def.nodes
+        return str(objects[number].WhichOneof("kind")) if 0 <= number < len(objects) else ""
+
+    def _object(self, number: int) -> str:
+        """The tensor of an object in the object graph; empty if it cannot be made."""
+        kind = self._kind(number)
+        if not kind:
+            return ""
+        held = self.meta.object_graph_def.nodes[number]
+        if kind == "variable":
+            node = self._add("VarHandleOp", [], held.variable.name)
+            node.attr["dtype"].type = held.variable.dtype
+            node.attr["shape"].shape.CopyFrom(held.variable.shape)
+            return f"{node.name}:0"
+        if kind == "constant" and held.constant.operation in self.names:
+            return f"{held.constant.operation}:0"
+        if kind == "asset" and held.asset.asset_file_def_index < len(asset_files(self.meta)):
+            text = str(asset_files(self.meta)[held.asset.asset_file_def_index].tensor_info.name)
+            return text if op_name(text) in self.names else ""
+        return ""
+
+    def _add(self, kind: str, texts: Sequence[str], wish: str = "") -> Any:
+        name = free_name(wish or f"called_{kind}", self.names.__contains__, as_tensorflow=True)
+        self.names.add(name)
+        return self.graph.node.add(name=name, op=kind, input=texts)
+
+
+def _keys(value: Any, path: str = "") -> Iterator[str]:
+    """The names of a function's results: the keys and positions in its return value, joined by "_"."""
+    kind = value.WhichOneof("kind")
+    if kind == "dict_value":
+        for key in sorted(value.dict_value.fields):
+            yield from _keys(value.dict_value.fields[key], f"{path}_{key}")
+    elif kind in ("list_value", "tuple_value"):
+        for i, one in enumerate(getattr(value, kind).values):
+            yield from _keys(one, f"{path or '_output'}_{i}")
+    elif kind == "named_tuple_value":
+        for pair in value.named_tuple_value.values:
+            yield from _keys(pair.value, f"{path}_{pair.key}")
+    elif kind is not None and kind != "none_value":
+        yield path.removeprefix("_") or "output"

@@ -1,0 +1,619 @@
+"""Graphs that are known to end or to hang the process inside TensorFlow.
+
+If an op needs the value of an input, as Reshape needs the new shape, TensorFlow visits the ops before it until one is
+not a constant. Through Cast, StridedSlice and Concat it walks by recursion, and starts a new walk back at each step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, cached_property
+from graphlib import CycleError, TopologicalSorter
+from math import prod
+from random import Random
+from string import ascii_letters, digits
+from typing import Any, NamedTuple
+
+from ...errors import OpenError, counted
+from ...graph.concurrency import gc_paused
+from ...graph.functions import referred
+from ...graph.graph import DTYPES
+from ...graph.rewiring import MERGING, TURNING
+from ...graph.tf_types import TFGraphDef, TFNodeDef
+from ..registry import op_definition
+from .outputs import array_in
+
+_WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType
+_WALKED = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
+_BLOCKING = frozenset({"Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit", "PlaceholderWithDefault"})
+_STATIC = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # the walk stops at these if the static shape is known
+_SIZED = {"Fill": 0, "BroadcastTo": 1, "Tile": 1, "LinSpace": 2, "Range": 0}  # the input that sets the size
+_SAID = frozenset({"Const", "Placeholder"})
+
+#: The recursion ends the process at 12,000 on a stack of 8 MB, and some systems give 1 MB.
+_MOST_DEEP = 1_000
+#: Steps of one walk, if joined sizes are joined again: 0.1 s.
+_MOST_STEPS = 1 << 18
+#: Ops visited in total, each 0.5 µs: 20 s.
+_MOST_LOOKS = 40_000_000
+#: Elements of a tensor that is computed by the import: 1 GB of float32.
+_MOST_ELEMENTS = 1 << 28
+_SAMPLE, _PATIENCE = 200, 300_000
+
+
+def shape(node: TFNodeDef | None) -> list[int] | None:
+    """Returns the static shape that a constant or placeholder states; None if it is not known."""
+    if node is None:
+        return None
+    if node.op in ("Const", "HostConst"):
+        return [d.size for d in node.attr["value"].tensor.tensor_shape.dim]
+    if node.op == "Placeholder" and "shape" in node.attr and not node.attr["shape"].shape.unknown_rank:
+        return [d.size for d in node.attr["shape"].shape.dim]
+    return None
+
+
+class SlowSize(NamedTuple):
+    """An op whose shape TensorFlow cannot infer in reasonable time and memory.
+
+    Args:
+        subject, reason: the two parts of a sentence about the op.
+        op: its name.
+    """
+
+    subject: str
+    reason: str
+    op: str
+
+
+def slow_sizes(walks: Walks) -> SlowSize | None:
+    """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None without one."""
+    counts = Counter(walks.kinds)
+    asking = sum(count for kind, count in counts.items() if _asked(kind))
+    if not asking:
+        return None
+    found = walks.giant()
+    if not found and sum(counts[kind] for kind in _WALKED) >= 16:
+        found = walks.maze()
+    if not found and asking * len(walks.kinds) > _MOST_LOOKS // 2:
+        found = walks.toil()
+    return found
+
+
+class Walks:
+    """The walks that shape inference would make over some nodes.
+
+    Fields that are used often are read once: reading them costs more than all the rest.
+
+    Args:
+        nodes: the NodeDefs of a graph, or of the body of a function.
+
+    Attributes:
+        names: the name of each.
+        kinds: the op type of each.
+        inputs: the inputs of each, as written; an input from outside these nodes counts as fed.
+    """
+
+    def __init__(self, nodes: Iterable[TFNodeDef]) -> None:
+        self.nodes = list(nodes)
+        self.names = [node.name for node in self.nodes]
+        self.kinds = [node.op for node in self.nodes]
+        self.inputs = [list(node.input) for node in self.nodes]
+        self._effort: dict[int, tuple[int, int, int]] = {}
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Number of each op, by name."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The ops whose values are needed, each as often as its value is needed."""
+        found = []
+        for number, kind in enumerate(self.kinds):
+            positions = _asked(kind)
+            if positions:
+                before = self.before(number)
+                found += [before[at] for at in positions if -len(before) <= at < len(before) and before[at] >= 0]
+        return found
+
+    def before(self, number: int) -> list[int]:
+        """Returns the producers of the data inputs of an op; -1 for one that is not here."""
+        find = self.index.get
+        return [find(text.partition(":")[0], -1) for text in self.inputs[number] if text[:1] != "^"]
+
+    def giver(self, number: int) -> Callable[[int], Any]:
+        """Returns a call: position of an input of an op -> the NodeDef that makes it, or None."""
+        before = self.before(number)
+        return lambda at: self.nodes[before[at]] if at < len(before) and before[at] >= 0 else None
+
+    def looked_at(self, start: int, limit: int, static: bool) -> tuple[float, set[int] | None]:
+        """Walks back from an op as TensorFlow does, breadth first, until an op is not a constant.
+
+        Args:
+            start: the op whose value is needed.
+            limit: the largest number of ops to visit.
+            static: stop at a Shape, as if its input had a static shape; otherwise continue, at a small part of the
+                cost.
+
+        Returns:
+            the number of visited ops; and these ops, if all of them are constant.
+        """
+        seen, far = {start}, set()
+        line, looks = deque([start]), 0.0
+        while line and len(seen) < limit:
+            number = line.popleft()
+            kind = self.kinds[number]
+            looks += 0.03 if number in far else 1.0
+            before = () if static and kind in _STATIC else self.before(number)
+            if _blocks(kind) or -1 in before or (not before and kind not in ("Const", *_STATIC)):
+                return looks, None
+            for other in before:
+                if other not in seen:
+                    seen.add(other)
+                    line.append(other)
+                    if kind in _STATIC or number in far:
+                        far.add(other)
+        return looks, seen if not line else None
+
+    # -- possible problems -----------------------------------------------------------------------
+
+    def giant(self) -> SlowSize | None:
+        """Finds a huge tensor that the import itself would compute, because a size depends on it."""
+        sized = [i for i, kind in enumerate(self.kinds) if kind in _SIZED or kind in _SAID]
+        giants = {i: size for i in sized if (size := self._elements(i)) > _MOST_ELEMENTS}
+        for start in dict.fromkeys(self.starts) if giants else ():
+            reached = self.looked_at(start, _PATIENCE, static=True)[1] or {start}
+            for number in reached & giants.keys():
+                return SlowSize(
+                    f"op {self.names[number]!r} ({self.kinds[number]})",
+                    f"has {counted(giants[number], 'elements')}, which TensorFlow would compute "
+                    "while it opens the file, "
+                    f"for the sizes in {self.names[start]!r}",
+                    self.names[number],
+                )
+        return None
+
+    def maze(self) -> SlowSize | None:
+        """Finds sizes that are cast, sliced and joined so often that following them would crash or take too long."""
+        for start in dict.fromkeys(self.starts):
+            steps, _, depth = self._walk(start)
+            if depth > _MOST_DEEP or steps > _MOST_STEPS:
+                much = f"{depth:,} deep" if depth > _MOST_DEEP else f"in {counted(min(steps, 10**18), 'steps')}"
+                return SlowSize(
+                    f"the size {self.names[start]!r}",
+                    f"is computed by Cast, StridedSlice and Concat ops, which TensorFlow would follow {much}",
+                    self.names[start],
+                )
+        return None
+
+    def toil(self) -> SlowSize | None:
+        """Estimates the total number of visited ops from a sample of the walks."""
+        sample = Random(0).sample(self.starts, min(_SAMPLE, len(self.starts)))
+        costs, spent = [], 0.0
+        for start in sample:
+            looks, _ = self.looked_at(start, _PATIENCE, static=False)
+            costs.append((looks * (1 + self._walk(start)[1]), start))
+            spent += looks
+            if spent > _PATIENCE:
+                break
+        looks = sum(cost for cost, _ in costs) / max(len(costs), 1) * len(self.starts)
+        if looks <= _MOST_LOOKS:
+            return None
+        op = self.names[max(costs)[1]]
+        return SlowSize(
+            counted(len(self.starts), "sizes"),
+            f"are at the end of long chains of ops, for example {op!r}: "
+            f"TensorFlow would visit about {counted(round(looks), 'ops')} to infer shapes",
+            op,
+        )
+
+    # -- the parts --------------------------------------------------------------------------------
+
+    def _walk(self, start: int) -> tuple[int, int, int]:
+        """Returns (steps, Casts met, depth) of the recursion from an op whose value is needed as a shape."""
+        known = self._effort
+        stack, under_way = [(start, False)], set()
+        while stack:
+            number, leaving = stack.pop()
+            if number in known and not leaving:
+                continue
+            parts = self._parts(number)
+            if leaving:
+                below = [known.get(part, (1, 0, 1)) for part in parts]
+                known[number] = (
+                    1 + sum(b[0] for b in below),
+                    (self.kinds[number] == "Cast") + sum(b[1] for b in below),
+                    1 + max((b[2] for b in below), default=0),
+                )
+                under_way.discard(number)
+            elif number not in under_way:
+                under_way.add(number)
+                stack.append((number, True))
+                stack.extend((part, False) for part in parts if part not in known and part not in under_way)
+        return known[start]
+
+    def _parts(self, number: int) -> list[int]:
+        kind = self.kinds[number]
+        if kind not in _WALKED:
+            return []
+        before = self.before(number)
+        parts = {"Concat": before[1:], "ConcatV2": before[:-1]}.get(kind, before[:1])
+        return [part for part in parts if part >= 0]
+
+    def _elements(self, number: int) -> int:
+        """The number of elements of an op's output, if constants determine it; 0 otherwise."""
+        kind = self.kinds[number]
+        if kind in _SAID:
+            return _product(shape(self.nodes[number]) or [])
+        given = [self._numbers(i) for i in self.before(number)]
+        if kind != "Range":
+            return _product(given[_SIZED[kind]]) if len(given) > _SIZED[kind] else 0
+        if len(given) != 3 or any(len(v) != 1 for v in given) or not given[2][0]:
+            return 0
+        return int(abs((given[1][0] - given[0][0]) / given[2][0]))
+
+    def _numbers(self, number: int) -> list[Any]:
+        """The numbers of a small constant; empty if the op is not a constant, or is damaged."""
+        if number < 0 or self.kinds[number] != "Const":
+            return []
+        tensor = self.nodes[number].attr["value"].tensor
+        if not 0 < _product(shape(self.nodes[number]) or []) <= 16:
+            return []
+        array = array_in(tensor)
+        return [] if array is None else [v for v in array.ravel().tolist() if isinstance(v, (int, float))]
+
+
+def _product(sizes: Sequence[Any]) -> int:
+    """The number of elements of a shape; 1 for no dimensions, 0 if a dimension is not known."""
+    return int(prod(sizes)) if all(isinstance(s, int) and s >= 0 for s in sizes) else 0
+
+
+@cache
+def _asked(kind: str) -> tuple[int, ...]:
+    """Positions of the inputs whose values shape inference may need: those that can only be whole numbers."""
+    about = op_definition(kind)
+    if about is None:
+        return ()
+    allowed = {a.name: frozenset(a.allowed_values.list.type) for a in about.attr if a.type == "type"}
+    args = list(about.input_arg)
+    lists = [i for i, arg in enumerate(args) if arg.number_attr or arg.type_list_attr]
+    found = []
+    for i, arg in enumerate(args):
+        kinds = allowed.get(arg.type_attr, frozenset()) if arg.type_attr else frozenset({arg.type})
+        if i in lists or not ((kinds and kinds <= _WHOLE) or kind == "Range"):
+            continue
+        if not lists or i < lists[0]:
+            found.append(i)
+        elif i > lists[-1]:
+            found.append(i - len(args))
+    return tuple(found)
+
+
+@cache
+def _blocks(kind: str) -> bool:
+    """Whether an op is never taken as constant."""
+    about = op_definition(kind)
+    return kind in _BLOCKING or about is None or about.is_stateful
+
+
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
+_FIRST = frozenset(ascii_letters + digits + ".")
+_LETTERS = "".join([*_FIRST, "_\\/>-"]).encode()
+_DAMAGED = "The file is damaged: write it again"
+#: TensorFlow reads an output number modulo 2 ** 32: 'x:4294967296' would be 'x:0'.
+_MOST_OUTPUT = 2**31 - 1
+#: A list attribute that claims more than this many inputs or outputs would take gigabytes.
+_MOST_LISTED = 1_000_000
+#: The import takes time with the square of the inputs of one op: 1.5 s for these, 20 s for two million.
+_MOST_INPUTS = 500_000
+#: Each level of names is kept as text by itself: a long deep name would take gigabytes.
+_MOST_LETTERS, _MOST_LEVELS = 2_000, 100
+#: Shape inference enters called functions: 3 µs for each op. It also uses the C++ stack, which ends at 4,000 calls.
+_MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
+
+
+class _Fault(NamedTuple):
+    """A reason not to import a GraphDef: the problem, the suggestion, and the op that has it, if it has a name."""
+
+    problem: str
+    suggestion: str
+    op: str = ""
+
+    def error(self, request: str) -> OpenError:
+        """Returns the error to raise."""
+        return OpenError(request, self.problem, self.suggestion, names=[self.op] if self.op else [])
+
+
+def refuse_deadly(graph_def: TFGraphDef, request: str) -> None:
+    """Refuses a GraphDef that would crash TensorFlow's importer, or keep it busy for minutes.
+
+    Args:
+        graph_def: the graph to import.
+        request: the request, for messages.
+
+    Raises:
+        OpenError: functions call each other in a cycle, too deeply or too often; an op claims more inputs or outputs
+            than it has, reads an output number that no op can have, or has a name that does not fit in memory; the
+            value of a constant has another dtype than the constant; or shape inference cannot follow the computation of
+            the sizes of tensors.
+    """
+    refusal = deadly(graph_def, request)
+    if refusal is not None:
+        raise refusal
+
+
+def deadly(graph_def: TFGraphDef, request: str) -> OpenError | None:
+    """Returns why the importer would not survive a GraphDef; None if no reason is known."""
+    with gc_paused():
+        found = next(_faults(graph_def), None)
+    return None if found is None else found.error(request)
+
+
+def refuse_names(names: Sequence[str], request: str) -> None:
+    """Refuses names of ops that TensorFlow does not accept, or that do not fit in memory; raises OpenError."""
+    odd = "".join(names).encode().translate(None, _LETTERS)  # all at once: ten times quicker than one by one
+    odd_names = () if not odd and _FIRST.issuperset({name[:1] for name in names}) else names
+    for name in odd_names:
+        if not _NAME.fullmatch(name):
+            raise OpenError(
+                request,
+                f"{name[:80]!r} is not an op name that TensorFlow accepts",
+                "Rename the op in the code that made the graph: names start with a letter, digit or dot",
+            )
+    for found in (one for name in names if len(name) > _MOST_LEVELS for one in _of_name(name, "")):
+        raise found.error(request)
+
+
+def _faults(graph_def: TFGraphDef) -> Iterator[_Fault]:
+    functions = graph_def.library.function
+    yield from _of_calls(functions)
+    yield from _of_nodes(graph_def.node, "")
+    for function in functions:
+        place = f" of function {function.signature.name!r}"
+        yield from _of_duplicates(function.node_def, place)
+        yield from _of_nodes(function.node_def, place)
+        yield from _of_inputs("the result", function.ret.values(), place)
+
+
+def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
+    lists: dict[str, tuple[tuple[str, str], ...]] = {}  # op type -> attributes that count inputs or outputs
+    walks = Walks(nodes)
+    for node, name, kind, inputs in zip(walks.nodes, walks.names, walks.kinds, walks.inputs, strict=True):
+        if len(name) > _MOST_LEVELS:
+            yield from _of_name(name, place)
+        for text in inputs:
+            if ":" in text and len(text.rpartition(":")[2]) > 9:
+                yield from _of_inputs(f"op {name!r}", [text], place, name)
+        if len(inputs) > _MOST_INPUTS:
+            yield from _of_many(node, place)
+        listed = lists.get(kind)
+        if listed is None:
+            listed = lists[kind] = _listed(kind)
+        if listed:
+            yield from _of_lists(node, listed, place)
+        if kind in ("Const", "HostConst"):
+            value, said = node.attr["value"].tensor.dtype, node.attr["dtype"].type
+            if value != said and value:
+                dtypes = [DTYPES.get(number, f"number {number}") for number in (said, value)]
+                problem = f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}"
+                yield _Fault(problem, _DAMAGED, name)
+    if not set(TURNING).isdisjoint(walks.kinds):
+        yield from _of_loops(walks, place)
+    for number in [i for i, kind in enumerate(walks.kinds) if fragile(kind)]:
+        problem = fault(walks.nodes[number], walks.giver(number))
+        if problem:
+            name, kind = walks.names[number], walks.kinds[number]
+            yield _Fault(f"op {name!r}{place} ({kind}) would end TensorFlow: {problem}", _DAMAGED, name)
+    why = slow_sizes(walks)
+    if why:
+        problem = f"{why.subject}{place} {why.reason}"
+        yield _Fault(problem, "Simplify that computation in the code that made the graph", why.op)
+
+
+def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
+    """A Merge that closes a loop must have one input from outside of the loop: the importer relies on it."""
+    turns = {i for i, kind in enumerate(walks.kinds) if kind in TURNING}
+    for number in [i for i, kind in enumerate(walks.kinds) if kind in MERGING]:
+        before = walks.before(number)
+        outside = sum(i not in turns for i in before)
+        if outside > 1 and outside < len(before):
+            name = walks.names[number]
+            yield _Fault(f"the loop at {name!r}{place} is entered {outside} times", _DAMAGED, name)
+
+
+def _of_name(name: str, place: str) -> Iterator[_Fault]:
+    if len(name) > _MOST_LETTERS or name.count("/") > _MOST_LEVELS:
+        yield _Fault(
+            f"the name of an op{place}, {name[:40]!r} ..., has {counted(len(name), 'letters')} "
+            f"and {counted(name.count('/'), 'slashes')}",
+            f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are possible: "
+            "rename the op in the code that made the graph",
+        )
+
+
+def _of_inputs(who: str, texts: Iterable[str], place: str, op: str = "") -> Iterator[_Fault]:
+    for text in texts:
+        port = text.rpartition(":")[2]
+        if ":" in text and port.isdigit() and int(port) > _MOST_OUTPUT:
+            yield _Fault(f"{who}{place} reads {text!r}: no op has that many outputs", _DAMAGED, op)
+
+
+def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
+    count = sum(not text.startswith("^") for text in node.input)
+    if count > _MOST_INPUTS:
+        yield _Fault(
+            f"op {node.name!r}{place} ({node.op}) has {counted(count, 'inputs')}: "
+            "TensorFlow would take minutes to import it",
+            f"Up to {_MOST_INPUTS:,} are possible: combine them in steps in the code that made the graph",
+            node.name,
+        )
+
+
+def _listed(kind: str) -> tuple[tuple[str, str], ...]:
+    about = op_definition(kind)
+    if about is None:
+        return ()
+    inputs = ((arg.number_attr, "inputs") for arg in about.input_arg if arg.number_attr)
+    outputs = ((arg.number_attr, "outputs") for arg in about.output_arg if arg.number_attr)
+    return (*inputs, *outputs)
+
+
+def _of_lists(node: TFNodeDef, listed: Iterable[tuple[str, str]], place: str) -> Iterator[_Fault]:
+    for attribute, what in listed:
+        count = node.attr[attribute].i if attribute in node.attr else 0
+        if count > _MOST_LISTED or (what == "inputs" and count > max(len(node.input), 1_000)):
+            has = f" but has {len(node.input):,}" if what == "inputs" else ""
+            problem = f"op {node.name!r}{place} ({node.op}) claims {count:,} {what}{has}"
+            yield _Fault(problem, _DAMAGED, node.name)
+
+
+# -- functions ------------------------------------------------------------------------------------
+
+
+def _of_duplicates(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
+    seen: set[str] = set()
+    for node in nodes:
+        if node.name in seen:
+            yield _Fault(f"two ops{place} are called {node.name!r}", _DAMAGED, node.name)
+        seen.add(node.name)
+
+
+def _of_calls(functions: Any) -> Iterator[_Fault]:
+    if not functions:
+        return
+    library = {f.signature.name: f for f in functions}
+    taken = next((name for name in library if op_definition(name) is not None), None)
+    if taken is not None:
+        problem = f"function {taken!r} has the name of an op type that TensorFlow has itself"
+        yield _Fault(problem, "Rename the function in the code that made the graph")
+    calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
+    try:
+        order = list(
+            TopologicalSorter({name: sorted(set().union(*each)) for name, each in calls.items()}).static_order()
+        )
+    except CycleError as error:
+        cycle = error.args[1][:0:-1]  # each is called by the next
+        first = cycle.index(next(name for name in library if name in cycle))
+        cycle = [*cycle[first:], *cycle[: first + 1]]
+        problem = f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}"
+        how = "TensorFlow cannot run such a function: write it as a loop in the code that made the graph"
+        yield _Fault(problem, how)
+        return
+    size: dict[str, int] = {}
+    depth: dict[str, int] = {}
+    for name in order:
+        size[name] = len(calls[name]) + sum(size[other] for each in calls[name] for other in each)
+        depth[name] = 1 + max((depth[other] for each in calls[name] for other in each), default=0)
+        if depth[name] > _MOST_CALLS:
+            problem = f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep"
+            yield _Fault(problem, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible")
+        if size[name] > _MOST_EXPANDED:
+            yield _Fault(
+                f"function {name!r} and its calls, each expanded at every call, have {counted(size[name], 'ops')}",
+                f"TensorFlow would visit each of them; up to {_MOST_EXPANDED:,} are possible",
+            )
+
+
+# -- op types whose shape inference ends the process ------------------------------------------------
+
+
+#: Position of a data input -> the NodeDef that makes it; None if it is not known.
+Giver = Callable[[int], Any]
+
+_SCALAR = {
+    "BoostedTreesAggregateStats": (0,),
+    "FakeQuantWithMinMaxVarsPerChannelGradient": (1,),
+    "TPUPartitionedInput": (0,),
+    **{f"BoostedTrees{kind}": (1, 2, 3) for kind in ("ExampleDebugOutputs", "Predict")},
+    "BoostedTreesTrainingPredict": (3, 4, 5),
+    "XlaSparseDenseMatmulCustomCombinerOnTcGradWithCsrInput": (9, 10),
+    **{
+        f"XlaSparseDenseMatmulCustomCombinerOnTcGradWith{kind}AndCsrInput": (9, 12)
+        for kind in ("Adagrad", "AdagradMomentum", "Adam", "Ftrl", "Sgd")
+    },
+}
+_MOST_RANK = 8  # of a tensor whose rank is not known
+_MOST_DIGITS = 10_000  # of a number as text
+
+
+def fragile(kind: str) -> bool:
+    """Returns whether an op type is one of these."""
+    return kind in _SCALAR or kind in _RULES
+
+
+def fault(node: TFNodeDef, giver: Giver) -> str:
+    """Returns why an op of a fragile type would end the process; "" if it would not.
+
+    Args:
+        node: its NodeDef.
+        giver: position of a data input -> the NodeDef that makes it, or None.
+    """
+    for position in _SCALAR.get(node.op, ()):
+        if shape(giver(position)) == []:
+            return f"its input {position} is a scalar, which it must not be"
+    return _RULES[node.op](node, giver) if node.op in _RULES else ""
+
+
+def _rank(node: TFNodeDef) -> int:
+    known = shape(node)
+    return _MOST_RANK if known is None else len(known)
+
+
+def _gather(node: TFNodeDef, giver: Giver) -> str:
+    batch = node.attr["batch_dims"].i if "batch_dims" in node.attr else 0
+    most = _rank(giver(0)) + _rank(giver(1)) - 1
+    return "" if -_MOST_RANK <= batch <= most else f"its batch_dims is {batch}, more than its inputs have dimensions"
+
+
+def _split(node: TFNodeDef, giver: Giver) -> str:
+    sizes = shape(giver(1))
+    if node.attr["Tlen"].type == 6:
+        return "its sizes are int8, which its shape inference takes for int64"
+    return "its sizes are not a vector" if sizes is not None and len(sizes) != 1 else ""
+
+
+def _dequeue(node: TFNodeDef, giver: Giver) -> str:
+    count = shape(giver(1))
+    return "its number of elements is not a scalar" if count and count != [1] * len(count) else ""
+
+
+def _ragged(node: TFNodeDef, giver: Giver) -> str:
+    before, after = node.attr["PARAMS_RAGGED_RANK"].i, node.attr["OUTPUT_RAGGED_RANK"].i
+    return "" if after >= before - 1 else f"its OUTPUT_RAGGED_RANK is {after}, below PARAMS_RAGGED_RANK - 1"
+
+
+def _collective(node: TFNodeDef, giver: Giver) -> str:
+    size = node.attr["group_size"].i
+    return "" if -(2**31) <= size < 2**31 else f"its group_size is {size}"
+
+
+def _infeed(node: TFNodeDef, giver: Giver) -> str:
+    shapes, dtypes = len(node.attr["shapes"].list.shape), len(node.attr["dtypes"].list.type)
+    return "" if shapes <= dtypes else f"it has {shapes} shapes for {dtypes} dtypes"
+
+
+def _partitioned(node: TFNodeDef, giver: Giver) -> str:
+    at = node.attr["partition_dim"].i if "partition_dim" in node.attr else 0
+    return "" if -1 <= at < _rank(giver(0)) else f"its partition_dim is {at}"
+
+
+def _text(node: TFNodeDef, giver: Giver) -> str:
+    """TensorFlow ends the process if it has no memory for a text; if a tensor does not fit, it raises an error."""
+    for key in ("width", "precision"):
+        if key in node.attr and node.attr[key].i > _MOST_DIGITS:
+            return f"its {key} is {node.attr[key].i}: each text would have that length"
+    return ""
+
+
+_RULES: dict[str, Callable[[Any, Giver], str]] = {
+    "GatherV2": _gather,
+    "SplitV": _split,
+    "QueueDequeueManyV2": _dequeue,
+    "RaggedGather": _ragged,
+    "CollectiveGather": _collective,
+    "InfeedDequeueTuple": _infeed,
+    "TPUPartitionedInput": _partitioned,
+    "AsString": _text,
+}

@@ -1,0 +1,123 @@
+"""Fills a live graph with the ops, functions and collections of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from ...errors import OpenError
+from ...graph.functions import reachable
+from ...graph.tf_types import TFGraph, TFGraphDef, TFOp
+from ..copy.imports import import_nodes
+from ..functions.calls import HARMLESS, is_stateful
+from ..functions.library import BRANCHING, CALLS, Library, adopt, bring, with_handles
+from ..private.functions import functions_of, give_gradients, gradient_of, restore_gradients, traced_gradient
+from ..private.graphs import collection_reader, gradient_function, op_finder, set_gradient_function
+from ..protos import decoded
+from ..run.errors import errors_as
+
+
+def lend_gradients(graph: TFGraph, library: Any) -> None:
+    """Gives calls that lead to loops or branches a gradient, which is made on first use.
+
+    TensorFlow derives no gradient for these ops if the function has no trace in this process: it would silently be
+    zero.
+
+    Args:
+        graph: a live graph from a file; it holds the functions.
+        library: the FunctionDefLibrary of the file.
+    """
+    definitions = {one.signature.name: one for one in library.function}
+    turning = {name for name, one in definitions.items() if any(node.op in BRANCHING for node in one.node_def)}
+    own = {one.function_name for one in library.gradient}
+    lent: dict[str, _Lent | None] = {}
+    for op in graph.get_operations() if turning else ():
+        name = op.get_attr("f").name if op.type in CALLS else ""
+        if name not in definitions or name in own or gradient_function(op) is not None:
+            continue
+        if name not in lent:
+            leads = not turning.isdisjoint(reachable([name], definitions))
+            lent[name] = _Lent(op, name, definitions) if leads else None
+        if lent[name] is not None:
+            set_gradient_function(op, lent[name])
+
+
+class _Lent:
+    """The gradient of a function, as a trace of the function would have it.
+
+    Args:
+        call: an op that calls the function; the gradient may also be needed for other calls, such as copies.
+        name: the function.
+        definitions: name -> FunctionDef, of all functions of the file.
+    """
+
+    def __init__(self, call: TFOp, name: str, definitions: Mapping[str, Any]) -> None:
+        self._graph, self._call, self._name, self._definitions = call.graph, call.name, name, definitions
+
+    def __call__(self, op: TFOp, *slopes: Any) -> Any:
+        """Returns the gradients of the inputs of a call, from those of its outputs."""
+        return self._gradient(op, *slopes)
+
+    @cached_property
+    def _gradient(self) -> Any:
+        order, known, out = reachable([self._name], self._definitions), functions_of(self._graph), Library()
+        handles = with_handles(order, [op_finder(self._graph)(self._call)], known, self._definitions)
+        brought = bring(out, order, handles, known)
+        for concrete in out.loaded.values():
+            restore_gradients(concrete.graph, out.loaded)
+            give_gradients(concrete.graph, out.loaded, out.slopes)
+        concrete = out.loaded[brought[self._name]]
+        if _repeatable(self._definitions[name] for name in order):
+            return gradient_of(concrete, None)
+        # This adds outputs to the call that its gradient needs, so existing sessions must be made anew.
+        return traced_gradient(concrete)
+
+
+def _repeatable(functions: Iterable[Any]) -> bool:
+    """Whether functions may run once more: they change nothing, and draw no random numbers."""
+    return not any(
+        is_stateful(node.op) and node.op not in HARMLESS | BRANCHING | CALLS
+        for function in functions
+        for node in function.node_def
+    )
+
+
+def import_graph(graph: TFGraph, graph_def: TFGraphDef, request: str) -> None:
+    """Imports a GraphDef into a live graph; raises OpenError if TensorFlow refuses it."""
+    with errors_as(OpenError, request, "TensorFlow refuses the graph", "Fix the graph in the code that made it"):
+        import_nodes(graph, graph_def)
+        if graph_def.library.function:
+            adopt(graph, graph_def.library)
+            lend_gradients(graph, graph_def.library)
+
+
+def fill_collections(graph: TFGraph, meta: Any, request: str) -> None:
+    """Restores the collections of a MetaGraph, if there is one."""
+    made: dict[bytes, Any] = {}
+    suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
+    with graph.as_default():
+        for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
+            with errors_as(OpenError, request, f"collection {name!r} is damaged", suggestion):
+                _fill_collection(graph, name, collection, made)
+
+
+def _fill_collection(graph: TFGraph, name: str, collection: Any, made: dict[bytes, Any]) -> None:
+    """Restores a collection of a MetaGraph; values in an unknown encoding stay bytes, as in TensorFlow."""
+    kind = collection.WhichOneof("kind")
+    if kind == "node_list":
+        for value in collection.node_list.value:
+            graph.add_to_collection(name, graph.as_graph_element(value))
+    elif kind == "bytes_list":
+        proto_type, read = collection_reader(name)
+        for value in collection.bytes_list.value:
+            if proto_type is None or read is None:
+                graph.add_to_collection(name, value)
+                continue
+            item = made.get(value)
+            if item is None:
+                item = made[value] = read(decoded(proto_type, value))
+            graph.add_to_collection(name, item)
+    elif kind is not None:
+        for value in getattr(collection, kind).value:
+            graph.add_to_collection(name, value)

@@ -1,0 +1,387 @@
+"""The layers of `.keras` files and SavedModels, read from the files."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from ...errors import OpenError, counted, few
+from ...graph.arrays import size_text
+from ...graph.calls import Calls
+from ...graph.graph import Graph
+from ...graph.layers import Call, Later, Layer, Layers, Owner, by_variables, in_scopes, is_like, named_owners
+from ..protos import decoded
+from ..run.errors import words_of
+from .call_sites import paths
+from .files import read_bytes
+
+_FUNCTIONS = ("activations", "constraints", "initializers", "losses", "metrics", "regularizers")
+_GRAPH_LAYER = "graphsurgeon>GraphLayer"
+_DESCRIPTION = ("config.json", "metadata.json")
+#: Bytes that each of these may have.
+_LARGEST = 256 << 20
+_OURS = ("builtins", "keras", "keras_hub", "keras_cv", "keras_nlp", "tf_keras")
+
+
+def is_keras_file(path: Path) -> bool:
+    """Returns whether a path is a `.keras` file, by its suffix."""
+    return path.suffix.lower() == ".keras" and not path.is_dir()
+
+
+def keras_model(path: Path, request: str) -> Any:
+    """Returns the model of a `.keras` file, with its weights, not compiled.
+
+    Keras 2 or Keras 3, whichever wrote the file, builds the layers from their descriptions. Code in the file, such as
+    that of a Lambda layer, is never run, and no module that the file names is imported.
+
+    Args:
+        path: the file.
+        request: the request, for messages.
+
+    Raises:
+        OpenError: the file is damaged, is not a Keras model, holds code, or uses a class that is not known here; or
+            Keras refuses it.
+    """
+    config, about = _parts(read_bytes(path, request), request)
+    package = "tf_keras" if str(about.get("keras_version", "")).startswith("2.") else "keras"
+    keras = _imported(package, request)
+    if any(item.get("registered_name") == _GRAPH_LAYER for _, item in _entries(config)):
+        from ..functions.keras_layer import GraphLayer as GraphLayer  # Keras knows it from then on
+    _refuse_code(config, str(path), package, request)
+    _refuse_unknown(config, str(path), keras, request)
+    try:
+        from ..private.eager import eager
+
+        with eager():
+            return keras.saving.load_model(str(path), compile=False, safe_mode=True)
+    except MemoryError:
+        raise
+    except Exception as error:  # the file may come from any source: any error is possible
+        # Keras wraps the reason once for each object around it, and prints each of them whole.
+        reason = words_of(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
+        problem = f"Keras {keras.__version__} cannot build the model: {reason[:300]}"
+        raise OpenError(request, problem, _hint(about, keras)) from error
+
+
+def _hint(about: dict[str, Any], keras: Any) -> str:
+    wrote = str(about.get("keras_version", ""))
+    if wrote and wrote != keras.__version__:
+        return f"Keras {wrote} wrote the file: install that version, pip install keras=={wrote}"
+    return "Build the model in Python, call its load_weights(), and give it: gs.open(model)"
+
+
+def _parts(data: bytes, request: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The description of the model, and the metadata of its writer."""
+    again = "Save it again: model.save('model.keras')"
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            missing = [name for name in ("config.json", "model.weights.h5") if name not in names]
+            if missing:
+                held = few(sorted(names), 4) or "nothing"
+                raise OpenError(request, f"it is not a Keras model: it contains {held}, but no {missing[0]}", again)
+            present = [name for name in _DESCRIPTION if name in names]
+            if max(archive.getinfo(name).file_size for name in present) > _LARGEST:  # no more is ever unpacked
+                problem = f"its description alone has more than {size_text(_LARGEST)}, as in a file made to fill memory"
+                raise OpenError(request, problem, "Get the model from a source you trust")
+            config, about = (json.loads(archive.read(name)) if name in present else {} for name in _DESCRIPTION)
+    except (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
+        raise OpenError(request, f"the file is damaged ({error})", again) from error
+    if not isinstance(config, dict) or not isinstance(about, dict):
+        raise OpenError(request, "it is not a Keras model: its config.json describes no model", again)
+    return config, about
+
+
+def _imported(package: str, request: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        problem = f"{'Keras 2' if package == 'tf_keras' else 'Keras'}, which wrote it, is not installed ({error})"
+        raise OpenError(request, problem, f"Install it: pip install {package.replace('_', '-')}") from error
+
+
+def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields each object of a description, with the name of its layer; training settings are left out."""
+    todo: list[tuple[str, Any]] = [("", {key: value for key, value in config.items() if key != "compile_config"})]
+    while todo:
+        layer, item = todo.pop()
+        if isinstance(item, dict):
+            own = item.get("config")
+            if "class_name" in item:
+                layer = str(own["name"]) if isinstance(own, dict) and isinstance(own.get("name"), str) else layer
+                yield layer, item
+            todo += [(layer, value) for key, value in item.items() if key != "compile_config"]
+        elif isinstance(item, list):
+            todo += [(layer, value) for value in item]
+
+
+def code_in(path: Path, request: str) -> list[tuple[str, str]]:
+    """Returns the layers of a `.keras` file with Python code, each with the class of the object that holds the code.
+
+    Args:
+        path: the file.
+        request: the request, for messages.
+
+    Raises:
+        OpenError: the file is damaged, or not a Keras model.
+    """
+    return list(_code(_parts(read_bytes(path, request), request)[0]))
+
+
+def _code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields each layer with Python code in it, with the class of the object that holds the code."""
+    for layer, item in _entries(config):
+        own = item.get("config")
+        if item["class_name"] == "__lambda__" or (isinstance(own, dict) and own.get("function_type") == "lambda"):
+            yield layer, str(item["class_name"])
+
+
+def _refuse_code(config: dict[str, Any], path: str, package: str, request: str) -> None:
+    """Refuses a description with Python code in it."""
+    for layer, _ in _code(config):
+        raise OpenError(
+            request,
+            f"its layer {layer!r} contains Python code (a lambda), which graphsurgeon never runs",
+            f"If you trust the file: model = {package}.saving.load_model({path!r}, safe_mode=False), "
+            "then gs.open(model)",
+        )
+
+
+def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str) -> None:
+    """Refuses classes and functions that are neither Keras's own nor registered in this process."""
+    unknown: dict[str, str] = {}
+    for layer, item in _entries(config):
+        module, registered, name = item.get("module"), item.get("registered_name"), str(item["class_name"])
+        kind = "class"
+        if name == "function":
+            kind, name = "function", str(item.get("config"))
+        if name.startswith("__") or ("module" not in item and not registered):
+            continue
+        plain = kind == "function" and module == "builtins"  # Keras writes this for every function
+        if plain and any(hasattr(getattr(keras, part), name) for part in _FUNCTIONS):
+            continue
+        if not plain and isinstance(module, str) and module.partition(".")[0] in _OURS:
+            continue
+        if all(keras.saving.get_registered_object(str(one)) is None for one in (registered, name)):
+            unknown.setdefault(name.rpartition(">")[2], f"{kind} {name!r}" + (f" (of {layer!r})" if layer else ""))
+    if unknown:
+        first = next(iter(unknown))
+        raise OpenError(
+            request,
+            f"it uses {few(unknown.values())}, not known here; graphsurgeon does not import modules named in a file",
+            f"Import the module that defines {first!r} with @{keras.__name__}.saving.register_keras_serializable, or "
+            f"type: with {keras.__name__}.saving.custom_object_scope({{{first!r}: {first}}}): ed = gs.open({path!r})",
+        )
+
+
+# -- the layers that a file describes, without building them ----------------------------------------------
+
+
+def described(path: Path, request: str) -> tuple[Graph, Layers] | None:
+    """Returns the layers of a `.keras` file as a graph to view: each call of a layer is an op with the layer's class.
+
+    Args:
+        path: the file.
+        request: the request, for messages.
+
+    Returns:
+        the graph and its layers; None if the file does not contain their connections, for example for a model that is
+        written as a class.
+
+    Raises:
+        OpenError: the file is damaged, or not a Keras model.
+    """
+    config, _ = _parts(read_bytes(path, request), request)
+    own = config.get("config")
+    listed = own.get("layers") if isinstance(own, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        return None
+    ops: list[tuple[str, str, list[str]]] = []
+    calls: dict[str, list[Call]] = {}
+    kinds: dict[str, str] = {}
+    placed: dict[tuple[str, int], str] = {}
+    waiting: list[tuple[str, str, list[tuple[str, int, int]]]] = []
+    for one in listed:
+        about = one.get("config") if isinstance(one.get("config"), dict) else {}
+        name, kind = str(one.get("name") or about.get("name")), str(one.get("class_name"))
+        kinds[name] = kind
+        nodes = one.get("inbound_nodes")
+        if nodes is None:  # of a Sequential model, each reads the one before it
+            nodes = [[[waiting[-1][0], 0, 0]]] if waiting else []
+        for number, node in enumerate(nodes or [[]]):
+            op = name if number == 0 else f"{name}_{number}"
+            placed[name, number] = op
+            waiting.append((name, op, list(_read(node))))
+    for name, op, read in waiting:
+        if not all((giver, number) in placed for giver, number, _ in read):
+            return None
+        tensors = [f"{placed[giver, number]}:{port}" for giver, number, port in read]
+        ops.append((op, kinds[name], tensors))
+        calls.setdefault(name, []).append(Call((op,), tuple(tensors), (f"{op}:0",)))
+    if len({op for op, _, _ in ops}) != len(ops):
+        return None
+    found = (Layer(name, kinds[name], name, tuple(made)) for name, made in calls.items())
+    return Graph.of(ops), Layers(tuple(found))
+
+
+def _read(node: Any) -> Iterator[tuple[str, int, int]]:
+    """Yields the inputs of a call of a layer: (layer, number of its call, number of the output), from Keras 3 or 2."""
+    todo = [node]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict) and item.get("class_name") == "__keras_tensor__":
+            item = item.get("config", {}).get("keras_history")
+        if isinstance(item, list) and len(item) >= 3 and isinstance(item[0], str) and isinstance(item[1], int):
+            yield item[0], item[1], int(item[2])
+        elif isinstance(item, dict | list):
+            todo += reversed(list(item.values()) if isinstance(item, dict) else item)
+
+
+FILE = "keras_metadata.pb"
+_UNKNOWN = "this SavedModel does not state which ops belong to which layer"
+
+
+def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[str, int]) -> Layers:
+    """Returns the layers of a SavedModel for which it is certain which ops belong to them.
+
+    Keras 2 writes a list of its layers next to the graph: each is the scope with its name. Others, such as Keras 3 and
+    `tf.Module`, store only which object holds which variable. A layer is then a scope with its name in which its
+    variables are read. The file has no information about classes, or about layers without variables.
+
+    Args:
+        folder: the folder of the SavedModel.
+        graph: one of its signatures.
+        objects: its object graph.
+        held: variable op of the graph -> number of its object.
+    """
+    if folder is None or not (folder / FILE).exists():
+        return Layers(Later(lambda: _by_objects(graph, objects, held)), why=lambda: _why(objects, held))
+    classes = {}
+    for path, kind, text in _keras_metadata((folder / FILE).read_bytes()) or ():
+        try:
+            about = json.loads(text)
+        except ValueError:
+            about = {}
+        if kind.startswith("_tf_keras_") and kind != "_tf_keras_metric" and isinstance(about, dict):
+            classes[path] = str(about.get("name", "")), str(about.get("class_name", ""))
+    names = {}
+    for path, (_, kind) in classes.items():
+        parts = path.split(".")
+        around = [classes.get(".".join(parts[: i + 1]), ("", ""))[0] for i in range(len(parts))]
+        if len(around) > 1 and all(around):
+            names["/".join(around[1:])] = kind
+    found = in_scopes(graph, classes.get("root", ("", ""))[0], names)
+    return Layers(found, why=f"{_UNKNOWN}: none of the {len(names):,} that Keras lists is a scope of its graph")
+
+
+def _why(objects: Any, held: Mapping[str, int]) -> str:
+    """Why no layers are found by their variables; it lists the modules in the object graph."""
+    modules = _Modules(objects, {number: op for op, number in held.items()}).owners()
+    if not modules:
+        return f"{_UNKNOWN}, and no name scope that reads variables has the name of a layer; a .keras file lists them"
+    names = f"{counted(len(modules), 'modules')} with variables, {few(repr(one.path) for one in modules)}"
+    return f"{_UNKNOWN}. It has {names}, but no name scope that reads these variables has the name of its module"
+
+
+def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
+    """Returns (path, kind, description) of each object that Keras 2 lists in a SavedModel; None if it is not readable.
+
+    Args:
+        data: the contents of its ``keras_metadata.pb``.
+    """
+    try:
+        from ..messages import saved_metadata_pb2
+    except ImportError:
+        return None
+    try:
+        listed = decoded(saved_metadata_pb2.SavedMetadata, data)
+    except DecodeError:
+        return None
+    return [(node.node_path, node.identifier, node.metadata) for node in listed.nodes]
+
+
+def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[Layer, ...]:
+    """The layers by the owners of variables: modules in the object graph, or otherwise the scopes in variable names."""
+    from ..functions.insides import body
+
+    ops = {number: op for op, number in held.items()}
+    modules = _Modules(objects, ops)
+    owners = modules.owners()
+    known = {name for owner in owners for name in owner.variables}
+    left = {op: str(objects.nodes[number].variable.name) for op, number in held.items() if op not in known}
+    found = by_variables(Calls(graph, body), [*owners, *named_owners(left)])
+    # Keras saves a model by a call of it, so all is in the scope of its name.
+    every = {op for layer in found for op in layer.ops}
+    whole = next((one for one in found if is_like(one.path, one.ops[0].partition("/")[0])), None)
+    if owners or whole is None or len(whole.ops) < len(every) or len(found) == 1:
+        return found
+    return tuple(replace(one, path=one.path.removeprefix(f"{whole.path}/")) for one in found if one.path != whole.path)
+
+
+class _Modules:
+    """The modules of an object graph: objects that hold variables and were not made by Keras."""
+
+    def __init__(self, objects: Any, ops: Mapping[int, str]) -> None:
+        self._nodes, self._ops, self._paths = objects.nodes, ops, paths(objects)
+        self._scopes: dict[int, str] = {}
+
+    def owners(self) -> list[Owner]:
+        """Returns the owners of variables, by the attributes that lead to them."""
+        found = []
+        for number, path in self._paths.items():
+            node = self._nodes[number]
+            hidden = any(part.startswith("_") or part == "keras_api" for part in path.split("/"))
+            if not path or hidden or not self._is_module(number):
+                continue
+            variables = tuple(self._ops[n] for n in self._below(number) if n in self._ops)
+            methods = tuple(child.local_name for child in node.children if self._kind(child.node_id) == "function")
+            if variables:
+                found.append(Owner(path, self._scope(number), "", variables, methods))
+        return found
+
+    def _kind(self, number: int) -> str:
+        return str(self._nodes[number].WhichOneof("kind"))
+
+    def _is_module(self, number: int) -> bool:
+        node = self._nodes[number]
+        names = {child.local_name for child in node.children}
+        return self._kind(number) == "user_object" and node.user_object.identifier == "_generic_user_object" and not (
+            names & {"_inbound_nodes", "_operations", "_all_variables", "keras_api"}
+        )  # fmt: skip
+
+    def _below(self, number: int) -> dict[int, None]:
+        """The objects that can be reached from one."""
+        found, todo = dict.fromkeys([number]), [number]
+        for at in todo:
+            for child in self._nodes[at].children:
+                if child.node_id not in found and 0 < child.node_id < len(self._nodes):
+                    found[child.node_id] = None
+                    todo.append(child.node_id)
+        return found
+
+    def _scope(self, number: int) -> str:
+        """The name scope of its variables, otherwise the scope around those of its modules; empty if these differ."""
+        if number in self._scopes:
+            return self._scopes[number]
+        self._scopes[number] = ""  # one that leads to itself
+        own, inner = set(), set()
+        todo = [number]
+        for at in todo:
+            for child in self._nodes[at].children:
+                if self._kind(child.node_id) == "variable":
+                    own.add(str(self._nodes[child.node_id].variable.name).rpartition("/")[0])
+                elif self._is_module(child.node_id):
+                    inner.add(self._scope(child.node_id).rpartition("/")[0])
+                elif self._kind(child.node_id) == "user_object" and child.node_id not in todo:
+                    todo.append(child.node_id)  # a list or dict
+        scopes = own or inner
+        self._scopes[number] = scopes.pop() if len(scopes) == 1 else ""
+        return self._scopes[number]

@@ -1,0 +1,275 @@
+"""Facts about ops from TensorFlow: op types, attributes, and floating-point operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+
+from ...errors import SelectionError, counted, few
+from ...graph.arrays import size_text
+from ...graph.graph import Graph
+from ...graph.lazy_graph import pending
+from ...graph.names import op_name
+from ...graph.selection import Selection
+from ...graph.stablehlo import op_names
+from ...graph.tf_types import TFNodeDef, TFSession
+from ..edit.nodes import check_attribute, check_inserted
+from ..edit.patterns import array_of, as_pattern
+from ..functions.insides import BodyOutputs, body
+from ..importing import tf
+from ..protos import fresh
+from ..registry import documentation as documentation
+from ..registry import op_definition
+from ..run.errors import errors_as
+from .files import TRUSTED
+from .outputs import array_in, dtype_name
+
+
+def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
+    """Returns TensorFlow's count of floating-point operations for ops whose shapes are known.
+
+    Ops whose only unknown dimension is the batch are counted for one example.
+
+    Args:
+        graph: the snapshot of a live graph, the graph after a plan, or the body of a function.
+        ops: their numbers.
+
+    Returns:
+        the total count, and whether a part of it is for one example.
+    """
+    if isinstance(graph.outputs_of, BodyOutputs):
+        inferred = [graph.outputs_of.made(i) for i in ops]
+        return _counted([op for op in inferred if op is not None])
+    live = graph.origin  # after a plan, that of the graph as it is
+    if pending(live) is not None or not hasattr(live, "get_operation_by_name"):
+        return 0, False
+    from ..private.graphs import op_finder
+
+    find, found = op_finder(live), []
+    for i in ops:
+        with suppress(KeyError):  # an op that a plan will make is not there yet
+            found.append(find(graph.names[i]))
+    return _counted(found)
+
+
+def _counted(found: Sequence[Any]) -> tuple[int, bool]:
+    from ..private.graphs import counts_flops
+    from ..private.graphs import flops as flops_of
+
+    counts = [flops_of(op) for op in found]
+    open_ = [op for op, count in zip(found, counts, strict=True) if count is None and counts_flops(op.type)]
+    for_one = _for_one(open_)
+    return sum(filter(None, counts)) + for_one, for_one > 0
+
+
+def _for_one(found: Sequence[Any]) -> int:
+    """Counts for ops of inputs whose first dimension is unknown, as if it were 1, in a separate graph."""
+    proto, names = tf.compat.v1.GraphDef(), []
+    for number, op in enumerate(found):
+        shapes = [tensor.shape for tensor in op.inputs]
+        if any(shape.rank is None or None in shape.as_list()[1:] for shape in shapes):
+            continue
+        node = proto.node.add(name=f"op{number}", op=op.type)
+        for at, (tensor, shape) in enumerate(zip(op.inputs, shapes, strict=True)):
+            sizes = [1 if size is None else size for size in shape.as_list()]
+            fed = proto.node.add(name=f"op{number}_{at}", op="Placeholder")
+            fed.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
+            fed.attr["shape"].shape.CopyFrom(tf.TensorShape(sizes).as_proto())
+            node.input.append(fed.name)
+        for key, value in op.node_def.attr.items():
+            if not key.startswith("_"):
+                node.attr[key].CopyFrom(value)
+        names.append(node.name)
+    graph = fresh()
+    with graph.as_default(), suppress(ValueError, tf.errors.OpError):
+        tf.import_graph_def(proto, name="")
+        from ..private.graphs import flops as flops_of
+
+        return sum(flops_of(graph.get_operation_by_name(name)) or 0 for name in names)
+    return 0
+
+
+_KINDS = frozenset(("bool", "float", "int", "list(float)", "list(int)", "shape", "string", "type"))
+"""Kinds of attributes whose values can be typed."""
+
+
+def op_types(query: str = "", like: str = "", inputs: int | None = None, most: int = 40) -> list[tuple[str, str]]:
+    """Returns op types that match a text, with their documentation; matches in a name come first, the best at the top.
+
+    Args:
+        query: the text to look for; empty: names similar to `like`, or all.
+        like: an op type: only types with the same number of inputs and outputs, which can replace it.
+        inputs: only types with this number of inputs.
+        most: the largest number of results.
+    """
+    old = op_definition(like)
+    ends = None if old is None else (len(old.input_arg), len(old.output_arg))
+    wanted, near = query.lower(), SequenceMatcher(b=like.lower())
+    found: list[tuple[tuple[Any, ...], str]] = []
+    for kind in dir(tf.raw_ops):
+        definition = op_definition(kind) if kind[0].isupper() and kind != like else None
+        if definition is None or (inputs is not None and len(definition.input_arg) != inputs):
+            continue
+        if ends not in (None, (len(definition.input_arg), len(definition.output_arg))):
+            continue
+        at = kind.lower().find(wanted)
+        if at < 0 and wanted not in documentation(kind).lower():
+            continue
+        near.set_seq1(kind.lower())
+        found.append(((at < 0, at, len(kind), kind) if wanted else (-near.ratio() if like else 0, kind), kind))
+    return [(kind, documentation(kind)) for _, kind in sorted(found)[:most]]
+
+
+def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
+    """Yields the attributes of an op that the user can type: name, value as `Plan.set_attr` reads it, and its choices.
+
+    Args:
+        node: its NodeDef; None and unknown op types have no attributes.
+    """
+    definition = op_definition(node.op) if node is not None else None
+    for about in definition.attr if definition is not None else ():
+        if about.type in _KINDS and about.name in node.attr:
+            value = node.attr[about.name]
+            yield about.name, _typed(value), _choices(about)
+
+
+def _choices(about: Any) -> list[str]:
+    """All values that an attribute may have, if it has a closed set of them."""
+    allowed = about.allowed_values.list
+    if about.type == "bool":
+        return ["False", "True"]
+    if about.type == "type":
+        known = allowed.type or [kind for kind in range(1, 24) if kind not in (20, 21)]  # neither handles nor variants
+        return sorted(dtype_name(kind) for kind in known)
+    return sorted(text.decode("utf-8", "replace") for text in allowed.s)
+
+
+def _typed(value: Any) -> str:
+    """A value in the form in which the user types it."""
+    kind = value.WhichOneof("value")
+    if kind == "s":
+        return str(value.s.decode("utf-8", "replace"))
+    if kind == "type":
+        return str(dtype_name(value.type))
+    if kind == "shape":
+        sizes = None if value.shape.unknown_rank else [None if d.size < 0 else d.size for d in value.shape.dim]
+        return str(sizes)
+    if kind == "list":
+        return str(list(value.list.i) or [float(f"{one:.9g}") for one in value.list.f])
+    return f"{np.float32(value.f):g}" if kind == "f" else str(getattr(value, kind)) if kind else ""
+
+
+__all__ = ["attribute_text", "attributes", "body", "check_attribute", "check_inserted", "constant_value"]
+__all__ += ["documentation", "flops", "op_types", "pattern", "value"]
+
+
+def pattern(selection: Selection) -> Any:
+    """Returns the pattern that looks like a selection."""
+    return as_pattern(selection)
+
+
+def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Callable[[], TFSession]) -> Any:
+    """Returns the current value of a constant or variable as an array: from its node, otherwise from a session.
+
+    Args:
+        graph: the snapshot.
+        name: a constant or variable.
+        uninitialized: names of the variables without a value.
+        session: opens the session to read from, if one is needed.
+
+    Raises:
+        SelectionError: the op is neither, or the variable has no value.
+    """
+    name = op_name(name)
+    request = f"value({name!r})"
+    number = graph.find(name, request)
+    held = graph.state.variables.get(name)
+    if held is None:
+        found = array_of(graph.nodes[number])
+        if found is None:
+            kind = graph.types[number]
+            raise SelectionError(request, f"an op of type {kind} holds no value", "Ask for a constant or a variable")
+        return found
+    if name in uninitialized:
+        raise SelectionError(request, "this variable has no value", "Open the graph with its checkpoint")
+    live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
+    from ..values.variables import value_of
+
+    with errors_as(SelectionError, request, "its value cannot be read", how):
+        return live.run(value_of(live.graph, held, request))
+
+
+# -- as short texts ---------------------------------------------------------------------------------
+
+
+def attribute_text(value: Any, most: int = 120) -> str:
+    """Returns an AttrValue as a person would write it; long lists, texts and constants are cut, with their size."""
+    kind = value.WhichOneof("value")
+    if kind == "tensor":
+        return _constant(value.tensor)
+    if kind == "type":
+        return dtype_name(value.type)
+    if kind == "shape":
+        return _shape(value.shape)
+    if kind == "s" and (found := op_names(value.s)):
+        return f"a StableHLO module of {few(list(found), 20)}"
+    if kind == "s":
+        return _cut(repr(bytes(value.s))[1:], most)
+    if kind == "func":
+        return f"function {value.func.name}"
+    if kind == "list":
+        return _cut(_list(value.list), most)
+    if kind == "f":
+        return _float(value.f)
+    return _cut(str(getattr(value, kind)), most) if kind else "none"
+
+
+def _float(number: float) -> str:
+    """Returns a float32 in the fewest digits that mean it: its nearest double has more."""
+    return str(np.float32(number))
+
+
+def _list(items: Any) -> str:
+    for field in ("i", "f", "b"):
+        if getattr(items, field):
+            return "[" + ", ".join(_float(v) if field == "f" else str(v) for v in getattr(items, field)) + "]"
+    if items.s:
+        return "[" + ", ".join(repr(bytes(v))[1:] for v in items.s[:8]) + "]"
+    if items.type:
+        return "[" + ", ".join(dtype_name(v) for v in items.type) + "]"
+    if items.shape:
+        return "[" + ", ".join(_shape(v) for v in items.shape) + "]"
+    return "[" + ", ".join(f"function {f.name}" for f in items.func) + "]"
+
+
+def _shape(shape: Any) -> str:
+    if shape.unknown_rank:
+        return "unknown shape"
+    return "(" + ", ".join("?" if d.size < 0 else str(d.size) for d in shape.dim) + ")"
+
+
+def _constant(proto: Any) -> str:
+    array, head = array_in(proto, TRUSTED), f"{dtype_name(proto.dtype)} {_shape(proto.tensor_shape)}"
+    if array is None:
+        return f"{head}, not shown: it is damaged, or of more than {size_text(TRUSTED)}"
+    flat = array.reshape(-1)
+    if not flat.size:
+        return head
+    shown = ", ".join(
+        _cut(repr(v), 40) if v.__class__ is bytes else f"{v:g}" if flat.dtype.kind in "fiu" else str(v)
+        for v in flat[:8]
+    )
+    return f"{head}: {shown}" + (f", … {flat.size:,} in all" if flat.size > 8 else "")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({counted(len(text), 'characters')})"
+
+
+def constant_value(node: TFNodeDef, most: int = 8 << 20) -> Any:
+    """Returns the value of a constant as an array; None if the node has no value, or one of more than `most` bytes."""
+    return array_of(node, most)

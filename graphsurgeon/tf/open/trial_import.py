@@ -1,0 +1,273 @@
+"""A graph is imported in a separate process with a time limit, and this process reports the result.
+
+The process also returns the shapes that TensorFlow inferred. It takes several seconds to start, because it imports
+TensorFlow, and 400 MB of memory. So no call waits for it, except for a file opened with `trust=False`. It ends with the
+parent process. Graphs that are known to crash TensorFlow are found without it, by `dangers`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate, pairwise
+from typing import Any
+
+from ...errors import OpenError, counted, ended
+from ...graph.names import op_name, renamed_end
+from ...graph.tf_types import TFGraphDef, TFNodeDef
+from ..messages import graph_pb2
+from ..protos import encoded
+
+#: The number of pieces of a graph. The piece that ends the process is tried again, in the same number of pieces.
+_PIECES = 64
+#: Seconds for the import of TensorFlow, and for each op.
+_START, _EACH = 120.0, 0.001
+#: Suffix of the file with the shapes of a graph.
+_SHAPES = ".shapes"
+#: A larger message cannot be read.
+_MOST = 2**31 - 1
+#: The number of nodes written at once: in between, other threads can run.
+_AT_ONCE = 500
+#: The program of the process.
+_BEGIN = f"""
+import sys
+from {__name__} import main
+main(*sys.argv[1:])
+"""
+#: The suggestion that allows the import of a refused graph.
+TRUST = "gs.open(..., trust=True) imports it anyway"
+
+
+class Trial:
+    """One graph, imported at most once in a separate process.
+
+    Args:
+        graph_def: returns the graph; its nodes are in the order of the importer.
+        request: the request, for messages.
+        timeout: seconds for the import once TensorFlow is imported, plus one for each thousand ops.
+
+    Attributes:
+        shapes: op name -> the inferred shapes of its outputs, each as sizes or None; of ops with any known shape.
+        over: whether the trial is finished, or will never run.
+    """
+
+    def __init__(self, graph_def: Callable[[], Any], request: str, timeout: float) -> None:
+        self.shapes: Mapping[str, Sequence[Sequence[int | None] | None]] = {}
+        self._graph_def, self._asked, self._timeout = graph_def, request, timeout
+        self._verdict: OpenError | None = None
+        self._running, self.over, self._left = threading.Lock(), False, False
+        self._guard = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def verdict(self) -> OpenError | None:
+        """Imports the graph; returns the error if TensorFlow crashes or hangs, otherwise, or if stopped, None.
+
+        A call during an import waits for its end.
+        """
+        with self._running:
+            with self._guard:
+                self._left = self.over
+            if not self.over:
+                verdict = self._tried(self._graph_def())
+                if not self._left:
+                    self._verdict, self.over = verdict, True
+            return self._verdict
+
+    def stop(self, for_good: bool = True) -> None:
+        """Ends the process if its result is not needed, now or ever; can be called from any thread."""
+        with self._guard:
+            self.over, self._left = self.over or for_good, True
+            if self._process is not None:
+                self._process.kill()
+
+    def _tried(self, graph_def: TFGraphDef) -> OpenError | None:
+        timeout = self._timeout + _EACH * len(graph_def.node)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "graph")
+            if not _written(graph_def, path):
+                problem = "it has more than 2 GB, too much to send to a separate process"
+                return OpenError(self._asked, problem, "If you trust the file, leave out trust=False")
+            first, last, how = 0, len(graph_def.node), ""
+            while True:
+                code, marks = self._run(path, first, last, timeout)
+                if code == 0:
+                    break
+                how = _words(code, timeout)
+                start, end = marks[-1] if marks else (first, last)
+                if start < first or end - start >= last - first:
+                    break
+                first, last = start, end
+                if last - first == 1:
+                    break
+            if not how and os.path.exists(path + _SHAPES):
+                with open(path + _SHAPES, encoding="utf-8") as file:
+                    self.shapes = json.load(file)
+        return _refusal(graph_def, self._asked, how, first, last) if how else None
+
+    def _run(self, path: str, first: int, last: int, timeout: float) -> tuple[int, list[tuple[int, int]]]:
+        """Runs one process; returns its exit code, and the pieces that it started."""
+        environment = {
+            **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
+            "CUDA_VISIBLE_DEVICES": "-1",
+        }  # fmt: skip
+        command = [sys.executable, "-c", _BEGIN, path, str(first), str(last), str(timeout)]
+        with _held() as held:
+            with self._guard:
+                if self._left:
+                    return 0, []
+                self._process = subprocess.Popen(
+                    command, env=environment, stdin=held, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                )
+            with self._process as process:
+                try:
+                    said, _ = process.communicate(timeout=timeout + _START)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    said, _ = process.communicate()
+                    return -getattr(signal, "SIGALRM", 0), _marks(said)
+                except BaseException:  # an interrupt, for example by Ctrl+C
+                    process.kill()
+                    raise
+        return (0 if self._left else process.returncode), _marks(said)
+
+
+@contextmanager
+def _held() -> Iterator[int]:
+    """Gives the end of a pipe that another process can read until this process closes it, or ends."""
+    ends = os.pipe()
+    try:
+        yield ends[0]
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def _written(graph_def: TFGraphDef, path: str) -> bool:
+    """Writes a graph into a GraphDef file; returns whether it is small enough to be read."""
+    whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
+    with open(path, "wb") as out:
+        size = out.write(encoded(whole))
+        for start in range(0, len(graph_def.node), _AT_ONCE):
+            if size > _MOST:
+                break
+            part = graph_pb2.GraphDef(node=graph_def.node[start : start + _AT_ONCE])
+            size += out.write(encoded(part))  # concatenated, they are one GraphDef
+    return size <= _MOST
+
+
+def _refusal(graph_def: TFGraphDef, request: str, how: str, first: int, last: int) -> OpenError:
+    node, count = graph_def.node[first] if graph_def.node else None, last - first
+    where = f" on op {node.name!r} ({node.op})" if node is not None and count == 1 else ""
+    if node is not None and 1 < count < len(graph_def.node):
+        where = f" on one of {counted(count, 'ops')}, from {node.name!r} ({node.op}) on"
+    return OpenError(
+        request, f"in a separate process, TensorFlow {how}{where}", f"You can still view the graph; {TRUST}"
+    )
+
+
+def _words(code: int, timeout: float) -> str:
+    """The end of a process, in words."""
+    if code == -getattr(signal, "SIGALRM", 0):
+        return f"did not end within {timeout:.3g} s"
+    return ended(code)
+
+
+def _marks(said: bytes) -> list[tuple[int, int]]:
+    rows = [line.split() for line in said.decode("ascii", "replace").splitlines() if line.startswith("piece ")]
+    return [(int(row[1]), int(row[2])) for row in rows if len(row) == 3]
+
+
+# -- in the separate process -------------------------------------------------------------------------
+
+
+def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yields the start and end of each piece of an import: one piece for the nodes before `first`, then many.
+
+    No piece reads a later one; a loop is in one piece.
+
+    Example:
+        >>> from graphsurgeon.graph.graph import PlainNode
+        >>> rows = ("a", []), ("b", ["a", "c"]), ("c", ["b"]), ("d", ["c"])
+        >>> nodes = [PlainNode(name, "NoOp", inputs) for name, inputs in rows]
+        >>> list(pieces(nodes, 0, 4)), list(pieces(nodes, 3, 4))
+        ([(0, 1), (1, 3), (3, 4)], [(0, 3), (3, 4)])
+    """
+    number = {node.name: i for i, node in enumerate(nodes)}
+    furthest = accumulate((max([i, *(number.get(op_name(text), -1) for text in node.input)]) for i, node in
+                           enumerate(nodes)), max)  # fmt: skip
+    ends = [i + 1 for i, far in enumerate(furthest) if far <= i and first <= i + 1 <= last]
+    wanted = range(first, last, max(1, -(-(last - first) // _PIECES)))
+    cuts = sorted({next((end for end in ends if end >= at), last) for at in wanted if at} | {last})
+    yield from ((a, b) for a, b in pairwise([0, *cuts]) if a < b)
+
+
+def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any]]:
+    """Imports a graph piece by piece, and prints each piece before it is imported.
+
+    The names of nodes are numbers there: TensorFlow refuses an op with the name of a scope of an earlier piece, such as
+    ``Reshape`` after ``Reshape/shape``.
+
+    Args:
+        graph_def: the graph; its nodes are in the order of the importer.
+        first, last: the nodes to import in pieces; the nodes before them are one piece.
+
+    Returns:
+        op name -> the shapes of its outputs, each as sizes or None; of ops with any known shape.
+    """
+    from ..copy.imports import import_nodes
+    from ..protos import fresh
+    from ..values.variables import dims_of
+
+    graph, nodes = fresh(), graph_def.node
+    names = {node.name: f"n{i}" for i, node in enumerate(nodes)}
+    for node in nodes:
+        node.name, node.input[:] = names[node.name], [renamed_end(text, names) for text in node.input]
+    for start, end in pieces(nodes, first, last):
+        print("piece", start, end, flush=True)
+        part = graph_pb2.GraphDef(versions=graph_def.versions, node=nodes[start:end])
+        if not start:
+            part.library.CopyFrom(graph_def.library)
+        own = {node.name for node in part.node}
+        read = {text for node in part.node for text in node.input if op_name(text) not in own}
+        controls = {op_name(text): graph.get_operation_by_name(op_name(text)) for text in read if text[0] == "^"}
+        ends = [text if ":" in text else f"{text}:0" for text in read if text[0] != "^"]
+        tensors = {(op_name(text), int(text.rpartition(":")[2])): graph.get_tensor_by_name(text) for text in ends}
+        import_nodes(graph, part, tensors, controls)
+    made = ((name, graph.get_operation_by_name(number)) for name, number in names.items())
+    shapes = {name: [dims_of(tensor.shape) for tensor in op.outputs] for name, op in made}
+    return {name: dims for name, dims in shapes.items() if any(known is not None for known in dims)}
+
+
+def main(path: str, first: str, last: str, timeout: str) -> None:
+    """Imports the graph in a file; the exit code is the result. The process ends when its parent ends."""
+    from ..copy.imports import import_nodes
+    from ..protos import fresh
+
+    threading.Thread(target=_end_with_the_other, daemon=True).start()
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, float(timeout))  # also interrupts TensorFlow
+    with open(path, "rb") as file:
+        data = file.read()
+    graph_def = graph_pb2.GraphDef.FromString(data)
+    try:
+        shapes = imported(graph_def, int(first), int(last))
+        with open(path + _SHAPES, "w", encoding="utf-8") as out:
+            json.dump(shapes, out)
+    except Exception:  # TensorFlow refuses a piece: import all of it at once
+        print("piece", 0, len(graph_def.node), flush=True)
+        with suppress(Exception):
+            import_nodes(fresh(), graph_pb2.GraphDef.FromString(data))
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0.0)  # it has survived: the time for its end does not count
+
+
+def _end_with_the_other() -> None:
+    os.read(0, 1)  # returns when the other end of the pipe is closed
+    os.kill(os.getpid(), signal.SIGTERM)

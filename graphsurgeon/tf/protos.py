@@ -1,0 +1,102 @@
+"""Protos as bytes and back, and the new live graphs that the package makes."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError, EncodeError
+
+from .. import errors
+from ..graph.security import hand_on
+from ..graph.tf_types import TFGraph
+from .importing import tf
+
+
+def fresh(*sources: Any) -> TFGraph:
+    """Returns a new, empty live graph.
+
+    Args:
+        sources: the live graphs whose ops it will hold; give none if this package makes all of its ops.
+    """
+    graph = tf.Graph()
+    hand_on(graph, *sources)
+    return graph
+
+
+#: Part of protobuf's error message if it gets no memory for a proto that it reads.
+_NO_ROOM = "alloc failed"
+#: Part of the error message of TensorFlow's bindings if they get no memory for the bytes of an op.
+_NO_BYTES = "Could not allocate bytes object"
+
+
+def encoded(proto: Any, deterministic: bool = False) -> bytes:
+    """Returns a proto as bytes.
+
+    Args:
+        proto: the proto.
+        deterministic: whether equal protos give equal bytes.
+
+    Raises:
+        MemoryError: there is no memory for the bytes.
+    """
+    try:
+        data: bytes = proto.SerializeToString(deterministic=deterministic)
+    except EncodeError as error:
+        raise MemoryError(f"to write {type(proto).__name__}") from error
+    return data
+
+
+def decoded(kind: Any, data: bytes) -> Any:
+    """Returns the proto that bytes hold.
+
+    Args:
+        kind: the class of the proto.
+        data: the bytes.
+
+    Raises:
+        DecodeError: the bytes are damaged, or hold another kind of proto.
+        MemoryError: there is no memory for the proto.
+    """
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        without_reason = ": " not in str(error)
+        if lacks_memory(error) or (without_reason and not _has_room(4 * len(data))):
+            raise MemoryError(f"to read {kind.__name__}") from error
+        raise
+
+
+def _has_room(size: int) -> bool:
+    """Whether there is memory for this number of bytes; older protobufs do not give the reason of an error."""
+    try:
+        np.empty(size, np.uint8)
+    except MemoryError:
+        return False
+    return True
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Returns whether an error means that memory has run out; protobuf and TensorFlow have their own errors for it.
+
+    Example:
+        >>> lacks_memory(MemoryError()), lacks_memory(EncodeError("Failed to serialize proto"))
+        (True, True)
+        >>> lacks_memory(DecodeError("Error parsing message"))
+        False
+    """
+    if isinstance(error, DecodeError):  # the types of both errors have other causes too
+        return _NO_ROOM in str(error)
+    if isinstance(error, RuntimeError):
+        return _NO_BYTES in str(error)
+    return isinstance(error, (MemoryError, EncodeError))
+
+
+def naming_memory(request: str) -> AbstractContextManager[None]:
+    """Returns `errors.naming_memory`, for code in which protobuf or TensorFlow may run out of memory.
+
+    Args:
+        request: the request, for the message.
+    """
+    return errors.naming_memory(request, lacks_memory)

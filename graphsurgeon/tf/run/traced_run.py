@@ -1,0 +1,391 @@
+"""Runs with probes, in one or several passes, and the costs that TensorFlow measures."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...graph.control_flow import Frames, order
+from ...graph.graph import Graph, Mask
+from ...graph.names import op_name
+from ...graph.tensor_stats import SAMPLE, Cost, Noted, Watch
+from ...graph.tf_types import TFSession
+from ...graph.training import drawing
+from ...graph.traversal import forward
+from ..functions.calls import Calls
+from ..importing import tf
+from ..private.graphs import has_op
+from ..registry import op_definition
+from ..values.sessions import placed, run_once
+from ..values.transfer import bounded
+from .errors import out_of_memory, words_of
+from .probes import Probed
+
+
+def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, Cost]:
+    """Returns the cost of each op that ran.
+
+    Args:
+        metadata: a `RunMetadata` with `step_stats`.
+        without: names of ops to leave out.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> tf1 = tf.compat.v1
+        >>> with tf.Graph().as_default(), tf1.Session() as session:
+        ...     y, about = tf.random.normal([100], name="y"), tf1.RunMetadata()
+        ...     _ = session.run(y, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE), run_metadata=about)
+        >>> cost = costs_of(about)["y/RandomStandardNormal"]
+        >>> cost.runs, cost.device, cost.bytes >= 400
+        (1, 'CPU:0', True)
+    """
+    found: dict[str, list[Any]] = {}
+    for device in metadata.step_stats.dev_stats:
+        if "/stream" in device.device or "memcpy" in device.device:
+            continue  # a second list of the ops of a GPU
+        where = device.device.rpartition("/device:")[2]
+        for node in device.node_stats:
+            name = node.node_name
+            if name in without or name.startswith("_"):
+                continue
+            row = found.setdefault(name, [0, 0, 0, where])
+            row[0] += node.op_end_rel_nanos - node.op_start_rel_nanos or 1000 * node.op_end_rel_micros
+            row[1] += sum(memory.total_bytes for memory in node.memory)
+            row[2] += 1
+    return {name: Cost(name, row[0] * 1e-9, row[1], row[2], row[3]) for name, row in found.items()}
+
+
+def sizes_of(metadata: Any) -> dict[str, tuple[int, int]]:
+    """Returns the sizes of the tensors of a run: tensor -> (bytes of the largest round, number of rounds).
+
+    Args:
+        metadata: a `RunMetadata` with `step_stats`.
+
+    Example:
+        >>> tf1 = tf.compat.v1
+        >>> with tf.Graph().as_default(), tf1.Session() as session:
+        ...     y, about = tf.random.normal([100], name="y"), tf1.RunMetadata()
+        ...     _ = session.run(y, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE), run_metadata=about)
+        >>> sizes_of(about)["y/RandomStandardNormal:0"]
+        (400, 1)
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for device in metadata.step_stats.dev_stats:
+        for node in device.node_stats:
+            for output in node.output:
+                about, name = output.tensor_description, f"{node.node_name}:{output.slot}"
+                size = math.prod(dim.size for dim in about.shape.dim) * (tf.as_dtype(about.dtype).base_dtype.size or 1)
+                largest, rounds = found.get(name, (0, 0))
+                found[name] = max(largest, size), rounds + 1
+    return found
+
+
+tf1 = tf.compat.v1
+
+#: The interval between two calls of `watch`, in seconds.
+_EVERY = 0.25
+#: The most attempts of a run: after each one the op that stopped it is left out.
+_TRIES = 8
+_NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\s':]+)")
+
+
+@dataclass
+class Ran:
+    """The results of a run.
+
+    Args:
+        notes: the contents of tensors.
+        costs: op -> its cost; empty if the run was stopped.
+        results: tensor that was requested -> its value.
+        stopped: why the run did not finish.
+        unrecorded: tensor -> why it has no numbers, although its op has run.
+        dead: the ops that were left out, because they stop a run or depend on an op that does.
+        sizes: tensor -> (bytes of the largest round, number of rounds); empty unless requested.
+        timed_out: whether the time limit is the reason.
+        ended: whether it ended early, by its time limit, by the user, or by an error that no op explains.
+    """
+
+    notes: list[Noted] = field(default_factory=list)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
+    stopped: str = ""
+    timed_out: bool = False
+    unrecorded: dict[str, str] = field(default_factory=dict)
+    dead: Mask | None = None
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ended: bool = False
+
+
+def unoptimised() -> Any:
+    """Returns a session's config that runs each op unchanged: nothing is folded, fused or left out."""
+    config = tf1.ConfigProto(allow_soft_placement=True)
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
+    return config
+
+
+def fill(session: TFSession, init_ops: Iterable[str], feeds: Mapping[str, Any]) -> None:
+    """Runs the ops that fill the tables of a file, if they exist in the session's graph and have not run yet.
+
+    Args:
+        session: a session of a copy of some ops of the file.
+        init_ops: the names of the ops in the file.
+        feeds: their feeds in the file.
+    """
+    graph = session.graph
+    ops = [graph.get_operation_by_name(name) for name in init_ops if has_op(graph, name)]
+    with placed(lambda: session, "trace()"):
+        run_once(session, [one.name for op in ops for one in [*op.control_inputs, op]], feeds)
+
+
+def watched_run(
+    session: TFSession,
+    base: Graph,
+    wanted: Sequence[str],
+    fed: Mapping[str, Any],
+    probed: Probed,
+    timeout: float | None = None,
+    watch: Watch | None = None,
+    *,
+    again: Callable[[], TFSession] | None = None,
+    probes: Sequence[int] | None = None,
+    fetch: bool = True,
+    dead: Mask | None = None,
+    measure: bool = False,
+) -> Ran:
+    """Runs a graph with probes.
+
+    If an op cannot run, the ops that depend on it are left out, and the rest is run.
+
+    Args:
+        session: a session of the graph.
+        base: the snapshot of the graph without the probes.
+        wanted: the tensors and ops to run.
+        fed: tensor -> array.
+        probed: the probes.
+        timeout: the time limit, in seconds.
+        watch: called regularly; returns whether the run continues.
+        again: returns a session in the initial state, if a run changes the state that the next one reads.
+        probes: the numbers of the probes to run; None for all.
+        fetch: whether results are returned; the requested tensors are run in any case.
+        dead: ops that are left out from the start.
+        measure: whether sizes are reported.
+    """
+    ran, lost = Ran(), set[int]()
+    ran.dead = dead = np.zeros(base.size, np.bool_) if dead is None else dead.copy()
+    options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
+    if timeout is not None:
+        options.timeout_in_ms = max(int(1000 * timeout), 1)
+
+    def lives(name: str) -> bool:
+        return not dead[base.index[op_name(name)]]
+
+    for turn in range(_TRIES):
+        if turn and again is not None:
+            session = again()
+        alive = list(filter(lives, wanted))
+        elements = [session.graph.as_graph_element(name) for name in alive]
+        numbers = range(len(probed.targets)) if probes is None else probes
+        recorded = [number for number in numbers if number not in lost and lives(probed.tensors[number][0])]
+        targets = [session.graph.get_operation_by_name(probed.targets[number]) for number in recorded]
+        if not targets and not (elements and fetch):
+            break
+        about = tf1.RunMetadata()
+        fetches = [elements, targets] if fetch else [[], [*targets, *(getattr(one, "op", one) for one in elements)]]
+        go = partial(session.run, fetches, dict(fed), options=options, run_metadata=about)
+        try:
+            values, _ = go() if watch is None else _watched(go, session, probed, ran, watch)
+        except tf.errors.DeadlineExceededError:
+            ran.notes += probed.read()
+            if not ran.stopped:
+                ran.stopped, ran.timed_out = f"it took longer than {timeout:g} s", True
+            ran.ended = True
+        except tf.errors.CancelledError:
+            if not ran.stopped:
+                raise
+            ran.ended = True
+        except tf.errors.OpError as error:
+            _leave_out(error, base, probed, ran, lost, dead)
+            if not ran.ended:
+                continue
+        else:
+            ran.notes += probed.read()
+            ran.costs = costs_of(about, probed.ops)
+            ran.sizes = sizes_of(about) if measure else {}
+            if fetch:
+                ran.results = {name: value for name, value in zip(alive, values, strict=True) if value is not None}
+        break
+    return ran
+
+
+def _leave_out(error: Any, base: Graph, probed: Probed, ran: Ran, lost: set[int], dead: Mask) -> None:
+    """Leaves out, for the next run, the probe that stopped this one, or the op and all ops that depend on it.
+
+    If neither stopped the run, the run has ended, and the notes are kept. `lost` and `dead` are added to.
+    """
+    notes = probed.read()
+    said = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
+    probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
+    if probe is not None and probe not in lost:
+        lost.add(probe)
+        ran.unrecorded[probed.tensors[probe][0]] = f"its numbers could not be recorded: {said}"
+        return
+    op = next((base.index[name] for name in _named(error) if name in base.index), None)
+    ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {said}" if op is not None else said)
+    if op is None or dead[op]:
+        ran.notes += notes
+        ran.ended = True
+    else:
+        dead |= forward(base, base.mask([op]))
+
+
+def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran, watch: Watch) -> Any:
+    """Runs in a separate thread; if `watch` returns False, keeps the notes and ends the session."""
+
+    def end() -> None:
+        ran.notes += probed.read()
+        ran.stopped = "it was stopped by hand"
+        session.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(go)
+        try:
+            while not wait([run], _EVERY).done:
+                if not watch(len(probed.notes), len(probed.targets)):
+                    end()
+                    break
+        except BaseException:  # such as Ctrl+C: end the run in the thread too
+            end()
+            raise
+        return run.result()
+
+
+def _named(error: Any) -> list[str]:
+    """The ops that an error names, the op that raised it first; TensorFlow has the others in its text only."""
+    named = [error.node_def.name] if error.node_def is not None else []
+    return [*named, *(next(filter(None, found)) for found in _NODE.findall(str(error)))]
+
+
+#: Ops that read a variable of TF1 and do not change it; and ops whose results are gone after a run.
+_READ, _OF_A_RUN = frozenset({"IsVariableInitialized", "RefSwitch", "RefEnter", "RefMerge"}), ("Stack", "TensorArray")
+#: The bytes of a note in addition to its sample.
+_NOTE = 512
+
+
+def passes(
+    session: TFSession,
+    base: Graph,
+    wanted: Sequence[str],
+    fed: Mapping[str, Any],
+    probed: Probed,
+    timeout: float | None = None,
+    watch: Watch | None = None,
+    *,
+    memory: int,
+    again: Callable[[], TFSession] | None = None,
+) -> Ran:
+    """Runs a graph with probes in as many passes as are needed, so that their tensors do not exceed a limit.
+
+    The first pass has the tensors whose shapes are known in advance, and measures the sizes of the others. A tensor
+    that is larger than the limit has a separate pass.
+
+    Args:
+        session, base, wanted, fed, probed, timeout, watch: as for `watched_run`; the time limit is for all passes.
+        memory: the most bytes for the tensors of the probes of one pass and their notes.
+        again: returns a session in the initial state; required if a run changes the state that the next one reads.
+    """
+    frames, place = Frames(base), order(base)
+    ends = [base.tensor(name) for name, _, _ in probed.tensors]
+    known = [_known(base, frames, end) for end in ends]
+    left = sorted(range(len(ends)), key=lambda number: (place[ends[number][0]], ends[number]))
+    here = _fitting([number for number in left if known[number] is not None], known, memory)
+    begun, done = time.monotonic(), 0
+
+    def run(numbers: Sequence[int], **about: Any) -> Ran:
+        time_left = None if timeout is None else max(timeout - (time.monotonic() - begun), 0.001)
+        report = None if watch is None else lambda some, of: watch(done + some, len(probed.targets))
+        return watched_run(session, base, wanted, fed, probed, time_left, report, again=again, probes=numbers, **about)
+
+    whole = run(here, measure=True)
+    done += len(here)
+    taken = set(here)
+    left = [number for number in left if number not in taken]
+    sizes = [
+        _size(*whole.sizes.get(probed.tensors[number][0], (0, 1)), frames, ends[number])
+        if probed.tensors[number][0] in whole.sizes
+        else known[number] or _NOTE
+        for number in range(len(ends))
+    ]
+    for here in bounded({number: sizes[number] for number in left}, memory):
+        if whole.ended:
+            break
+        if again is not None:
+            session = again()
+        ran = run(here, fetch=False, dead=whole.dead)
+        done += len(here)
+        whole.notes += ran.notes
+        whole.unrecorded |= ran.unrecorded
+        whole.dead, whole.ended = ran.dead, ran.ended
+        if not whole.stopped:
+            whole.stopped, whole.timed_out = ran.stopped, ran.timed_out
+    if timeout is not None and whole.ended and whole.timed_out:
+        whole.stopped = f"it took longer than {timeout:g} s"
+    at = {name: (place[end[0]], end) for (name, _, _), end in zip(probed.tensors, ends, strict=True)}
+    whole.notes.sort(key=lambda note: (at[note.tensor], note.rounds))
+    return whole
+
+
+def lasts(base: Graph, runs: Mask) -> bool:
+    """Returns whether a run of some ops changes the state for the next run: variables, queues, random generators.
+
+    Args:
+        base: the graph.
+        runs: its ops that run.
+    """
+    if any(runs[op] for op in drawing(base)):
+        return True
+    calls, known = Calls(base), dict[str, bool]()
+    for op in np.flatnonzero(runs).tolist():
+        kind = base.types[op]
+        if kind not in known:
+            about = op_definition(kind)
+            known[kind] = about is not None and any(one.is_ref for one in about.input_arg) and kind not in _READ
+        if known[kind] or (not kind.startswith(_OF_A_RUN) and calls.acts(base.nodes[op])):
+            return True
+    return False
+
+
+def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:
+    """The tensors that fit together, in order."""
+    found, total = [], 0
+    for number in numbers:
+        size = sizes[number] or 0
+        if total + size <= memory:
+            found.append(number)
+            total += size
+    return found
+
+
+def _known(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
+    """The size of a tensor and its notes; None if its static shape is not complete, or in a loop."""
+    info = base.info(*end)
+    if info is None or info.shape is None or None in info.shape or frames.of(end[0]) >= 0:
+        return None
+    width = tf.as_dtype(info.dtype).size or 16
+    return _size(math.prod(size for size in info.shape if size is not None) * width, 1, frames, end)
+
+
+def _size(largest: int, rounds: int, frames: Frames, end: tuple[int, int]) -> int:
+    """The most memory for a tensor and its notes: in a loop, for all rounds that run in parallel."""
+    frame = frames.of(end[0])
+    if frame < 0:
+        return largest + min(largest, 8 * SAMPLE) + _NOTE
+    return largest * min(rounds, frames.about(frame).parallel) + rounds * _NOTE

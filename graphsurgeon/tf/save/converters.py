@@ -1,0 +1,373 @@
+"""The converters of TensorFlow Lite and TensorFlow.js, run on a frozen graph.
+
+Its package is not imported: this would import libraries that have nothing to do with graphs.
+
+The converter and the interpreter are native code that may crash the process; this becomes an error message. The ops
+that the converter refuses are read from its errors, which contain their names; graphsurgeon has no list of ops.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, Any
+
+import numpy as np
+
+from ...errors import PlanError, ended
+from ...graph.arrays import packed, unpacked
+from ...graph.compatibility import MISSING, Converted, Said
+from ...graph.functions import called_by, reachable
+from ...graph.tf_types import TFGraphDef
+from ..importing import tf
+from ..messages import graph_pb2
+from ..protos import decoded, encoded
+from .proof import Run
+
+
+def converter(target: str) -> str:
+    """Returns the name of a target's converter, with its version."""
+    return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
+
+
+def convert(target: str, part: Frozen, timeout: float, prove: bool, request: str) -> Converted:
+    """Returns the result of a converter for a graph.
+
+    Args:
+        target: ``tflite`` or ``tfjs``.
+        part: the graph.
+        timeout: seconds that its process may take.
+        prove: run the converter of TF.js too, if its list of ops contains all ops of the graph.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: the converter is not installed.
+    """
+    if target == "tfjs":
+        return to_tfjs(part.graph_def, part.outputs, timeout, prove, request)
+    with lite(timeout) as ask:
+        return converted(part, ask)
+
+
+_PACKAGE = "tensorflowjs"
+#: The converter removes these before it converts, so they are not in its lists.
+_TAKEN_OUT = frozenset({"Assert", "CheckNumerics", "Print"})
+_TFJS_PROGRAM = (
+    f"import runpy; runpy.run_module('{_PACKAGE}.converters.converter', run_name='__main__', alter_sys=True)"
+)
+
+
+def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove: bool, request: str) -> Converted:
+    """Returns the result of the TF.js converter for a frozen graph.
+
+    Args:
+        graph_def: the graph.
+        outputs: its output tensors.
+        timeout: seconds that the process may take.
+        prove: run the converter, if its list contains all ops.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: the converter is not installed, or its list of ops is not found.
+    """
+    known = _known(request)
+    errors = tuple(Said([name], kind, MISSING, "") for name, kind in _types(graph_def) if kind not in known)
+    if errors or not prove:
+        return Converted(said="some ops are not in its list" if errors else "", errors=errors)
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
+        path, made = Path(name, "frozen.pb"), Path(name, "made")
+        path.write_bytes(encoded(graph_def))
+        ends = ",".join(tensor.removesuffix(":0") for tensor in outputs)
+        arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(path), str(made)]
+        how = apart(_TFJS_PROGRAM, arguments, timeout)
+        files = sorted(made.iterdir()) if made.is_dir() else []
+        if how or not any(file.suffix == ".json" for file in files):
+            return Converted(said=f"the converter {how or 'wrote no model'}, in a separate process")
+        return Converted(b"".join(file.read_bytes() for file in files))
+
+
+def tfjs_version() -> str:
+    """Returns the version of the converter that is installed."""
+    return importlib.metadata.version(_PACKAGE)
+
+
+def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
+    """Yields each op of a graph with its type, and with the types of the ops in its functions."""
+    functions = {one.signature.name: one for one in graph_def.library.function}
+    for node in graph_def.node:
+        yield node.name, node.op
+        for name in reachable([one.function for one in called_by(node, functions)], functions):
+            yield from ((node.name, inner.op) for inner in functions[name].node_def)
+
+
+def _known(request: str) -> frozenset[str]:
+    """The op types that the installed converter has."""
+    found = importlib.util.find_spec(_PACKAGE)
+    places = [Path(place, "op_list") for place in found.submodule_search_locations or ()] if found is not None else []
+    files = sorted(file for place in places for file in place.glob("*.json"))
+    names = frozenset(one["tfOpName"] for file in files for one in json.loads(file.read_text(encoding="utf-8")))
+    if not names:
+        what = "is not installed" if found is None else "has no list of ops in its folder op_list"
+        raise PlanError(request, f"the converter of TF.js, {_PACKAGE}, {what}", f"Type pip install {_PACKAGE}")
+    return names | _TAKEN_OUT
+
+
+tf1 = tf.compat.v1
+
+_GRAPH, _MODEL, _FEEDS, _RESULTS = "graph.pb", "model.tflite", "feeds.npz", "results.npz"
+_TFLITE_PROGRAM = f"from {__name__} import main; main()"
+TIMEOUT = 600.0
+"""Seconds that the converter or the interpreter may take."""
+#: Sends a request to the other process: a request -> its message ``said`` and more; or ``how`` the process ended.
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A frozen graph.
+
+    Args:
+        graph_def: the graph, without variables.
+        outputs: names of its output tensors, in order.
+    """
+
+    graph_def: TFGraphDef
+    outputs: Sequence[str]
+
+    @classmethod
+    def read(cls, path: Path, outputs: Sequence[str]) -> Frozen:
+        """Reads a file that `Editor.save` has written."""
+        return cls(decoded(graph_pb2.GraphDef, path.read_bytes()), outputs)
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the tensors that must be fed, in order."""
+        return [f"{node.name}:0" for node in self.graph_def.node if node.op in ("Placeholder", "PlaceholderV2")]
+
+
+@contextmanager
+def lite(timeout: float) -> Iterator[Ask]:
+    """Starts a process for both the converter and the interpreter, because TensorFlow takes seconds to import.
+
+    Args:
+        timeout: seconds that it may take for each request.
+    """
+    with _begun(_TFLITE_PROGRAM, [], subprocess.PIPE) as process:
+
+        def ask(request: dict[str, Any]) -> dict[str, Any]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            late = threading.Event()
+
+            def end() -> None:
+                late.set()
+                process.kill()
+
+            clock = threading.Timer(timeout, end)
+            clock.start()
+            try:
+                with suppress(OSError):  # the process may have ended
+                    process.stdin.write(json.dumps(request).encode() + b"\n")
+                said = process.stdout.readline()
+            finally:
+                clock.cancel()
+            if said and not late.is_set():
+                answer: dict[str, Any] = json.loads(said)
+                return answer
+            return {"how": _late(timeout) if late.is_set() else ended(process.wait())}
+
+        yield ask
+
+
+def converted(part: Frozen, ask: Ask) -> Converted:
+    """Returns the result of TensorFlow's converter for a frozen graph, with only the built-in ops of TFLite.
+
+    Args:
+        part: the graph.
+        ask: from `lite`.
+    """
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
+        Path(folder, _GRAPH).write_bytes(encoded(part.graph_def))
+        answer = ask({"folder": folder, "outputs": list(part.outputs)})
+        if "how" in answer:
+            return Converted(said=f"the converter {answer['how']}, in a separate process")
+        model = Path(folder, _MODEL).read_bytes() if not answer["said"] else b""
+    errors = tuple(Said(one["names"], one["type"], one["code"], one["text"]) for one in answer["errors"])
+    return Converted(model, answer["said"], errors)
+
+
+def interpreted(model: str, feeds: Sequence[Any], ask: Ask, request: str) -> list[Any]:
+    """Returns the results of TFLite's interpreter, in the order of the outputs.
+
+    Args:
+        model: the file.
+        feeds: an array for each input, in order.
+        ask: from `lite`.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: the model cannot be run; the message contains the interpreter's error.
+    """
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
+        given = packed({str(i): one for i, one in enumerate(feeds)}, "feed")
+        np.savez(Path(folder, _FEEDS), **given)  # type: ignore[arg-type]
+        answer = ask({"folder": folder, "model": model})
+        said = answer.get("how") or answer["said"]
+        if said:
+            problem = f"TFLite's interpreter cannot run the model: {said}"
+            raise PlanError(request, problem, "Give real values, feeds={...}; or verify=False")
+        with np.load(Path(folder, _RESULTS), allow_pickle=False) as held:
+            got = unpacked(dict(held), "result")
+    return [got[str(i)] for i in range(len(got))]
+
+
+@contextmanager
+def tflite_file(
+    path: str, part: Frozen, calls: Mapping[str, Any], moved: Callable[[str], str], ask: Ask, request: str
+) -> Iterator[Run]:
+    """Opens a TFLite model.
+
+    Args:
+        path: the file.
+        part: the graph that was converted.
+        calls: the calls that will be run, by the names of the source.
+        moved: tensor of the source -> its name in the graph that was converted.
+        ask: from `lite`.
+        request: the request, for messages.
+    """
+
+    def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        here = {moved(name): value for name, value in feeds.items()}
+        got = interpreted(path, [here[name] for name in part.inputs], ask, request)
+        there = dict(zip(part.outputs, got, strict=True))
+        return {tensor: there[moved(tensor)] for tensor in calls[key][1].values()}
+
+    yield run
+
+
+def apart(code: str, arguments: Sequence[str], timeout: float) -> str:
+    """Runs Python code in a separate process; returns how it failed, with its error, or empty text if it succeeded.
+
+    The process ends with this one, or after the timeout.
+    """
+    with tempfile.TemporaryFile() as errors, _begun(code, arguments, subprocess.DEVNULL, errors) as process:
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return _late(timeout)
+        if not status:
+            return ""
+        errors.seek(0)
+        said = _error(errors.read().decode(errors="replace"))
+    return f"{ended(status)}: {said}" if said else ended(status)
+
+
+def _error(text: str) -> str:
+    """The error at the end of a traceback, in one line: the text after the last line of code."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines = [] if line.startswith("  ") else [*lines, line.strip()]
+    said = " ".join(filter(None, lines)) if "Traceback" in text else ""
+    return textwrap.shorten(said, 300, placeholder=" ...")
+
+
+@contextmanager
+def _begun(
+    code: str, arguments: Sequence[str], stdout: int, stderr: int | IO[bytes] = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Starts a process that runs Python code; the process ends with the block."""
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "-1",
+    }  # fmt: skip
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": stdout, "stderr": stderr}
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(command, env=environment, bufsize=0, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _late(timeout: float) -> str:
+    return f"did not end within timeout={timeout:g} s"
+
+
+# -- in the separate process --------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Processes a request per line, and answers each with a line."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # ops print to standard error
+    requests: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=[requests], daemon=True).start()
+    while True:
+        job = json.loads(requests.get())
+        print(json.dumps((_interpret if "model" in job else _convert)(**job)), file=answers, flush=True)
+
+
+def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
+    part = Frozen.read(Path(folder, _GRAPH), outputs)
+    answer: dict[str, Any] = {"said": "", "errors": []}
+    try:
+        whole = tf1.wrap_function(lambda: tf1.import_graph_def(part.graph_def, name=""), [])
+        ends = [[whole.graph.get_tensor_by_name(name) for name in names] for names in (part.inputs, outputs)]
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([whole.prune(*ends)])
+        Path(folder, _MODEL).write_bytes(converter.convert())
+    except Exception as error:  # any error is the converter's message
+        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        answer["said"] = lines[0].strip()
+        answer["errors"] = [_error_row(one) for one in getattr(error, "errors", ())]
+    return answer
+
+
+def _error_row(error: Any) -> dict[str, Any]:
+    """One of the errors that the converter lists: its op, the calls around the op, and the message."""
+    return {
+        "names": [call.name.partition("@")[0] for call in error.location.call if call.name],
+        "type": error.operator.name.removeprefix("tf."),
+        "code": type(error).ErrorCode.Name(error.error_code),
+        "text": error.error_message.partition("\n")[0],
+    }
+
+
+def _interpret(folder: str, model: str) -> dict[str, Any]:
+    with np.load(Path(folder, _FEEDS), allow_pickle=False) as held:
+        fed = unpacked(dict(held), "feed")
+    try:
+        interpreter = tf.lite.Interpreter(model_path=model)
+        taken = interpreter.get_input_details()
+        for at, one in enumerate(taken):
+            if tuple(one["shape"]) != fed[str(at)].shape:
+                interpreter.resize_tensor_input(one["index"], fed[str(at)].shape)
+        interpreter.allocate_tensors()
+        for at, one in enumerate(taken):
+            interpreter.set_tensor(one["index"], fed[str(at)])
+        interpreter.invoke()
+        got = {str(i): interpreter.get_tensor(one["index"]) for i, one in enumerate(interpreter.get_output_details())}
+    except Exception as error:  # any error is the interpreter's message
+        return {"said": str(error).strip().partition("\n")[0] or type(error).__name__}
+    np.savez(Path(folder, _RESULTS), **packed(got, "result"))  # type: ignore[arg-type]
+    return {"said": ""}
+
+
+def _listen(requests: SimpleQueue[bytes]) -> None:
+    """Reads requests; ends with the process that started this one."""
+    with os.fdopen(0, "rb") as lines:
+        for line in lines:
+            requests.put(line)
+    os.kill(os.getpid(), signal.SIGTERM)

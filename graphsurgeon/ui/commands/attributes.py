@@ -1,0 +1,96 @@
+"""Commands that edit attributes of ops, and their possible values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...graph.graph import Graph
+from ...graph.names import op_name
+from ...plan.effect import Change
+from ..stage import Stage
+from ..state import Facts, State, ops_of
+
+_MOST = 500
+"""Of more ops than these the attributes are not compared."""
+
+
+def attributes_of(
+    facts: Facts, graph: Graph, ops: Sequence[int], changes: Mapping[str, Change] = {}
+) -> list[dict[str, Any]]:
+    """Returns the attributes that all of some ops have and that can be typed.
+
+    Args:
+        facts: facts on ops.
+        graph: a snapshot that has them.
+        ops: their numbers.
+        changes: the effects of the plan on ops, by name.
+
+    Returns:
+        for each its ``name``, its ``value`` in typed form (empty: the ops differ), what it ``was`` before
+        the plan if the plan changes it, and all its ``choices`` if these are few.
+    """
+    held: dict[str, list[tuple[str, str, list[str]]]] = {}
+    for op in ops:
+        change = changes.get(graph.names[op], Change()).attributes
+        for name, value, choices in facts.attributes(graph.nodes[op]):
+            held.setdefault(name, []).append((str(change.get(name, value)), value, choices))
+    out = []
+    for name, rows in held.items():
+        now, was = {row[0] for row in rows}, {row[1] for row in rows}
+        if len(rows) == len(ops):
+            choices = [one for one in rows[0][2] if all(one in row[2] for row in rows)]
+            before = next(iter(was)) if now != was and len(was) == 1 else ""
+            value = next(iter(now)) if len(now) == 1 else ""
+            out.append({"name": name, "value": value, "was": before, "choices": choices})
+    return out
+
+
+def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Returns the attributes that all ops of boxes have in common.
+
+    Args:
+        names: names of boxes.
+        pane: ``source`` or ``destination``.
+
+    Returns:
+        ``types``, how many ops there are of each; ``device``, where it is the same for all; ``attributes``, as
+        `attributes_of` has them.
+
+    Raises:
+        SelectionError: there is no such box.
+    """
+    tree, boxes = stage.holding(state, pane, names)
+    ops = ops_of(tree, boxes, "attributes").nonzero()[0].tolist()
+    graph, changes = tree.graph, stage.draft(state).effect.changes
+    counts = Counter(graph.types[op] for op in ops)
+    devices = {device_of(graph, op, changes) for op in ops}
+    return state, {
+        "types": [[kind, count] for kind, count in counts.most_common()],
+        "device": next(iter(devices)) if len(devices) == 1 else "",
+        "attributes": attributes_of(stage.facts, graph, ops, changes) if len(ops) <= _MOST else [],
+    }
+
+
+def device_of(graph: Graph, op: int, changes: Mapping[str, Change]) -> str:
+    """Returns the device that an op requests, after a plan."""
+    change = changes.get(graph.names[op], Change()).device
+    return str(getattr(graph.nodes[op], "device", "") or "") if change is None else change
+
+
+def op_types(
+    stage: Stage, state: State, query: str = "", names: Sequence[str] = (), inputs: int = 0
+) -> tuple[State, list[dict[str, str]]]:
+    """Returns op types and their descriptions, best first.
+
+    Args:
+        query: part of a name, or of the documentation.
+        names: boxes in whose place one should stand; of one op, types of as many inputs and outputs.
+        inputs: the number of inputs; 0: any.
+    """
+    graph = stage.graph(state, "destination")
+    at = graph.index.get(op_name(names[0])) if len(names) == 1 else None
+    like = "" if at is None else graph.types[at]
+    found: Iterable[tuple[str, str]] = stage.facts.op_types(query, like, inputs or None)
+    return state, [{"name": kind, "doc": doc} for kind, doc in found]

@@ -1,0 +1,439 @@
+"""Commands that mark the tensors around a region, and that find paths and narrow cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from ...errors import LayoutError, SelectionError, counted, few
+from ...graph.boundary import Tensor
+from ...graph.control_flow import context_fault
+from ...graph.explain import link
+from ...graph.graph import Graph, Ints, Mask
+from ...graph.layers import ends
+from ...graph.names import scopes_around, shared_scope, tensor_name
+from ...graph.rewiring import TURNING
+from ...graph.selection import Query, Selection, listed
+from ...graph.training import Gradients
+from ...graph.traversal import backward, forward, reached, shortest_between
+from ...graph.variables import FEED_TYPES
+from ..page_data import boundary_shown, boundary_text, leaked
+from ..stage import Stage
+from ..state import Marks, State, ops_of
+
+_EACH_WAY = 4
+"""So many places above and below are tried, the nearest and the narrowest."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A boundary around some ops.
+
+    Args:
+        inputs, outputs: the tensors that enter and leave, by name.
+        ops: how many ops computed from inputs lie between.
+        known: whether the rank of all these tensors is known.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    ops: int
+    known: bool = True
+
+    @property
+    def width(self) -> int:
+        """How many tensors cross."""
+        return len(self.inputs) + len(self.outputs)
+
+
+def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
+    """Returns boundaries around some ops. The nearest comes first, and fewer tensors cross each next one.
+
+    Fed tensors and tensors computed from them count; constants, variables, gradients and updates do not. If there are
+    fewer boundaries than `most`, name scopes around the ops are added.
+
+    Args:
+        graph: the snapshot.
+        mask: the ops.
+        most: the largest number of boundaries.
+
+    Example:
+        >>> ops = [("a", "Neg", ["x"]), ("b", "Exp", ["a"]), ("c", "Add", ["a", "b"]), ("d", "Exp", ["c"])]
+        >>> g = Graph.of([("x", "Placeholder", []), *ops])
+        >>> [(cut.inputs, cut.outputs) for cut in cuts(g, g.mask([2]))]
+        [(('a:0',), ('b:0',))]
+        >>> [(cut.inputs, cut.outputs) for cut in cuts(g, g.mask([1, 2]))]
+        [(('x:0',), ('a:0', 'b:0')), (('x:0',), ('c:0',))]
+    """
+    flow = _Flow(graph)
+    inside = flow.hull(mask & flow.ops & ~flow.fed)
+    if not inside.any():
+        return []
+    ways = product(flow.above(inside), flow.below(inside))
+    found = [cut for into, out in ways if (cut := flow.cut(inside, into, out)) is not None]
+    out = _narrower(found)[:most]
+    for scope in _scopes(graph, inside):
+        if len(out) == most:
+            break
+        around = flow.hull(graph.scope_mask(scope) & flow.ops & ~flow.fed)
+        cut = flow.cut(around, flow.entering(around), flow.leaving(around))
+        if cut is not None and (cut.inputs, cut.outputs) not in [(c.inputs, c.outputs) for c in out]:
+            out.append(cut)
+    return out
+
+
+def _narrower(found: list[Cut]) -> list[Cut]:
+    """Those that no nearer one is as narrow as, the nearest first."""
+    out: list[Cut] = []
+    for cut in sorted(found, key=lambda cut: (not cut.known, cut.ops, cut.width)):
+        if all(cut.width < other.width for other in out):
+            out.append(cut)
+    return out
+
+
+def _scopes(graph: Graph, mask: Mask) -> Iterator[str]:
+    """The name scopes around some ops, the innermost first."""
+    scopes = graph.scopes
+    homes = np.unique(scopes.home[np.flatnonzero(mask)]).tolist()
+    shared = shared_scope([f"{scopes.names[home]}/" for home in homes])
+    yield from scopes_around(f"{shared}/") if shared else ()
+
+
+class _Flow:
+    """The fed ops and the ops computed from them, without gradients and updates, and the edges between them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.fed = graph.typed(FEED_TYPES)
+        gradients = Gradients(graph).ops
+        model = ~forward(graph, gradients) if gradients.any() else np.ones(graph.size, np.bool_)
+        self.ops = forward(graph, self.fed & model, control=False, within=model)
+        source, reader, port = graph.data.node, graph.data.rows, graph.data.port
+        kept = self.ops[source] & self.ops[reader] & ~graph.typed(TURNING)[source]
+        self.source, self.reader, self.port = source[kept], reader[kept], port[kept]
+        # a number for each tensor
+        self.tensor = self.source.astype(np.int64) * (int(port.max(initial=0)) + 1) + self.port
+        self.read = graph.mask(np.unique(self.source).tolist())
+
+    def hull(self, mask: Mask) -> Mask:
+        """Some ops and all between them."""
+        up, down = reached(self.reader, self.source, mask), reached(self.source, self.reader, mask)
+        inside: Mask = up & down & ~self.fed
+        return inside
+
+    def entering(self, mask: Mask) -> list[Tensor]:
+        """The tensors that enter, in order of first use."""
+        cross = mask[self.reader] & ~mask[self.source]
+        return list(dict.fromkeys(zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True)))
+
+    def leaving(self, mask: Mask) -> list[Tensor]:
+        """The tensors with consumers outside, and the ends without consumers."""
+        cross = mask[self.source] & ~mask[self.reader]
+        ends = np.flatnonzero(mask & ~self.read).tolist()
+        given = [(op, 0) for op in ends if self.graph.outputs(op) != ()]
+        return sorted({*zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True), *given})
+
+    def above(self, inside: Mask) -> list[list[Tensor]]:
+        """Tensors that all of what enters comes through: those that enter, and fewer and fewer further up."""
+        part = reached(self.reader, self.source, inside) & ~inside
+        order, place = self._ordered(part)
+        place[inside] = len(order)
+        mine = (place[self.source] < len(order)) & (place[self.source] >= 0) & (place[self.reader] >= 0)
+        first, last = self._spans(mine, place)
+        width = np.cumsum(np.bincount(first, minlength=len(order) + 1) - np.bincount(last, minlength=len(order) + 1))
+        fed = int(np.count_nonzero(self.fed & part))
+        cuts_at = _records(width[max(fed - 1, 0) : len(order)][::-1])
+        places = [len(order) - 1 - at for at in cuts_at]
+        after = [(place > at) & (part | inside) for at in places]
+        return [self.entering(mask) for mask in after] or [self.entering(inside)]
+
+    def below(self, inside: Mask) -> list[list[Tensor]]:
+        """Tensors that all leaving tensors are computed through: the leaving ones, then fewer and fewer below."""
+        part = reached(self.source, self.reader, inside) & ~inside
+        order, place = self._ordered(part)
+        place[place >= 0] += 1
+        place[inside] = 0
+        mine = (place[self.source] >= 0) & (place[self.reader] > 0)
+        first, last = self._spans(mine, place)
+        size = len(order) + 1
+        ends = place[np.flatnonzero((part | inside) & ~self.read)]
+        width = np.cumsum(
+            np.bincount(first, minlength=size) - np.bincount(last, minlength=size) + np.bincount(ends, minlength=size)
+        )
+        upto = [(place <= at) & (part | inside) for at in _records(width)]
+        return [self.leaving(mask) for mask in upto]
+
+    def cut(self, inside: Mask, into: list[Tensor], out: list[Tensor]) -> Cut | None:
+        """The boundary between tensors; None if there is no such boundary."""
+        graph = self.graph
+        stops = np.isin(self.tensor, [self._number(tensor) for tensor in into])
+        reader, source = self.reader[~stops], self.source[~stops]
+        above = reached(reader, source, graph.mask(op for op, _ in out))
+        core = reached(self.source, self.reader, graph.mask(self.reader[stops].tolist())) & above & ~self.fed
+        core |= inside
+        inputs, outputs = self.entering(core), self.leaving(core)
+        if not inputs or not outputs or core.sum() == (self.ops & ~self.fed).sum():
+            return None
+        if context_fault(graph, core, inputs) is not None:
+            return None
+        infos: list[Any] = [graph.stated_info(*tensor) for tensor in (*inputs, *outputs)]
+        known = all(info is not None and info.shape is not None for info in infos)
+        return Cut(tuple(map(graph.name, inputs)), tuple(map(graph.name, outputs)), int(core.sum()), known)
+
+    def _number(self, tensor: Tensor) -> int:
+        return tensor[0] * (int(self.graph.data.port.max(initial=0)) + 1) + tensor[1]
+
+    def _spans(self, mine: Mask, place: Ints) -> tuple[Ints, Ints]:
+        """For each tensor where it is made, and where it is read last."""
+        _, which = np.unique(self.tensor[mine], return_inverse=True)
+        first, last = (np.zeros(int(which.max(initial=-1)) + 1, np.int32) for _ in range(2))
+        first[which] = place[self.source[mine]]
+        np.maximum.at(last, which, place[self.reader[mine]])
+        return first, last
+
+    def _ordered(self, part: Mask) -> tuple[list[int], Ints]:
+        """Some ops, fed ops first and each op after its producers; and the place of each op, -1 for others."""
+        mine = part[self.source] & part[self.reader]
+        waits = np.bincount(self.reader[mine], minlength=self.graph.size)
+        by = np.argsort(self.source[mine], kind="stable")
+        readers = self.reader[mine][by].tolist()
+        starts = np.concatenate([[0], np.cumsum(np.bincount(self.source[mine], minlength=self.graph.size))]).tolist()
+        fed = np.flatnonzero(part & self.fed).tolist()
+        ready = [*fed, *np.flatnonzero(part & ~self.fed & (waits == 0)).tolist()]
+        left, order = waits.tolist(), []
+        for op in ready:  # it grows
+            order.append(op)
+            for reader in readers[starts[op] : starts[op + 1]]:
+                left[reader] -= 1
+                if not left[reader]:
+                    ready.append(reader)
+        place = np.full(self.graph.size, -1, np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        return order, place
+
+
+def _records(width: Ints) -> list[int]:
+    """The positions at which a row of widths is less than all before; the first, and the last few.
+
+    Example:
+        >>> _records(np.array([3, 4, 2, 2, 1]))
+        [0, 2, 4]
+    """
+    if not len(width):
+        return []
+    least = np.minimum.accumulate(width)
+    at = np.flatnonzero(np.concatenate([[True], width[1:] < least[:-1]]) & (width > 0)).tolist()
+    return at[:1] + at[1:][-(_EACH_WAY - 1) :]
+
+
+def select_between(stage: Stage, state: State, a: str, b: str) -> State:
+    """Selects the boxes of the source on any way from one box to another, both included, whichever comes first.
+
+    Args:
+        a: the name of a box.
+        b: the name of another.
+
+    Raises:
+        SelectionError: no way leads from one to the other; or there is no such box.
+    """
+    graph, first, last = _path_ends(stage, state, a, b, "source", "select_between")
+    inside = listed(graph, forward(graph, first) & backward(graph, last))
+    state = stage.settled(state)
+    stage.draw(state, "source")
+    scene = stage.panes["source"].scene
+    assert scene is not None
+    names = tuple(scene.held(stage.spots(state, inside)))
+    return state.seen(selected=names).saying(f"{counted(len(inside), 'ops')} are between {a} and {b}")
+
+
+def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Returns the shortest path from one box to another: the reason why one needs the other.
+
+    Args:
+        a, b: the boxes, in any order.
+        pane: the pane of the boxes.
+
+    Returns:
+        the answer in one line, and its steps from the one that is needed to the one that needs it.
+
+    Raises:
+        SelectionError: neither needs the other; or there is no such box.
+    """
+    graph, first, last = _path_ends(stage, state, a, b, pane, "why")
+    way = shortest_between(graph, first, last)
+    plain = shortest_between(graph, first, last, control=False)
+    way = plain if len(plain) == len(way) else way
+    names = [graph.names[op] for op in way]
+    steps = [{"op": names[0], "text": names[0]}]
+    steps += [{"op": graph.names[v], "text": str(link(graph, u, v))} for u, v in pairwise(way)]
+    text = f"{names[-1]} needs {names[0]}: {counted(len(way) - 1, 'steps')}"
+    return state.saying(text), {"text": text, "steps": steps}
+
+
+def _path_ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> tuple[Graph, Mask, Mask]:
+    """The graph, and the ops of two boxes: those that are needed first."""
+    tree, boxes = stage.holding(state, pane, [a, b])
+    one, other = (ops_of(tree, [box], verb) for box in boxes)
+    for first, last in ((one, other), (other, one)):
+        if (forward(tree.graph, first) & last & ~first).any():
+            return tree.graph, first, last
+    problem = f"no path of data or control edges connects the two boxes in {tree.graph.title}"
+    raise SelectionError(f"{verb}({a!r}, {b!r})", problem, "Choose two boxes of which one depends on the other")
+
+
+def mark_input(stage: Stage, state: State, tensor: str) -> State:
+    """Marks a tensor as boundary input; a layer, or a box with one output, for that.
+
+    Args:
+        tensor: the name of the tensor, layer or box.
+    """
+    marks = state.marks
+    for graph, one in _tensor_ends(stage, state, tensor, "mark_input"):
+        marks = marks.with_input(graph, one)
+    return _marked(stage, state, marks)
+
+
+def mark_output(stage: Stage, state: State, tensor: str) -> State:
+    """Marks a tensor as boundary output; a layer, or a box with one output, for that.
+
+    Args:
+        tensor: the name of the tensor, layer or box.
+    """
+    marks = state.marks
+    for graph, one in _tensor_ends(stage, state, tensor, "mark_output"):
+        marks = marks.with_output(graph, one)
+    return _marked(stage, state, marks)
+
+
+def unmark(stage: Stage, state: State, tensor: str) -> State:
+    """Takes a tensor out of the boundary.
+
+    Args:
+        tensor: the name of the tensor.
+    """
+    return _marked(stage, state, state.marks.without(tensor))
+
+
+def clear_boundary(stage: Stage, state: State) -> State:
+    """Takes all tensors out of the boundary."""
+    return _marked(stage, state, Marks())
+
+
+def boundary_of_selection(stage: Stage, state: State) -> State:
+    """Marks the tensors that enter and leave the selection."""
+    if not state.view.selected:
+        raise SelectionError("boundary_of_selection()", "nothing is selected", "Click a box first")
+    chosen = stage.selection(state)
+    if not chosen:
+        ops_of(*stage.holding(state, "source", state.view.selected), "boundary_of_selection")
+    return _marked(stage, state, Marks.around(chosen))
+
+
+def set_boundary(stage: Stage, state: State, inputs: list[str], outputs: list[str]) -> State:
+    """Makes these tensors the boundary, and no others.
+
+    Args:
+        inputs, outputs: names of tensors.
+    """
+    marks, base = Marks(), stage.source.snapshot
+    for tensor in inputs:
+        marks = marks.with_input(stage.around(base, [tensor]).graph, tensor)
+    for tensor in outputs:
+        marks = marks.with_output(stage.around(base, [tensor]).graph, tensor)
+    return _marked(stage, state, marks)
+
+
+def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
+    """Suggests boundaries around the selection: directly around it, and around it at edges that few tensors cross.
+
+    Returns:
+        up to four, the nearest first: the tensors, a line of text, and the boxes that would be in the region.
+    """
+    if not state.view.selected:
+        raise SelectionError("suggest_boundaries()", "nothing is selected", "Click a box first")
+    tree, boxes = stage.holding(state, "source", state.view.selected)
+    mask = ops_of(tree, boxes, "suggest_boundaries")
+    state = stage.settled(state)
+    with suppress(LayoutError):  # without a picture there are no boxes to highlight
+        stage.draw(state, "source")
+    own = Marks.around(stage.selection(state))
+    found = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
+    listed = []
+    for marks in dict.fromkeys(found):
+        region = stage.region(state.but(marks=marks))[0]
+        if region is None:
+            continue
+        shown = boundary_shown(tree.graph, marks, region, "", stage.panes["source"].scene, stage.spots(state, region))
+        ends = [few(ends, 2) or "nothing" for ends in (marks.inputs, marks.outputs)]
+        lead = "of the selection: " if marks == own else ""
+        text = f"{lead}{len(marks.inputs)} in, {len(marks.outputs)} out, {counted(len(region), 'ops')}"
+        listed.append({**shown, "text": f"{text}: {ends[0]} → {ends[1]}"})
+    return state, listed
+
+
+def add_leak(stage: Stage, state: State, tensor: str) -> State:
+    """Makes a leak a boundary input.
+
+    Args:
+        tensor: the name of the tensor that leaks.
+    """
+    return mark_input(stage, state, tensor)
+
+
+def include(stage: Stage, state: State, tensor: str) -> State:
+    """Takes the producers of a leak into the region, up to the boundary inputs.
+
+    Args:
+        tensor: the name of the tensor that leaks; or ``^op``, for an op that the region waits for.
+    """
+    marks, request = state.marks.without(tensor), f"include({tensor!r})"
+    if waited := tensor.startswith("^"):
+        stage.around(stage.source.snapshot, [tensor[1:]]).graph.find(tensor[1:], request)
+    else:
+        stage.around(stage.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), request)
+    name = tensor if waited else tensor_name(tensor)
+    return _marked(stage, state, replace(marks, included=(*marks.included, name)))
+
+
+def swap_boundary(stage: Stage, state: State) -> State:
+    """Swaps the boundary inputs and outputs, if they were marked the wrong way round."""
+    return _marked(stage, state, state.marks.swapped)
+
+
+def _tensor_ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
+    """The tensors of a name, each with a graph that has it: calls unfolded, if it is inside of some."""
+    base = stage.source.snapshot
+    for one in ends(stage.around(base, [tensor]).graph, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
+        if str(one).endswith("/"):
+            one = only_output(stage, state, one, verb)
+        yield stage.around(base, [str(getattr(one, "name", one))]).graph, one
+
+
+def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "source") -> str:
+    """Returns the tensor that leaves a box.
+
+    Raises:
+        SelectionError: if not exactly one tensor leaves the box, or the box does not exist.
+    """
+    tree, boxes = stage.holding(state, pane, [box])
+    inside = Selection(tree.graph, ops_of(tree, boxes, verb), Query("select"))
+    given = Marks.around(inside).outputs
+    if len(given) != 1:
+        listed = f": {few(map(repr, given))}" if given else ""
+        problem = f"{counted(len(given), 'tensors')} leave {box.strip('~/')!r}{listed}"
+        suggestion = "Unfold it (Enter) and mark an op, or mark the boundary of the selection (Shift+B)"
+        raise SelectionError(f"{verb}({box!r})", problem, suggestion)
+    return given[0]
+
+
+def _marked(stage: Stage, state: State, marks: Marks) -> State:
+    state = state.but(marks=marks)
+    region, problem = stage.region(state)
+    if region is None:
+        return state.saying(problem, "warn" if marks.outputs else "info")  # an output to come is the next step
+    return state.saying(boundary_text(marks, region), "warn" if leaked(region) else "info")

@@ -1,0 +1,350 @@
+"""Commands that copy boxes by drag, duplicate and paste, and that connect a dragged tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import PlanError, counted, few
+from ...graph.boundary import Tensor
+from ...graph.edges import Edges
+from ...graph.graph import Graph
+from ...graph.names import free_name, op_name, tensor_name
+from ...graph.selection import Selection, listed
+from ...graph.traversal import backward
+from ...plan.copy_result import Copied
+from ...plan.fixes import adapters_of
+from ...plan.input_candidates import takers as judged
+from ...plan.plan import Plan
+from ...plan.resolve.wiring import consumers_of, input_of
+from ...plan.subject import Subject
+from ...plan.workbench import Workbench
+from ...view.helpers import CONSTANT, VARIABLE, Helpers
+from ..drafts import edited, planned
+from ..stage import Stage
+from ..state import Marks, State, ops_of
+from .boundary import only_output
+from .edits import remove
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The copied or cut ops, and the editor of their graph."""
+
+    chosen: Selection
+    subject: Subject
+
+
+class Clipboard:
+    """The content that Ctrl+V pastes: one clipboard for all screens of a process."""
+
+    def __init__(self) -> None:
+        self.held: Held | None = None
+
+
+CLIPBOARD = Clipboard()
+"""The clipboard of this process."""
+
+
+def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source") -> State:
+    """Copies boxes to the clipboard of this process, for `paste` here or on another screen; nothing changes.
+
+    Args:
+        names: the boxes.
+        pane: the pane of the boxes.
+    """
+    chosen = _chosen(stage, state, names, pane, "hold")
+    CLIPBOARD.held = Held(chosen, stage.subject(pane))
+    return state.saying(
+        f"{counted(len(chosen), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
+    )
+
+
+def cut(stage: Stage, state: State, names: Sequence[str]) -> State:
+    """Copies boxes to the clipboard, and removes them.
+
+    Args:
+        names: names of boxes of the source.
+    """
+    hold(stage, state, names, "destination")
+    return remove(stage, state, names)
+
+
+def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False) -> State:
+    """Adds a copy of the clipboard to the plan.
+
+    Args:
+        to: the scope of the copy; None: a free one.
+        keep: the copy keeps the inputs of the original: the same tensors, or in another graph those of the same names.
+            Else placeholders feed it, and the constants and variables that it reads are also copied.
+
+    Raises:
+        PlanError: if the clipboard is empty.
+    """
+    held = CLIPBOARD.held
+    if held is None:
+        raise PlanError("paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call hold(names)")
+    return _copied(stage, state, held, to, keep)
+
+
+def duplicate(
+    stage: Stage,
+    state: State,
+    names: Sequence[str],
+    pane: str = "destination",
+    to: str | None = None,
+    keep: bool = True,
+) -> State:
+    """Adds a copy of boxes to the plan: of the same graph, or of another graph.
+
+    Args:
+        names: the boxes.
+        pane: the pane of the boxes.
+        to: the scope of the copy; None: a free one.
+        keep: as for `paste`.
+    """
+    return _copied(stage, state, Held(_chosen(stage, state, names, pane, "duplicate"), stage.subject(pane)), to, keep)
+
+
+def insert_copy(
+    stage: Stage, state: State, names: Sequence[str], on: str, to: str | None = None, pane: str = "destination"
+) -> State:
+    """Puts a copy of boxes between a tensor and all its consumers: two steps, a copy and a reroute.
+
+    Args:
+        names: the boxes: one tensor enters them, constants and variables apart, and one leaves them.
+        on: the tensor, of the destination.
+        to: the scope of the copy; None: a free one.
+        pane: the pane of the boxes.
+
+    Raises:
+        PlanError: if not exactly one tensor enters the boxes and one leaves them.
+        SelectionError: if a box does not exist.
+    """
+    chosen, plan = _chosen(stage, state, names, pane, "insert_copy"), stage.draft(state)
+    request, marks = f"insert_copy({few(chosen.names)})", Marks.around(chosen)
+    for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
+        if len(ends) != 1:
+            problem = f"{counted(len(ends), 'tensors')} {verb} the copied ops" + (f": {few(ends)}" if ends else "")
+            raise PlanError(request, problem, f"Select ops that one tensor {verb}s")
+    tensor = tensor_name(on)
+    scope = to or free_name("copy", plan.after().taken)
+    subject = stage.subject(pane)
+    copied = _copy(plan, Held(chosen, subject), scope, {marks.inputs[0]: tensor}, "keep")
+    graph = copied.after()
+    readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
+    own = [op for op in readers if op.startswith(f"{scope}/")]
+    plan = copied.reroute(tensor, to=f"{scope}/{marks.outputs[0]}", exclude=own)
+    return edited(stage, state, plan, f"a copy of {few(chosen.names)} will follow {tensor}")
+
+
+def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
+    """Copies the producers of a tensor of the source, and connects the copy: two steps of the plan.
+
+    Args:
+        tensor: the tensor, of the source. If it is an output of the boundary, the region is copied.
+        to: the op of the destination that should read it; or an op without inputs, whose consumers should read it.
+        input: which input of the op.
+        by: the kinds of adapters that make it fit, as for `Plan.adapt`; empty if the tensor fits.
+
+    Raises:
+        PlanError: if the ops cannot be copied.
+        SelectionError: if the tensor does not exist.
+    """
+    op, name = op_name(to), tensor_name(tensor)
+    request = f"copy_and_connect({tensor!r}, {to!r})"
+    plan, copy = with_makers(stage, state, name, request)
+    count = len(plan.effect.new_names) - len(stage.draft(state).effect.new_names)
+    graph = stage.around(plan.after(), [op]).graph
+    reads = len(graph.data.row(graph.find(op, request)))
+    if by:
+        plan, what = plan.adapt(copy, to=op, input=input if reads else None, by=by), f"input {input} of {op}"
+    elif reads:
+        plan, what = plan.connect(copy, to=op, input=input), f"input {input} of {op}"
+    else:
+        plan, what = plan.reroute(f"{op}:0", to=copy), f"the consumers of {op}:0"
+    return edited(stage, state, plan, f"{counted(count, 'new ops')}; {copy} will feed {what}")
+
+
+def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[Plan, str]:
+    """Returns the plan with a copy of the ops that make a tensor of the source, and the name of the tensor in the copy.
+
+    Args:
+        tensor: the tensor, of the source.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: if the ops cannot be copied.
+        SelectionError: if the tensor does not exist.
+    """
+    plan, source = stage.draft(state), stage.source
+    region = stage.region(state)[0] if tensor in map(tensor_name, state.marks.outputs) else None
+    chosen = source.select(outputs=tensor) if region is None else region
+    values = source if source.values.known else None
+    scope, control = free_name("copy", plan.after().taken), "keep" if stage.same else "drop"
+    plan = plan.copy(chosen, to=scope, unmapped="placeholder", control=control, values=values)
+    if not plan.effect.copies:
+        fault = plan.effect.faults[0]
+        raise PlanError(request, fault.problem, fault.suggestion)
+    return plan, plan.effect.copies[-1].renamed(tensor)
+
+
+def _copied(stage: Stage, state: State, held: Held, to: str | None, keep: bool) -> State:
+    """The state with a copy of the clipboard in its plan."""
+    plan = stage.draft(state)
+    graph, chosen = plan.after(), held.chosen
+    scope = to or free_name("copy", graph.taken)
+    inputs: dict[str, str] = {}
+    if keep and not _is_own(plan, chosen):
+        inputs = {t: t for t in Marks.around(chosen).inputs if op_name(t) in graph.index}
+    plan = _copy(plan, held, scope, inputs, "keep" if keep else "placeholder")
+    return planned(stage, state, plan, f"{counted(len(chosen), 'ops')} will be copied to {scope}/")
+
+
+def _copy(plan: Plan, held: Held, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
+    """A plan with the copy; between two graphs, placeholders feed the inputs that cannot be kept."""
+    own, values = _is_own(plan, held.chosen), held.subject if held.subject.values.known else None
+    if own and unmapped == "keep":
+        return plan.copy(held.chosen, to=scope, inputs=inputs, unmapped=unmapped, values=values)
+    chosen, control = _with_helpers(held.chosen), None if own else "drop"
+    return plan.copy(chosen, to=scope, inputs=inputs, unmapped="placeholder", control=control, values=values)
+
+
+def _with_helpers(chosen: Selection) -> Selection:
+    """The ops, with the constants and variables that they read, so that these need no feeds."""
+    graph = chosen.graph
+    helpers = np.isin(Helpers.of(graph).kind, (CONSTANT, VARIABLE))
+    return listed(graph, backward(graph, chosen.mask, control=False, within=chosen.mask | helpers))
+
+
+def _is_own(plan: Plan, chosen: Selection) -> bool:
+    """Whether ops are of the graph that a plan changes."""
+    own: bool = chosen.graph.folded.owner is plan.base.owner
+    return own
+
+
+def _chosen(stage: Stage, state: State, names: Sequence[str], pane: str, verb: str) -> Selection:
+    """The ops of boxes, in the graph as it is before the plan.
+
+    Raises:
+        PlanError: if the plan itself makes one of the ops.
+        SelectionError: if a box does not exist.
+    """
+    tree, boxes = stage.holding(state, pane, names)
+    ops = [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
+    base = stage.around(stage.subject(pane).snapshot, ops).graph
+    late = [op for op in ops if op not in base.index]
+    if late:
+        raise PlanError(f"{verb}({few(ops)})", f"{late[0]!r} is made by this plan", "Apply the plan first")
+    return listed(base, (base.index[op] for op in ops))
+
+
+_MOST = 24
+"""So many inputs of a box are listed; of a fold those that fit first."""
+_JUDGED = 300
+"""So many inputs of a box are looked at."""
+
+
+def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Returns the inputs of the boxes of the destination that could read a tensor, and why the others cannot.
+
+    Args:
+        tensor: the tensor; or a box that one tensor leaves.
+        pane: the pane of the tensor. If the source is another graph, its copy in the plan is meant.
+
+    Returns:
+        the tensor as `connect` has it, its dtype and shape, the pane of the boxes, and for each box its inputs: of a
+        fold those that read something outside. ``copies`` is the number of ops that must be copied first, as
+        `copy_and_connect` does; the tensor is that of the source then.
+
+    Raises:
+        SelectionError: there is no such tensor.
+    """
+    request = f"takers({tensor!r})"
+    name = only_output(stage, state, tensor, "takers", pane) if tensor[:1] == "~" or tensor[-1:] == "/" else tensor
+    where = "source" if stage.same and not stage.draft(state).steps else "destination"
+    state = stage.settled(state)
+    stage.draw(state, where)
+    scene, graph = stage.panes[where].scene, stage.shown(state, where).graph
+    assert scene is not None
+    name, copies, bench, end = _read(stage, state, name, pane, graph, request)
+    data = graph.data
+    rows = data.rows
+    box, other = scene.op_box[rows], scene.op_box[data.node]
+    alone = np.array([one.kind in ("op", "call", "variable") for one in scene.boxes] or [False])
+    edges = np.flatnonzero((box >= 0) & ((box != other) | alone[box]))
+    edges = edges[np.argsort(box[edges], kind="stable")]
+    found: dict[str, Any] = {}
+    for group in np.split(edges, np.flatnonzero(np.diff(box[edges])) + 1):
+        if not len(group):
+            continue
+        inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
+        at, takers = int(box[group[0]]), list(judged(bench, end, list(inputs)[:_JUDGED]))
+        if not alone[at]:
+            takers.sort(key=lambda taker: bool(taker.why))
+        found[scene.boxes[at].name] = [
+            {"op": t.op, "input": t.input, "reads": t.reads, "why": t.why, "adaptable": t.adaptable}
+            for t in takers[:_MOST]
+        ]
+    info = bench.info(*end)
+    text = "" if info is None else str(info)
+    return state, {"tensor": name, "text": text, "pane": where, "boxes": found, "copies": copies}
+
+
+def adapters(
+    stage: Stage, state: State, tensor: str, to: str, input: int = 0, pane: str = "destination"
+) -> tuple[State, list[dict[str, Any]]]:
+    """Returns the adapters that make a tensor fit an input of an op, the most sensible first.
+
+    Args:
+        tensor: the tensor, by its name in `takers`.
+        to: the op.
+        input: which of its inputs.
+        pane: the pane of the tensor.
+    """
+    request = f"adapters({tensor!r}, {to!r}, {input})"
+    here = [tensor, to] if stage.same or pane == "destination" else [to]
+    graph = stage.around(stage.graph(state, "destination"), here).graph
+    _, _, bench, source = _read(stage, state, tensor, pane, graph, request)
+    op = bench.find(op_name(to), request)
+    wanted = bench.info(*input_of(bench, op, input, request))
+    found = () if wanted is None else adapters_of(bench, source, wanted, [op])
+    return state, [{"by": list(one.by), "text": str(one)} for one in found]
+
+
+def _read(
+    stage: Stage, state: State, tensor: str, pane: str, graph: Graph, request: str
+) -> tuple[str, int, Workbench, Tensor]:
+    """Returns a tensor that ops of a graph are to read: its name, how many ops are copied for it, and where it is.
+
+    A tensor of another graph that the plan copies has a name here. A placeholder represents one that it does not copy.
+    """
+    bench, name = Workbench(graph), tensor_name(tensor)
+    if pane == "destination" or stage.same:
+        return name, 0, bench, bench.tensor(name, request)
+    copied = next(filter(None, (_with_copy(one, name) for one in _copies(stage, state))), None)
+    if copied is not None:
+        return copied, 0, bench, bench.tensor(copied, request)
+    source = stage.around(stage.source.snapshot, [name]).graph
+    info = source.info(*source.tensor(name, request))
+    plan, _ = with_makers(stage, state, name, request)
+    none = Edges.of(np.empty(0, np.int32), np.empty(0, np.int32), 1)
+    tell = None if info is None else lambda _: (info,)
+    stand_in = bench.add([op_name(name)], ["Placeholder"], [None], none, none, tell), 0
+    return name, len(plan.effect.new_names) - len(stage.draft(state).effect.new_names), bench, stand_in
+
+
+def _copies(stage: Stage, state: State) -> Iterator[Copied]:
+    """Yields the copies of the source in the plan, the last one first."""
+    for copied in reversed(stage.draft(state).effect.copies):
+        if copied.source.folded.owner is stage.source.snapshot.owner:
+            yield copied
+
+
+def _with_copy(copied: Copied, tensor: str) -> str:
+    """Returns the name of a tensor in a copy; empty if the copy does not hold it."""
+    name = copied.renamed(op_name(tensor))
+    return copied.renamed(tensor) if copied.original(name) == op_name(tensor) else ""

@@ -1,0 +1,354 @@
+"""Commands that change existing ops; each adds a step to the plan.
+
+Names are those of the destination after the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import PlanError, about, counted, few
+from ...graph.match.match import Matches, match
+from ...graph.names import free_name, op_name, tensor_name
+from ...graph.selection import Query, Selection, listed
+from ...plan.resolve.wiring import consumers_of
+from ...view.tree import Tree, ops_named
+from ..drafts import edited, read, without_last
+from ..page_data import hits_shown
+from ..stage import Stage
+from ..state import State, ops_of
+from .navigation import select
+
+#: Conds, and the number of the input that is their condition.
+ASKING = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
+
+
+def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] = ()) -> State:
+    """Makes the consumers of tensor `old` read tensor `to`.
+
+    Args:
+        old: the name of the tensor that is read.
+        to: the name of the tensor to read instead.
+        only: names of boxes: only consumers in these. Default: all consumers.
+    """
+    ops = _consumers(stage, state, old, only, "reroute")
+    plan = stage.draft(state).reroute(old, to=to, only=ops)
+    whose = f"the consumers of {tensor_name(old)}" if ops is None else few(ops)
+    return edited(stage, state, plan, f"{whose} will read {tensor_name(to)}")
+
+
+def swap(stage: Stage, state: State, a: str, b: str) -> State:
+    """Swaps the consumers of two tensors.
+
+    Args:
+        a: the name of a tensor.
+        b: the name of the other.
+    """
+    return edited(stage, state, stage.draft(state).swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places")
+
+
+def bypass(stage: Stage, state: State, op: str) -> State:
+    """Makes the consumers of an op read its first input.
+
+    Args:
+        op: the name of the op.
+    """
+    return edited(stage, state, stage.draft(state).bypass(op), f"{op_name(op)} will be bypassed")
+
+
+def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both") -> State:
+    """Cuts boxes off: placeholders feed them (``inputs``), or feed their consumers (``outputs``), or ``both``.
+
+    Args:
+        names: names of boxes.
+        side: ``inputs``, ``outputs`` or ``both``.
+    """
+    ops = _ops(stage, state, names, "detach")
+    return edited(stage, state, stage.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
+
+
+def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None, only: Sequence[str] = ()) -> State:
+    """Puts a new op of one input between a tensor and its consumers.
+
+    Args:
+        op: its type, such as ``"Identity"``.
+        on: the tensor.
+        name: the name of the new op; None: a free name next to the op of the tensor.
+        only: names of boxes: only consumers in these. Default: all consumers.
+    """
+    ops = _consumers(stage, state, on, only, "insert")
+    free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").listed.graph.taken)
+    with about("op"):
+        stage.facts.check_inserted(op, free)
+    plan = stage.draft(state).insert(op, on=on, name=free, only=ops)
+    return edited(stage, state, plan, f"{free} will read {tensor_name(on)}")
+
+
+def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = False) -> State:
+    """Removes boxes from the graph; with `stitch`, their consumers read their first inputs.
+
+    Args:
+        names: names of boxes.
+        stitch: whether to reconnect the consumers.
+    """
+    ops = _ops(stage, state, names, "remove")
+    return edited(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
+
+
+def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
+    """Sets an attribute of all ops of boxes; a text may be a Python literal, such as ``[1, 2]`` or ``None``.
+
+    Args:
+        names: names of boxes.
+        name: the name of the attribute.
+        value: its new value, or a text with a Python literal.
+    """
+    ops, value = _ops(stage, state, names, "set_attr"), read(value)
+    graph = stage.around(stage.graph(state, "destination"), ops).graph
+    for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
+        stage.facts.check_attribute(kind, op, name, value)
+    plan = stage.draft(state).set_attr(ops, name, value)
+    return edited(stage, state, plan, f"{name} of {few(ops)} will be {value!r}")
+
+
+def set_device(stage: Stage, state: State, names: Sequence[str], device: str) -> State:
+    """Places all ops of boxes on a device; an empty text lets TensorFlow choose.
+
+    Args:
+        names: names of boxes.
+        device: the device, such as ``/gpu:0``, or an empty text.
+    """
+    ops = _ops(stage, state, names, "set_device")
+    plan = stage.draft(state).set_device(ops, device)
+    return edited(stage, state, plan, f"{few(ops)} will run on {device or 'any device'}")
+
+
+def add_control(stage: Stage, state: State, op: str, after: str) -> State:
+    """Makes an op run after another.
+
+    Args:
+        op: the name of the op that should wait.
+        after: the name of the op that should run before it.
+    """
+    plan = stage.draft(state).add_control(op, after)
+    return edited(stage, state, plan, f"{op_name(op)} will run after {op_name(after)}")
+
+
+def remove_control(stage: Stage, state: State, op: str, after: str | None = None) -> State:
+    """Removes a control input of an op; all of them if `after` is not given.
+
+    Args:
+        op: the name of the op that waits.
+        after: the name of the op that it should not wait for. Default: all.
+    """
+    whom = "anything" if after is None else op_name(after)
+    plan = stage.draft(state).remove_control(op, after)
+    return edited(stage, state, plan, f"{op_name(op)} will no longer wait for {whom}")
+
+
+def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
+    """Makes the waiting ops of an op wait for another instead.
+
+    Args:
+        old: the name of the op that is waited for.
+        to: the name of the op to wait for instead.
+    """
+    text = f"the waiting ops of {op_name(old)} will wait for {op_name(to)}"
+    return edited(stage, state, stage.draft(state).reroute_control(old, to=to), text)
+
+
+def rename(stage: Stage, state: State, old: str, to: str) -> State:
+    """Gives an op, or a name scope with all in it, another name; its variables keep their values.
+
+    Args:
+        old: its name.
+        to: the new name, which must be free.
+    """
+    text = f"{old.strip('/')} will be renamed to {to.strip('/')}"
+    return edited(stage, state, stage.draft(state).rename(old, to=to), text)
+
+
+def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None = None) -> State:
+    """Makes one function call of all ops of boxes.
+
+    Args:
+        names: the boxes.
+        name: the name of the call; None: a free name after the first of the ops.
+    """
+    ops, graph = _ops(stage, state, names, "collapse"), stage.graph(state, "destination")
+    scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
+    free = name or free_name(f"{scope or ops[0]}_call", graph.taken)
+    plan = stage.draft(state).collapse(scope or ops, name=free)
+    return edited(stage, state, plan, f"{few(ops)} will become one call, {free}")
+
+
+def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
+    """Replaces function calls by the ops inside.
+
+    Args:
+        names: names of calls.
+    """
+    ops = _ops(stage, state, names, "inline")
+    return edited(stage, state, stage.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
+
+
+def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
+    """Replaces a loop by copies of its body, one for each of a number of rounds.
+
+    Args:
+        loop: a v2 ``While``, or an op or the scope of a loop of TF1.
+        times: the number of rounds.
+    """
+    name = _called(stage, state, loop)
+    text = f"{name.rstrip('/')} will be replaced by {counted(times, 'rounds')}"
+    return edited(stage, state, stage.draft(state).unroll(name, times), text)
+
+
+def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> State:
+    """Fixes a condition: the branch for its value stays, the other branches are removed.
+
+    Args:
+        name: the condition tensor; or an ``If``, ``Case`` or ``Switch`` op, for its condition.
+        value: true or false; for a ``Case`` the number of a branch. A text is read as a Python literal.
+    """
+    op = op_name(_called(stage, state, name))
+    graph = stage.around(stage.graph(state, "destination"), [op]).graph
+    kind = graph.types[graph.index[op]] if op in graph.index else ""
+    reads = graph.input_names(graph.index[op]) if kind in ASKING else []
+    asks = reads[ASKING[kind]] if reads else tensor_name(name)
+    text = f"{asks} is fixed to {value}"
+    return edited(stage, state, stage.draft(state).resolve_condition(asks, read(value)), text)
+
+
+def on_copies(
+    stage: Stage, state: State, scope: str | None = None, until: Sequence[str] = (), assign: str = "leave"
+) -> State:
+    """Carries out the edits so far on copies of the ops that they change, as in `Plan.on_copies`; existing ops stay.
+
+    Args:
+        scope: that of the copies; None: a free one.
+        until: ops to stop at; default: everything downstream.
+        assign: ``leave`` ops that set state as they are, or ``copy`` them.
+    """
+    scope = scope or free_name("edited", stage.graph(state, "destination").taken)
+    ends = list(until) or None
+    text = f"the edits so far will be made on copies under {scope}/"
+    return edited(stage, state, stage.draft(state).on_copies(scope, until=ends, assign=assign), text)
+
+
+def _called(stage: Stage, state: State, name: str) -> str:
+    """The name of a box for plans: the frame of an unfolded call, loop or cond is its op."""
+    return stage.holding(state, "destination", [name])[1][0]
+
+
+def _consumers(stage: Stage, state: State, tensor: str, boxes: Sequence[str], verb: str) -> list[str] | None:
+    """Returns the consumers of a tensor that are in boxes, in graph order; None for all, if no box is given."""
+    if not boxes:
+        return None
+    tree, (_, *inside) = stage.holding(state, "destination", [op_name(tensor), *boxes])
+    graph, mask = tree.graph, ops_of(tree, inside, verb)
+    readers = {op for op, _ in consumers_of(graph, graph.tensor(tensor_name(tensor), verb)) if mask[op]}
+    if not readers:
+        problem = f"{few(boxes)} does not read {tensor_name(tensor)!r}"
+        raise PlanError(f"{verb}({tensor!r})", problem, "Choose a box with an edge from this tensor")
+    return [graph.names[op] for op in sorted(readers)]
+
+
+def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:
+    """The ops of all boxes of these names, in graph order."""
+    tree, boxes = stage.holding(state, "destination", names)
+    return [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
+
+
+#: For more ops than these the search for the nearest miss takes seconds, and its result is of little use.
+_SMALL = 100
+
+
+def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, dict[str, Any]]:
+    """Finds all parts of the source that are similar to some boxes together, and selects them.
+
+    Args:
+        names: boxes of the source pane. Their ops, with the edges between them, are the pattern: the types
+            count, not the names, attributes or constants. For boxes inside of calls the search is in the same function.
+
+    Returns:
+        how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
+        not selected itself, and in ``near`` the nearest miss, in which at least half of the ops fit. It is
+        given for up to 100 ops.
+
+    Raises:
+        SelectionError: there is no such box, or the boxes are not connected.
+    """
+    tree, inside = stage.holding(state, "source", names)
+    graph, chosen = tree.graph, _selection(tree, inside, "find_like")
+    found = match(graph, stage.facts.pattern(chosen))
+    small = len(chosen) <= _SMALL
+    best, ops = found.nearest() if small else None, found.selection
+    near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
+    stage.draw(state, "source")
+    at = np.flatnonzero(ops.mask)
+    spots = stage.around(stage.graph(state, "source"), inside).seen_in(stage.shown(state, "source"))[at]
+    boxes = hits_shown(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
+    selected = _as_boxes(tree, ops, boxes)
+    boxes = {name: count for name, count in boxes.items() if name not in selected}
+    state = select(stage, state, selected, "set").saying(_message(found, len(ops), near or ("" if small else None)))
+    return state, {"count": len(found), "ops": len(ops), "boxes": boxes, "near": near}
+
+
+def replace(
+    stage: Stage, state: State, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse"
+) -> State:
+    """Replaces all parts similar to some boxes together by an op, or by the ops that a function makes.
+
+    Args:
+        names: boxes whose ops, with the edges between them, are the pattern.
+        by: an op type of as many inputs and outputs, such as ``"Softplus"``; or a Python function, as for
+            `Plan.replace`.
+        external: the effect on places with inner tensors that other ops read: ``refuse`` or ``keep``.
+
+    Raises:
+        PlanError: an op of the boxes is made by the plan itself.
+        SelectionError: there is no such box, or the boxes are not connected.
+    """
+    old, inside = stage.holding_of(state, stage.draft(state).base, names)
+    now, there = stage.holding(state, "destination", names)
+    for name, was, box in zip(names, inside, there, strict=True):
+        if ops_named(old, was) is None and ops_named(now, box) is not None:
+            raise PlanError(f"replace({name!r})", f"{name!r} is made by this plan", "Apply the plan first")
+    chosen = _selection(old, inside, "replace")
+    more: dict[str, Any] = {} if external == "refuse" else {"external": external}
+    word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
+    plan = stage.draft(state).replace(chosen, by, **more)
+    before = len(without_last(plan).effect.replaced)
+    count = counted(len(plan.effect.replaced) - before, "places")
+    return edited(stage, state, plan, f"{count} like {few(chosen.names)} will be replaced by {word}")
+
+
+def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
+    """The ops of all boxes of these names; a scope alone stays one in code."""
+    graph, mask = tree.graph, ops_of(tree, names, verb)
+    if len(names) == 1 and names[0].endswith("/") and not names[0].startswith("~"):
+        return Selection(graph, mask, Query("select", (("scope", names[0].rstrip("/")),)))
+    return listed(graph, mask)
+
+
+def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:
+    """Names of boxes that hold nothing else, and of the other ops."""
+    left, out = ops.mask.copy(), []
+    for name in boxes:
+        held = ops_named(tree, name)
+        if held is not None and (held <= ops.mask).all():
+            out.append(name)
+            left &= ~held
+    return [*out, *(tree.graph.names[i] for i in np.flatnonzero(left).tolist())]
+
+
+def _message(found: Matches, ops: int, near: str | None) -> str:
+    lines = [f"{counted(len(found), 'places')} like this, {counted(ops, 'ops')}"]
+    if near is not None:
+        lines.append(f"nearest miss: {near}" if near else "nothing else is similar")
+    lines += [f"undecided for {counted(found.undecided, 'ops')}"] if found.undecided else []
+    return " · ".join(lines)

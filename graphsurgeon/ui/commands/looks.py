@@ -1,0 +1,143 @@
+"""Commands that change how a picture looks: hidden ops and colors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...errors import LayoutError, SelectionError, counted, did_you_mean
+from ...graph.names import op_name
+from ...view.helpers import KINDS, Filters
+from ...view.paint import Paint
+from ..run_results import MEASURES
+from ..stage import Stage
+from ..state import State
+
+
+def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> State:
+    """Draws helpers of one kind (constants, variables, ...) as any other op, or hides them again.
+
+    Args:
+        kind: the kind, by its name in the menu.
+        on: whether they are drawn.
+    """
+    if kind not in KINDS[1:]:
+        known = ", ".join(sorted(KINDS[1:]))
+        raise SelectionError(f"show_helpers({kind!r})", "no helpers have this kind", f"Choose one of {known}")
+    shown = state.filters.shown | {kind} if on else state.filters.shown - {kind}
+    said = f"{kind} {'are shown' if on else 'are hidden'}"
+    return _filtered(stage, state, replace(state.filters, shown=shown), said)
+
+
+def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
+    """Hides all ops of these types, and shows all others; ``hide_ops([])`` shows all ops.
+
+    Args:
+        types: op types.
+    """
+    wanted = frozenset(types)
+    graph = stage.graph(state, "source")
+    for kind in sorted(wanted):
+        if kind not in graph.types:
+            raise SelectionError(
+                f"hide_ops([{kind!r}])",
+                f"{graph.title} has no op of that type",
+                did_you_mean(kind, set(graph.types)),
+            )
+    said = f"hidden: {', '.join(sorted(wanted))}" if wanted else "no op type is hidden"
+    return _filtered(stage, state, replace(state.filters, hidden=wanted), said)
+
+
+def set_training(stage: Stage, state: State, mode: str) -> State:
+    """Shows gradients and updates in their ``scopes`` or ``beside`` their forward ops, or hides them (``away``).
+
+    Args:
+        mode: ``scopes``, ``away`` or ``beside``.
+    """
+    words = {"away": "are hidden", "beside": "are next to their ops", "scopes": "are in their scopes"}
+    return _filtered(stage, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
+
+
+def _filtered(stage: Stage, state: State, filters: Filters, said: str) -> State:
+    before = state.filters
+    state = state.but(filters=filters)
+    if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
+        # a scope opened with all its helpers would still show the ops that are now hidden
+        keys = state.view.unfolded
+        state = state.seen(unfolded=keys and frozenset(key.removesuffix("+") for key in keys) - {""})
+    state = stage.settled(state)
+    scene = stage.draw(state, "source")
+    if stage.panes["destination"].placed is not None and (stage.draft(state).steps or not stage.same):
+        stage.draw(state, "destination")
+    hidden = sum(scene["stats"]["hidden"].values())
+    return state.saying(f"{said}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'hidden helpers')}")
+
+
+def paint(
+    stage: Stage,
+    state: State,
+    by: str = "family",
+    values: Mapping[Any, float] | None = None,
+    name: str = "value",
+    reduce: str = "auto",
+    scale: str = "auto",
+    words: Mapping[Any, str] | None = None,
+) -> State:
+    """Colors the boxes.
+
+    Args:
+        by: ``family`` (of the op type), ``device``, ``scope``, ``dtype``, ``structure`` (repeated scopes, proved
+            to be alike) or ``values``; of a run ``ms``, ``bytes``, ``magnitude``, ``zeros``, ``not finite``
+            or ``difference``.
+        values: a number for ops, by name or object: a time, a size, a norm of a gradient. The numbers of ops inside
+            a folded call count for the call.
+        name: the name of the numbers or the words, with the unit of numbers.
+        reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
+            ``max`` if sums of many small numbers would hide the op with the largest one.
+        scale: ``linear`` or ``log``; ``auto``: ``log`` if numbers differ a thousand times or more. Zero has a
+            separate color, and numbers that are not finite have another.
+        words: a word for ops, in place of numbers: each word has a color.
+    """
+    given = values if words is None else words
+    if given is None and by in MEASURES:
+        if state.ran is None:
+            problem = "no run is shown"
+            raise LayoutError(f"paint({by!r})", problem, "Run the graph first, with the button Run or ed.screen.run()")
+        state = state.but(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
+        return state.saying(f"colored by {by}")
+    graph, found = stage.calls(state, "source").listed.graph, dict[str, Any]()
+    if given is not None and not isinstance(given, Mapping):
+        raise LayoutError(f"paint({given!r})", "values must be a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
+    for key, value in (given or {}).items():
+        try:
+            read = float(value) if words is None else str(value)
+        except (TypeError, ValueError):
+            problem = f"{value!r} is not a number"
+            raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", problem, "Give one number for each op") from None
+        found[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = read
+    way = by if given is None else "values" if words is None else "words"
+    state = state.but(paint=Paint(way, found, name, reduce, scale), faded=())
+    said = f"colored by {by if given is None else name}"
+    if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
+        said = "no scopes of this picture have the same structure: unfold a scope to see repeated scopes in it"
+    return state.saying(said)
+
+
+def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
+    """Fades the boxes of these entries of the legend; ``fade([])`` shows all plainly.
+
+    Args:
+        keys: entries of the legend.
+    """
+    legend = stage.draw(state, "source")["legend"]
+    known = {item["key"]: item["text"] for item in legend["items"]}
+    wanted = tuple(dict.fromkeys(keys))
+    for key in wanted:
+        if key not in known:
+            entries = ", ".join(f"{k} ({text})" for k, text in known.items())
+            raise SelectionError(
+                f"fade([{key!r}])", "the legend has no such entry", f"Its entries are: {entries or 'none'}"
+            )
+    said = f"faded: {', '.join(known[k] for k in wanted)}" if wanted else "nothing is faded"
+    return state.but(faded=wanted).saying(said)

@@ -1,0 +1,368 @@
+"""Commands that navigate: selection, open scopes, visited places, saved views, and before or after the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import LayoutError, PlanError, SelectionError, counted, did_you_mean, few
+from ...graph.functions import called_by
+from ...graph.names import op_name
+from ...graph.search import hits
+from ...view.first_picture import first_unfolded, unfolded_to
+from ...view.scene import MOST
+from ...view.tree import find_item, keys_to, ops_named
+from ..inspector import details_of, layer_rows, ops_inside, reasons
+from ..page_data import hits_shown, scope_hits
+from ..pane import keys_above
+from ..stage import Stage
+from ..state import Place, State, ops_of, selected_after, selection_of
+from ..values import numbers
+from .attributes import attributes_of, device_of
+
+
+def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
+    """Selects boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``.
+
+    Args:
+        names: names of boxes.
+        mode: ``set`` them, ``add`` them, or ``toggle`` each.
+    """
+    selected = selected_after(state.view.selected, names, mode)
+    tree = stage.tree(state, "source", stage.to(stage.graph(state, "source"), [*names, *selected]))
+    ops_of(tree, names, "select")
+    said = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
+    inside = stage.holding(state, "source", selected)[0].graph.unfolded
+    if inside is not None:
+        slopes = [name for name, node in inside.calls.items() if not called_by(node, inside.graph.functions)]
+        said += (
+            f", in the gradient of {few(slopes)}"
+            if slopes
+            else f", inside {few(inside.outer)}: an edit inlines the call"
+        )
+        said += ": a copy does not change it" if slopes else ", a copy does not change it"
+    return state.seen(selected=selected).saying(said)
+
+
+def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+    """Opens a closed scope, series, block or call in its place.
+
+    Args:
+        name: the fold key: a scope with its ``/``, or the name of a series, block or call.
+        pane: ``source`` or ``destination``.
+    """
+    tree = stage.tree(state, pane)
+    item = find_item(tree, name)
+    call = None if item is None else tree.call(item)
+    if call is not None:
+        stage.calls(state, pane).refuse(call.scope, f"unfold({name!r})")
+    if item is None or not item.keys:
+        raise SelectionError(
+            f"unfold({name!r})",
+            "no scope, series, block or call has this name",
+            did_you_mean(name.rstrip("/") + "/", [f"{path}/" for path in tree.graph.scopes.names[1:]]),
+        )
+    key = item.name if item.members else item.keys[-1]
+    return stage.fold(leaving(state, pane), pane, lambda keys: keys | {key})
+
+
+def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+    """Closes an open scope, series or block, with all that is open inside.
+
+    Args:
+        name: the fold key: a scope with its ``/``, or the name of a series, block or call.
+        pane: ``source`` or ``destination``.
+    """
+    item = find_item(stage.tree(state, pane), name)
+    inner, stack = {name, name.rstrip("/")}, [item] if item is not None else []
+    while stack:
+        one = stack.pop()
+        inner |= {one.name, *one.keys}
+        stack.extend(one.members)
+    paths = tuple(f"{key.rstrip('/')}/" for key in inner if not key.startswith("~"))
+    return stage.fold(
+        leaving(state, pane),
+        pane,
+        lambda keys: frozenset(k for k in keys if k not in inner and not k.lstrip("~").startswith(paths)),
+    )
+
+
+def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
+    """Goes back to the first picture.
+
+    Args:
+        pane: ``source`` or ``destination``.
+    """
+    tree = stage.tree(state, pane)
+    keys = first_unfolded(tree, stage.panes[pane].pins(tree, stage.ends(pane)))
+    return stage.fold(leaving(state, pane), pane, lambda _: keys)
+
+
+def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+    """Unfolds the folds around an op or scope, and selects it.
+
+    Args:
+        name: the name of the op or scope.
+        pane: ``source`` or ``destination``.
+    """
+    calls = {f"{scope}/" for scope in stage.calls(state, pane).to(name)}
+    tree = stage.tree(state, pane, calls)
+    op = tree.graph.index.get(op_name(name))
+    if op is None and f"{op_name(name)}/" in calls | stage.unfolded(state, pane):
+        name = f"{op_name(name)}/"  # the frame of a call that is unfolded
+    if op is None and ops_named(tree, name) is None:
+        tree.graph.find(name, f"reveal({name!r})")
+    keys = keys_above(tree, name) if op is None else keys_to(tree, op)
+    state = stage.fold(leaving(state, pane), pane, lambda open_keys: open_keys | calls | set(keys))
+    return select(stage, state, [name]) if pane == "source" else state
+
+
+def show_signature(stage: Stage, state: State, name: str) -> State:
+    """Shows another signature, or a function, of the SavedModel in the source pane; its editor is of that from then on.
+
+    Args:
+        name: the name of the signature or function.
+
+    Raises:
+        PlanError: if a plan is being made, or was applied, for the graph on screen.
+    """
+    plan = stage.draft(state)
+    if plan.steps:
+        problem = f"a plan of {counted(len(plan.steps), 'steps')} is being made for the graph on screen"
+        raise PlanError(f"show_signature({name!r})", problem, "Apply or undo the plan first")
+    stage.source.show_signature(name)
+    kept = State(direction=state.direction, filters=state.filters, budget=state.budget)
+    return kept.saying(f"{name} of {stage.source.title}")
+
+
+def outline_open(stage: Stage, state: State, name: str) -> State:
+    """Opens a row of the outline.
+
+    Args:
+        name: the name of the scope.
+    """
+    return state.seen(rows=state.view.rows | {*_row_keys(stage, state, name)})
+
+
+def outline_close(stage: Stage, state: State, name: str) -> State:
+    """Closes a row of the outline.
+
+    Args:
+        name: the name of the scope.
+    """
+    return state.seen(rows=state.view.rows - {name, *_row_keys(stage, state, name)})
+
+
+def _row_keys(stage: Stage, state: State, name: str) -> tuple[str, ...]:
+    item = find_item(stage.tree(state, "source", state.view.rows), name)
+    return item.keys if item is not None and item.keys else (name,)
+
+
+def details(stage: Stage, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Returns the details of a box for the inspector; for an op also its origin, and the reason why it is there.
+
+    Args:
+        name: the name of the box.
+        pane: ``source`` or ``destination``.
+    """
+    subject = stage.subject(pane)
+    found = details_of(stage.tree(state, pane), name, stage.facts, stage.calls(state, pane))
+    layers = stage.layers(stage.graph(state, pane))
+    rows, python = layer_rows(stage.shown(state, pane).graph, layers, name)
+    found["rows"], found["python"] = rows + found["rows"], python or found["python"]
+    if state.ran is not None and state.ran.pane == pane:
+        found["rows"] += state.ran.rows(ops_inside(stage.tree(state, pane), name, stage.calls(state, pane)))
+        found["run"] = state.ran.tensors(name)
+    op = stage.shown(state, pane).graph.index.get(name)
+    if op is not None:
+        changes, graph = stage.draft(state).effect.changes, stage.shown(state, pane).graph
+        found["device"] = device_of(graph, op, changes)
+        found["attributes"] = attributes_of(stage.facts, graph, [op], changes)
+    if pane == "source":
+        found["rows"] += reasons(subject, name, stage.region(state)[0])
+    return state, found
+
+
+def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]:
+    """Returns the value of a constant or variable, in rows and a histogram; only fetched on request.
+
+    Args:
+        name: the name of the constant or variable.
+    """
+    return state, numbers(stage.source.value(name))
+
+
+def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Returns the ops of a pane that fit a query, those inside calls too, with the box that shows or holds each.
+
+    Args:
+        query: words of the search, such as ``op:Conv2D dense``.
+        pane: ``source`` or ``destination``.
+    """
+    whole = stage.calls(state, pane).listed
+    stage.draw(state, pane)
+    layers, shown = stage.layers(stage.graph(state, pane)), stage.shown(state, pane)
+    spots, tree = whole.seen_in(shown), stage.tree(state, pane)
+    hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.shown_whole)
+    # may make the live graph of a file
+    found = hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
+    shown_hits = hits_shown(whole.graph, found, stage.panes[pane].scene, spots[found])
+    scopes = scope_hits(whole.graph, query)
+    return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
+
+
+def set_direction(stage: Stage, state: State, direction: str) -> State:
+    """Draws top to bottom (``TB``), left to right (``LR``), or as fits best (``auto``).
+
+    Args:
+        direction: ``TB``, ``LR`` or ``auto``.
+    """
+    state = state.but(direction=direction)
+    stage.draw(state, "source")
+    return state.saying({"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits better"))
+
+
+def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> State:
+    """Opens all scopes down to `depth` levels and folds deeper scopes; 0 folds all.
+
+    Args:
+        depth: how many levels of scopes are open.
+        pane: ``source`` or ``destination``.
+    """
+    tree = stage.tree(state, pane)
+    return stage.fold(state, pane, lambda _: unfolded_to(tree, depth))
+
+
+def set_budget(stage: Stage, state: State, boxes: int) -> State:
+    """Sets the largest number of boxes in a picture, up to 400; 200 is the default.
+
+    Args:
+        boxes: the number of boxes.
+    """
+    if not 1 <= boxes <= MOST:
+        raise LayoutError(
+            f"set_budget({boxes!r})",
+            f"the limit is {MOST} boxes",
+            f"Choose a number from 1 to {MOST}",
+        )
+    return state.but(budget=boxes).saying(f"up to {counted(boxes, 'boxes')}")
+
+
+MOST_VIEWS = 100
+"""So many steps back are kept."""
+
+
+def leaving(state: State, pane: str = "source") -> State:
+    """Returns the state with this place remembered, because another is gone to."""
+    if pane != "source":
+        return state
+    here, back = state.view.place, state.view.back
+    if not back or back[-1] != here:
+        back = (*back[-MOST_VIEWS + 1 :], here)
+    return state.seen(back=back, forward=())
+
+
+def back(stage: Stage, state: State) -> State:
+    """Goes back to the previous place of the source picture: its open folds and its selection."""
+    return _stepped(stage, state, "back", "forward", "there is no earlier view", "Unfold or reveal something")
+
+
+def forward(stage: Stage, state: State) -> State:
+    """Goes to where the source picture was before going back."""
+    return _stepped(stage, state, "forward", "back", "there is no later view", "Go back first")
+
+
+def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[float] = ()) -> tuple[State, str]:
+    """Saves the open folds and the selection under a name, and returns the name.
+
+    Args:
+        name: the name of the view; a view of that name is replaced. By default ``view 1`` and so on.
+        at: the camera of the page: x, y and scale.
+    """
+    saved = dict(state.views)
+    free = next(f"view {i}" for i in range(1, len(saved) + 2) if f"view {i}" not in saved)
+    called = (name or "").strip() or free
+    saved[called] = Place(state.view.place.unfolded, state.view.selected, tuple(at))
+    return state.but(views=saved).saying(f"saved as {called!r}"), called
+
+
+def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]]:
+    """Goes to a saved view and returns its camera.
+
+    Args:
+        name: the name of the view.
+
+    Raises:
+        SelectionError: no saved view has this name.
+    """
+    view = _saved(state, name, "show_view")
+    return _go(stage, leaving(state), view).saying(f"{name!r} is shown"), list(view.at)
+
+
+def forget_view(stage: Stage, state: State, name: str) -> State:
+    """Takes a saved view away.
+
+    Args:
+        name: the name of the view.
+
+    Raises:
+        SelectionError: no saved view has this name.
+    """
+    _saved(state, name, "forget_view")
+    left = {known: place for known, place in state.views.items() if known != name}
+    return state.but(views=left).saying(f"{name!r} is deleted")
+
+
+def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, suggestion: str) -> State:
+    """Goes to the last place of one way that is not here; here becomes the last of the other."""
+    here, places = state.view.place, getattr(state.view, way)
+    while places and places[-1] == here:
+        places = places[:-1]
+    if not places:
+        raise SelectionError(f"{way}()", problem, suggestion)
+    state = state.seen(**{way: places[:-1], other: (*getattr(state.view, other), here)})
+    return _go(stage, state, places[-1])
+
+
+def _saved(state: State, name: str, verb: str) -> Place:
+    if name not in state.views:
+        raise SelectionError(
+            f"{verb}({name!r})",
+            "no saved view has this name",
+            did_you_mean(name, state.views) if state.views else "Save one first, with save_view(name)",
+        )
+    return state.views[name]
+
+
+def _go(stage: Stage, state: State, place: Place) -> State:
+    tree = stage.tree(state, "source", place.unfolded)
+    selected = tuple(name for name in place.selected if ops_named(tree, name) is not None)
+    return stage.fold(state.seen(selected=selected), "source", lambda _: place.unfolded)
+
+
+STAGES = {
+    "before": "Before: the current graph",
+    "after": "After: the graph with the plan applied",
+    "both": "Both: the current graph, and the graph with the plan applied",
+}
+
+
+def set_stage(stage: Stage, state: State, show: str = "both") -> State:
+    """Shows the graph ``before`` the plan, ``after`` it, or ``both``: ops in both have the same place.
+
+    Args:
+        show: ``before``, ``after`` or ``both``.
+
+    Raises:
+        PlanError: if there is no plan, or it joins two graphs, which are shown next to each other.
+    """
+    if not stage.staged(state):
+        request = f"set_stage({show!r})"
+        if stage.draft(state).steps:
+            raise PlanError(
+                request,
+                "the plan joins two graphs, which are both shown",
+                "Hide one with the button of its pane, or make the plan in one graph",
+            )
+        raise PlanError(request, "there is no plan: before and after are the same", "Copy or edit something first")
+    return state.but(stage=show).saying(STAGES[show])

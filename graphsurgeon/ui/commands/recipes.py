@@ -1,0 +1,272 @@
+"""Commands that run recipes with a preview, and that check a graph for a target."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import PlanError, SurgeryError, counted, one_of, one_or_all
+from ...graph.compatibility import TARGETS
+from ...graph.names import free_name, tensor_name
+from ...plan.menu import EDITORS, PLAN, Recipe, Wish
+from ...plan.subject import Subject
+from ...view.paint import Paint
+from ..drafts import planned, read
+from ..stage import Stage
+from ..state import State
+from .save import known_ends, read_ends, refuse_unknown, written
+from .steps import TENSOR, TENSORS, TEXT, WORD, Kind, choice
+
+
+def _words(text: str) -> list[str]:
+    """Names with commas between them, or a list of them as Python."""
+    given = read(text)
+    several = given if isinstance(given, list | tuple) else [part.strip() for part in text.split(",")]
+    if not several or not all(isinstance(one, str) and one for one in several):
+        raise ValueError(text)
+    return list(several)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """``old=new`` with commas or ends of lines between them, or a dict of them as Python."""
+    given = read(text)
+    if not isinstance(given, dict):
+        parts = [part.partition("=") for part in text.replace("\n", ",").split(",") if part.strip()]
+        given = {old.strip(): new.strip() for old, _, new in parts}
+    if not given or not all(isinstance(one, str) and one for pair in given.items() for one in pair):
+        raise ValueError(text)
+    return given
+
+
+def _shape(text: str) -> list[int | None]:
+    """Sizes, None for a size that is not fixed."""
+    given = read(text)
+    if not isinstance(given, list | tuple) or any(type(size) not in (int, type(None)) for size in given):
+        raise ValueError(text)
+    return list(given)
+
+
+#: How the arguments of recipes are typed, by the word that their table has for it.
+KINDS: dict[str, Kind] = {
+    "inputs": Kind(written, read_ends, TENSORS.words),
+    "outputs": Kind(written, read_ends, TENSORS.words),
+    "input": TENSOR,
+    "tensor": TENSOR,
+    "tensors": Kind(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.words),
+    "name": WORD,
+    "text": TEXT,
+    "words": Kind(", ".join, _words, "names, with commas between them"),
+    "pairs": Kind(str, _pairs, "pairs of names such as old=new, with commas between them"),
+    "shape": Kind(str, _shape, "a shape such as [None, 224, 224, 3], with None for an unknown size"),
+    "editor": Kind(
+        str,
+        lambda text: vars(sys.modules["__main__"]).get(text, text),
+        "the name of an editor in the notebook, or a file",
+    ),
+}
+#: Those with a value that includes the text before a ``=``.
+_PAIRED = ("inputs", "outputs", "pairs")
+#: The prefix of the old name, in the name of a field for the new one.
+_ROW = "row:"
+#: The largest number of rows of a table on screen; the field of its argument takes all names.
+_ROWS = 60
+#: In a larger graph recipes are not tried before the menu opens: the chosen one then reports its problem.
+_MOST = 20_000
+
+
+def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
+    """Returns the recipes, in the order of the menu.
+
+    Returns:
+        for each its ``name``, its label in ``does``, more ``about`` it, its ``group``, why it does not apply (``off``,
+        else empty), whether it ``plans`` or acts at once, and its ``form``: ``name``, ``label``, ``value``, ``hint`` of
+        each argument, and ``options``, with a text for each, if there are few choices.
+    """
+    thing, ends, known = _thing(stage, state), _ends(stage), stage.recipes.values()
+    off = [_off(stage, state, recipe, thing, ends["outputs"]) for recipe in known]
+    return state, [_shown(recipe, stage.destination, ends, why) for recipe, why in zip(known, off, strict=True)]
+
+
+def _shown(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
+    rows = recipe.rows(editor)
+    more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
+    form = [
+        {
+            "name": wish.name,
+            "label": wish.label + more * (wish.name == recipe.table),
+            "value": _filled(wish, ends),
+            "hint": wish.hint or ("" if wish.needed else "as it is"),
+            **({"options": [list(one) for one in wish.choices]} if wish.choices else {}),
+        }
+        for wish in recipe.wishes
+    ]
+    form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
+    words = {"does": recipe.does, "about": recipe.about, "group": recipe.group, "off": off}
+    return {"name": recipe.name, **words, "plans": recipe.gives == PLAN, "form": form}
+
+
+def _filled(wish: Wish, ends: Mapping[str, Mapping[str, str]]) -> str:
+    """The first value of a field: the outputs, or the input if there is one."""
+    if wish.kind == "input":
+        return next(iter(ends["inputs"].values())) if len(ends["inputs"]) == 1 else ""
+    return written(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
+
+
+def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
+    """The reason why a recipe must wait until the plan is applied; empty if it can extend the plan."""
+    steps = len(stage.draft(state).steps)
+    if not steps or recipe.gives == PLAN:
+        return ""
+    return f"it starts from the current graph, without the {counted(steps, 'steps')} of the plan"
+
+
+def _off(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mapping[str, str]) -> str:
+    """The reason why a recipe does not apply: if that is not obvious, the recipe is tried, and the result dropped."""
+    off = recipe.missing(stage.destination) or _waits(stage, state, recipe)
+    if off or not recipe.tried or stage.destination.snapshot.size > _MOST:
+        return off
+    try:
+        recipe.made(thing, {"outputs": list(outputs.values())})
+    except SurgeryError as error:
+        return error.problem
+    return ""
+
+
+def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | None = None) -> tuple[State, Any]:
+    """Runs a recipe: it adds steps to the plan, or makes new editors, which get names in the notebook.
+
+    Args:
+        name: the recipe.
+        values: the typed texts, by the names of the form; missing ones have their defaults.
+
+    Returns:
+        ``line``, the result.
+
+    Raises:
+        PlanError: if the recipe does not exist, an argument is missing, it does not apply, or its steps cannot be
+            carried out.
+    """
+    request = f"recipe({name!r})"
+    if name not in stage.recipes:
+        raise PlanError(request, "no recipe has this name", one_of(name, stage.recipes))
+    found = stage.recipes[name]
+    given = _read(found, stage.destination, values or {}, request)
+    named = {wish.name: (values or {}).get(wish.name, "").strip() for wish in found.wishes if wish.kind == "editor"}
+    words = [f"{key}={named.get(key) if not isinstance(value, str) and key in named else repr(value)}"
+             for key, value in given.items()]  # fmt: skip
+    code = f"gs.recipes.{name}({', '.join(['ed', *words])})"
+    if found.gives == PLAN:
+        plan, draft = found.made(_thing(stage, state), given), stage.draft(state)
+        known = draft.check() if draft.steps else ()
+        for fault in plan.check():
+            if fault not in known and not fault.cures:  # the plan has buttons for errors with a fix
+                raise PlanError(request, fault.problem, fault.suggestion)
+        steps = counted(len(plan.steps) - len(draft.steps), "steps")
+        state = planned(stage, state, plan, f"{name}: {steps} in the plan")
+        return state, {"line": state.status.text}
+    if problem := _waits(stage, state, found):
+        raise PlanError(request, problem, "Apply the plan first, or undo it")
+    stage.progress(f"{found.does} …")
+    made = found.made(stage.destination, given)
+    if found.gives == EDITORS:
+        lines = _kept(found, made)
+        said, code = "; ".join(lines), f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
+    else:
+        lines = repr(made).split("\n")
+        said = f"{name}: {lines[0]}"
+    shown = {"title": "Recipe", "lines": lines, "code": code}
+    return state.but(saved=shown).saying(said), {"line": lines[0]}
+
+
+def check(
+    stage: Stage, state: State, target: str, outputs: str = "", inputs: str = "", prove: bool = False
+) -> tuple[State, dict[str, Any]]:
+    """Checks whether the graph converts to a target, with the target's converter, and colors the ops that prevent it.
+
+    Args:
+        target: ``tflite`` or ``tfjs``.
+        outputs: the tensors to convert, with commas between them; empty: those of the opened graph, or all.
+        inputs: tensors that are fed; empty: the placeholders.
+        prove: if the graph converts, run the model and compare it with the graph.
+
+    Returns:
+        ``lines``, the report; and ``code``, the call that does the same.
+    """
+    ends = {key: read_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
+    given = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
+    for key, names in given.items():
+        refuse_unknown(stage.destination, names, f"check({target!r}, {key}={names!r})", key)
+    stage.progress(f"running the converter of {TARGETS[target]} …")
+    found = stage.destination.check(target, **given, prove=prove)
+    more = [f"{key}={one_or_all(names)!r}" for key, names in given.items()] + ["prove=True"] * prove
+    lines = str(found).split("\n")
+    shown = {"title": "Check", "lines": lines, "code": f"ed.check({', '.join([repr(target), *more])})"}
+    painted = Paint("words", found.words, TARGETS[target]) if found.words and stage.same else state.paint
+    state = state.but(saved=shown, paint=painted, faded=())
+    return state.saying(lines[0], "warn" if found else "info"), shown
+
+
+def _thing(stage: Stage, state: State) -> Any:
+    """The subject of a recipe: the editor, or the plan if there is one."""
+    draft = stage.draft(state)
+    return draft if draft.steps else stage.destination
+
+
+def _ends(stage: Stage) -> dict[str, dict[str, str]]:
+    """The inputs and outputs of the graph, as far as they give a tensor."""
+    graph = stage.destination.snapshot
+    ends = (
+        {key: name for key, name in one.items() if graph.outputs(graph.tensor(name)[0])}
+        for one in known_ends(stage.destination)
+    )
+    return dict(zip(("inputs", "outputs"), ends, strict=True))
+
+
+def _read(found: Recipe, editor: Subject, values: Mapping[str, str], request: str) -> dict[str, Any]:
+    """The values of the typed texts.
+
+    Raises:
+        PlanError: there is no such argument, one that is needed is not given, or a text does not fit its argument.
+    """
+    wishes: dict[str, Wish] = {wish.name: wish for wish in found.wishes}
+    rows = {f"{_ROW}{old}": old for old in found.rows(editor)}
+    for name in values:
+        if name not in wishes and name not in rows:
+            raise PlanError(request, f"it has no argument {name!r}", one_of(name, wishes))
+    out: dict[str, Any] = {}
+    for name, wish in wishes.items():
+        text = _plain(wish, values.get(name, "").strip())
+        kind = choice(*(one for one, _ in wish.choices if one)) if wish.choices else KINDS[wish.kind]
+        if not text:
+            if wish.needed:
+                raise PlanError(f"{request[:-1]}, {name}='')", "a value is required", f"Type {kind.words}", name)
+            continue
+        try:
+            out[name] = kind.read(text)
+        except ValueError:
+            call = f"{request[:-1]}, {name}={text!r})"
+            raise PlanError(call, f"{text!r} is not valid", f"Type {kind.words}", name) from None
+    renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
+    if found.table:
+        out[found.table] = {**out.get(found.table, {}), **renamed}
+    return out
+
+
+def _plain(wish: Wish, text: str) -> str:
+    """The typed text of an argument in a message: ``dtype='uint8'`` is uint8."""
+    name, sign, rest = (part.strip() for part in text.partition("="))
+    paired = wish.kind in _PAIRED and read(rest) == rest  # it may be called like the field
+    bare = rest if sign and name == wish.name and not paired else text
+    given = read(bare)
+    return given if isinstance(given, str) else bare
+
+
+def _kept(found: Recipe, made: Any) -> list[str]:
+    """Gives each new editor a name in the notebook; returns a line on each."""
+    notebook, lines = vars(sys.modules["__main__"]), []
+    for wish, editor in zip(found.makes, made if isinstance(made, tuple) else (made,), strict=True):
+        name = free_name(wish, notebook.__contains__)
+        notebook[name] = editor
+        lines.append(f"{name}: {counted(editor.snapshot.size, 'ops')}; type {name} in a cell to open it")
+    return lines

@@ -1,0 +1,386 @@
+"""Commands that run the graph on a feed, or try a plan before it is applied."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import PlanError, SelectionError, SurgeryError, about, counted, few
+from ...graph.arrays import can_be_made_up, loaded
+from ...graph.graph import Graph, TensorInfo, shape_text
+from ...graph.names import outer_name, renamed_end
+from ...graph.trace import FirstDifference, Trace
+from ...graph.variables import PLACEHOLDER_TYPES
+from ...plan.effect import Effect
+from ...plan.plan import Plan
+from ...plan.subject import Subject
+from ...view.paint import Paint
+from ..run_results import Ran
+from ..stage import Stage
+from ..state import State
+from .navigation import reveal
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A plan that was run.
+
+    Args:
+        trace: the graph as the plan makes it.
+        apart: op of it -> how far its outputs are from those of the op as it is, or of the one that it is a copy of;
+            None without a comparison.
+        first: the first op whose numbers differ; `other` is the same op after the plan.
+    """
+
+    trace: Trace
+    apart: Mapping[str, float] | None
+    first: FirstDifference | None
+
+
+def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
+    """Returns the placeholders of a graph that something reads.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Placeholder", [])])
+        >>> list(open_ends(g))
+        ['x:0']
+    """
+    read = graph.consumers.degrees > 0
+    ops = np.flatnonzero(read & graph.typed(PLACEHOLDER_TYPES)).tolist()
+    return {f"{graph.names[op]}:0": graph.stated_info(op, 0) for op in ops}
+
+
+def attempt(subject: Subject, plan: Plan, given: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
+    """Runs the graph as it is, and as a plan makes it, on the same feeds.
+
+    Args:
+        subject: the editor of the graph.
+        plan: its plan.
+        given: tensor, as it is called after the plan -> array.
+        how: `random`, `timeout` and `watch` of a trace.
+
+    Raises:
+        PlanError: there is no plan, or it cannot be applied.
+    """
+    plan = plan.awake()
+    if not plan.steps:
+        raise PlanError("run(of='plan')", "there is no plan", "Copy or change something first, or run the graph")
+    return _compared(subject, subject, plan.effect, plan.after(), given, how, {"plan": plan})
+
+
+def compared(subject: Subject, given: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
+    """Runs the graph as it was before the last applied plan, and as it is, on the same feeds.
+
+    Args:
+        subject: the editor of the graph.
+        given: tensor, as it is called now -> array.
+        how: `random`, `timeout` and `watch` of a trace.
+
+    Raises:
+        PlanError: no plan is applied.
+    """
+    before = subject.before()
+    event = next(event for event in reversed(list(subject.history)) if not event.undone)
+    return _compared(before, subject, event.applied.effect, subject.snapshot, given, how, {})
+
+
+def _compared(
+    old: Subject,
+    new: Subject,
+    effect: Effect,
+    after: Graph,
+    given: Mapping[str, Any],
+    how: Mapping[str, Any],
+    more: Mapping[str, Any],
+) -> Tried:
+    """Runs the graphs before and after; the placeholders of a copy within the graph get the inputs of the original.
+
+    Args:
+        old, new: the editors of both.
+        effect: of the plan between them.
+        after: the graph after it.
+        given: tensor, as it is called after it -> array.
+        how, more: arguments of both traces, and of the second alone.
+    """
+    renamed, was = effect.renamed, {now: was for was, now in effect.renamed.items()}
+    known = {renamed_end(name, was): value for name, value in given.items()}
+    known = {name: value for name, value in known.items() if name.partition(":")[0] in effect.base.index}
+    copies = [copied for copied in effect.copies if copied.source.owner is effect.base.owner]
+    stands = {f"{p.name}:0": p.was for copied in copies for p in copied.placeholders}
+    beside = old is new and not more  # the copies are next to their originals: one run has both
+    try:
+        reads = sorted({source for name, source in stands.items() if name not in given})
+        read = old.trace(known or None, reads, **how).results if reads else {}
+        fed = {name: read[source] for name, source in stands.items() if source in read}
+        before = old.trace(({**fed, **given} if beside else known) or None, **how)
+    except SurgeryError:
+        return Tried(new.trace(dict(given) or None, **how, **more), None, None)
+    fed |= {renamed_end(name, renamed): value for name, value in before.feeds.items()}
+    fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be gone
+    twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
+    ends = [renamed_end(name, renamed) for name in before.results]
+    for copied, twin in zip(copies, twins, strict=True):
+        ends += [renamed_end(end, twin) for end in copied.step.selection.boundary.outputs]
+    ends = [end for end in dict.fromkeys(ends) if end.partition(":")[0] in after.index]
+    trace = before if beside else new.trace({**fed, **given} or None, ends or None, **how, **more)
+    apart, first = dict[str, float](), None
+    kept = {name: name for name in before.graph.names} | dict(renamed)
+    for names in (kept, *twins):
+        called = {t: renamed_end(t, names) if t.partition(":")[0] in names else "" for t in before}
+        apart |= {names[op]: far for op, far in before.differences(trace, called).items()}
+        first = first or before.first_difference(trace, names=called)
+    return Tried(trace, apart, first)
+
+
+_NAMES = 8
+"""So many names of the notebook are offered for a feed."""
+
+
+def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict[str, Any]]:
+    """Returns the form of a run: the placeholders that it needs, each with its random values.
+
+    Args:
+        of: ``graph``; ``selection``: the selection and its inputs; or ``plan``: the graph after the plan;
+            ``applied``: the graph before and after the last applied plan.
+
+    If it came from a file that you have not trusted yet, ``risk`` describes its risks.
+    """
+    if of in ("plan", "applied"):
+        needed = open_ends(stage.draft(state).after())
+    else:
+        ends = _asked(stage, state, of, "run_form")
+        needed = stage.source.feeds_needed(ends.get("fetches"))
+    feeds = []
+    for name, info in needed.items():
+        known = info is not None and can_be_made_up(info)
+        sizes = [1 if size is None else size for size in info.shape or ()] if known and info is not None else []
+        feeds.append({
+            "tensor": name,
+            "text": str(info) if info else "",
+            "made": f"random {shape_text(tuple(sizes))}" if known else "",
+            "names": _fitting(info),
+        })  # fmt: skip
+    selected = stage.selection(state) if state.view.selected else None
+    strange = [f"{one.title} came from a file. It holds {one.risks().words}." for one in _strangers(stage, of)]
+    more = {"of": of, "risk": " ".join([*strange, *["You have not trusted it yet."] * bool(strange)])}
+    return state, {"feeds": feeds, "selected": len(selected) if selected is not None else 0, **more}
+
+
+def trust(stage: Stage, state: State, of: str = "graph") -> State:
+    """Trusts the graphs of a run that came from a file: they may do all that `Editor.risks` names.
+
+    Args:
+        of: as in `run_form`: the graph, or for a plan the graphs on both sides.
+    """
+    names = [one.title for one in _strangers(stage, of)]
+    for one in _strangers(stage, of):
+        one.trust()
+    return state.saying(f"{few(names)} may run" if names else "nothing needs your trust")
+
+
+def _strangers(stage: Stage, of: str) -> list[Subject]:
+    """The editors of a run that are not trusted yet."""
+    ran = {"plan": [stage.destination, stage.source], "applied": [stage.destination]}.get(of, [stage.source])
+    return [one for one in dict.fromkeys(ran) if not one.trusted]
+
+
+def run(
+    stage: Stage,
+    state: State,
+    feeds: Mapping[str, str] | None = None,
+    of: str = "graph",
+    seed: int = 0,
+    limit: int = 0,
+    memory: int = 0,
+) -> tuple[State, dict[str, str]]:
+    """Runs the graph, in a separate copy, and shows the run: shapes on edges, colors, numbers of each tensor.
+
+    If a value is not finite, the screen goes to the op that produced it.
+
+    Args:
+        feeds: placeholder -> a number or a list, a name of the notebook, or the path of an ``.npy`` or ``.npz`` file;
+            missing or empty feeds get random values.
+        of: ``graph``; ``selection``: the selection and its inputs; or ``plan``: the graph as the plan makes
+            it, in a copy, compared with the graph as it is; ``applied``: the current graph, compared with the graph
+            before the last applied plan.
+        seed: the seed of the random values.
+        limit: the time limit, in seconds; 0: no limit.
+        memory: the limit for recorded values in memory, in MB; 0: no limit. With a limit it runs in passes.
+    """
+    ends = {} if of in ("plan", "applied") else _asked(stage, state, of, "run")
+    given: dict[str, Any] = {}
+    for name, text in (feeds or {}).items():
+        with about(name):
+            given |= {name: feed_of(name, text)} if text.strip() else {}
+
+    def watch(done: int, total: int) -> bool:
+        turns = done > total  # tensors in a loop are recorded in each round
+        stage.progress(f"running: {counted(done, 'tensors')}" + (", loop iterations" if turns else f" of {total:,}"))
+        return not stage.stop.is_set()
+
+    stage.progress("running: making a copy …")
+    how: dict[str, Any] = {"random": seed, "timeout": limit or None, "memory": 10**6 * memory or None, "watch": watch}
+    code = _code(feeds or {}, ends, how, of)
+    if of == "plan":
+        tried = attempt(stage.destination, stage.draft(state), given, how)
+        ran = Ran(tried.trace, stage.graph(state, "destination"), "destination", code, tried.apart, tried.first)
+    elif of == "applied":
+        tried, pane = compared(stage.destination, given, how), "source" if stage.same else "destination"
+        ran = Ran(tried.trace, stage.graph(state, pane), pane, code, tried.apart, tried.first)
+    else:
+        trace = stage.source.trace(given or None, **ends, **how)
+        ran = Ran(trace, stage.graph(state, "source"), "source", code)
+    state = _shown(stage, state, ran)
+    return state, {"line": state.status.text}
+
+
+def _shown(stage: Stage, state: State, ran: Ran) -> State:
+    """The state with a run in its picture, at the first value that is not finite or differs."""
+    what, bad = ran.measure, ran.shown["bad"]
+    state = state.but(ran=ran, paint=Paint("values", ran.numbers(what), what), faded=())
+    goals = [bad["op"], *bad["way"][1:]] if bad else [ran.first_op] if ran.first_op else []
+    for name in goals:
+        with suppress(SurgeryError):
+            state = reveal(stage, state, name, ran.pane)
+            break
+    return state.saying(ran.line, "warn" if bad or ran.trace.stopped else "info")
+
+
+def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
+    """Returns the values of tensors in the run of the picture; tensors without numbers are left out.
+
+    Args:
+        tensors: names of tensors.
+    """
+    found = [] if state.ran is None else [one for name in tensors for one in state.ran.tensor(name)]
+    return state, found
+
+
+def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
+    """Returns the values of a tensor of the run, with its picture: its inputs run again on the same feeds.
+
+    Args:
+        tensor: the name of the tensor.
+
+    Raises:
+        SelectionError: if no run is shown, or it does not have the tensor.
+    """
+    ran, request = state.ran, f"fetch({tensor!r})"
+    if ran is None or tensor not in ran.trace:
+        problem = "no run is shown" if ran is None else "the run has no values of this tensor"
+        raise SelectionError(request, problem, "Run the graph first, with the button Run or ed.screen.run()")
+    feeds = {name: value for name, value in ran.trace.feeds.items() if name.partition(":")[0] in ran.graph.index}
+    plan, here = stage.draft(state), stage.source if ran.pane == "source" else stage.destination
+    tried = plan if ran.pane == "destination" and plan.steps else None
+    stage.progress(f"fetching {tensor}")
+    again = here.trace(feeds or None, [tensor], ops=[tensor.partition(":")[0]], random=0, plan=tried)
+    return state, ran.tensor(tensor, again.results[tensor])[0]
+
+
+def forget_run(stage: Stage, state: State) -> State:
+    """Clears the run."""
+    return state.without_run().saying("the run is cleared")
+
+
+def _asked(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
+    """The arguments for the part to run: none for the outputs; for ops inside of calls, the calls and these ops.
+
+    Raises:
+        SelectionError: if nothing is selected.
+    """
+    if of == "graph":
+        return {}
+    graph, selected = stage.source.snapshot, stage.selection(state)
+    if not len(selected):
+        raise SelectionError(f"{verb}(of='selection')", "nothing is selected", "Select a box, or run the whole graph")
+    own = [name for name in selected.names if name in graph.index]
+    inner = [name for name in selected.names if name not in graph.index]
+    if not inner:
+        return {"fetches": list(stage.source.select(name=own).boundary.outputs) or own}
+    calls = [outer for name in inner if (outer := outer_name(name, graph.index)) is not None]
+    return {"fetches": list(dict.fromkeys([*own, *calls])), "ops": [*own, *inner]}
+
+
+def feed_of(tensor: str, text: str) -> Any:
+    """Returns the value of a typed feed: a file, a variable of the notebook, or numbers.
+
+    Args:
+        tensor: the placeholder.
+        text: the typed text.
+
+    Raises:
+        PlanError: if the text is not a file, a variable or numbers.
+
+    Example:
+        >>> feed_of("x:0", "[[1, 2.5]]")
+        [[1, 2.5]]
+    """
+    text, request = text.strip(), f"run(feeds={{{tensor!r}: {text!r}}})"
+    if text.endswith((".npy", ".npz")):
+        return _from_file(tensor, Path(text), request)
+    held: Any = vars(sys.modules["__main__"])
+    first, *rest = text.split(".")
+    if first in held and all(part.isidentifier() for part in (first, *rest)):
+        value = held[first]
+        for part in rest:
+            if not hasattr(value, part):
+                raise PlanError(request, f"{first!r} has no {part!r}", "Type the name of an array")
+            value = getattr(value, part)
+        return value.numpy() if hasattr(value, "numpy") else value
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        problem = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
+        suggestion = (
+            f"Leave it empty for random values, or assign the array in a cell: {text} = ..."
+            if (text.isidentifier())
+            else "Leave it empty for random values, or type the name of a variable, for example batch"
+        )
+        raise PlanError(request, problem, suggestion) from None
+
+
+def _from_file(tensor: str, path: Path, request: str) -> Any:
+    held = loaded(path, request, "np.save(path, array)")
+    if not isinstance(held, dict):
+        return held
+    for name in (tensor, tensor.partition(":")[0], *(held if len(held) == 1 else ())):
+        if name in held:
+            return held[name]
+    problem = f"the file has no array of this name; it has {few(map(repr, held))}"
+    raise PlanError(request, problem, f"np.savez(path, **{{{tensor!r}: array}})")
+
+
+def _fitting(info: TensorInfo | None) -> list[str]:
+    """Names of the notebook whose arrays fit a placeholder."""
+    found = []
+    for name, value in list(vars(sys.modules["__main__"]).items()):
+        shape = getattr(value, "shape", None)
+        held = isinstance(value, np.ndarray) or hasattr(value, "numpy")  # no symbolic tensor
+        if name.startswith("_") or isinstance(value, type) or not held or shape is None:
+            continue
+        with suppress(TypeError, ValueError):
+            if info is None or info.fits(tuple(shape)):
+                found.append(name)
+    return found[:_NAMES]
+
+
+def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], how: Mapping[str, Any], of: str) -> str:
+    """The Python that does the same."""
+    given = []
+    for tensor, typed in feeds.items():
+        if text := typed.strip():
+            loaded = f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
+            given.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
+    parts = [f"{{{', '.join(given)}}}"] if given else []
+    if of == "applied":
+        return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={how['random']})"
+    parts += [f"{key}={value!r}" for key, value in ends.items()]
+    parts += [f"{key}={how[key]!r}" for key in ("random", "timeout", "memory") if how[key] is not None]
+    return f"trace = ed.trace({', '.join([*parts, *['plan=ed.screen.draft'] * (of == 'plan')])})"

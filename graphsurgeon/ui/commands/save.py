@@ -1,0 +1,198 @@
+"""Commands that save the graph as files, pictures and code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...errors import PlanError, about, counted
+from ...graph.atomic_files import Taken, refuse_there, write_whole
+from ...graph.graph import Graph
+from ...graph.names import tensor_name
+from ...plan.subject import Subject
+from ...view.first_picture import ends
+from ...view.tree import Tree
+from ..drafts import read
+from ..stage import Stage
+from ..state import State
+
+FORMATS: dict[str, tuple[str, str]] = {
+    "saved_model": ("SavedModel, as TF1 writes it", ""),
+    "saved_model_tf2": ("SavedModel, of a tf.Module", ""),
+    "frozen": ("frozen GraphDef: variables become constants", ".pb"),
+    "graph_def": ("GraphDef, without values", ".pb"),
+    "meta_graph": ("MetaGraph, with its checkpoint", ".meta"),
+    "checkpoint": ("checkpoint: values only", ".ckpt"),
+    "tflite": ("TFLite model: variables become constants", ".tflite"),
+    "picture": ("SVG picture", ".svg"),
+    "page": ("HTML page, works without a kernel", ".html"),
+}
+"""The formats of a save: format -> its label, and its suffix."""
+_SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
+_SIGNED = ("saved_model", "saved_model_tf2")
+
+
+def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
+    """Returns the form for a save: the formats, and the inputs and outputs that a signature would have.
+
+    They are those of the marked region, if there is one: a save then cuts it out.
+    """
+    editor, marks = stage.destination, state.marks
+    inputs, outputs = known_ends(editor)
+    note = ""
+    if stage.same and marks.inputs and stage.region(state)[0] is not None:
+        inputs, outputs = ({name: name for name in names} for names in (marks.inputs, marks.outputs))
+        note = "The marked region is saved, not the whole graph"
+    stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
+    waits = len(stage.draft(state).steps)
+    return state, {
+        "path": f"{stem}_saved",
+        "formats": [[name, words] for name, (words, _) in FORMATS.items()],
+        "inputs": written(inputs),
+        "outputs": written(outputs),
+        "note": f"The plan, {counted(waits, 'steps')}, is not applied and will not be saved" if waits else note,
+    }
+
+
+def save(
+    stage: Stage,
+    state: State,
+    path: str,
+    format: str = "saved_model",
+    signature: str = "",
+    inputs: str = "",
+    outputs: str = "",
+    values: str = "current",
+    there: str = "ask",
+) -> tuple[State, dict[str, Any]]:
+    """Writes the graph that plans are applied to, or a picture of it; a file is checked before it takes its name.
+
+    Args:
+        path: the new file or folder; the suffix of the format is added if it is missing.
+        format: one of `FORMATS`.
+        signature: of a SavedModel, the name under which it is served.
+        inputs, outputs: names of tensors, with commas between them; or ``name=tensor``. Only the ops that the
+            outputs need are written. Empty: those of the opened graph, or all.
+        values: ``current``, or ``initial`` for variables without a current value.
+        there: the effect of an existing file at the path: ``ask``, or ``replace`` it.
+
+    Returns:
+        ``lines``, the report of the save; and ``code``, the call that does the same. If the person must
+        be asked, nothing was written, and ``there`` has the reason.
+
+    Raises:
+        PlanError: the format is not known, or it cannot be written so, or not there.
+    """
+    if format not in FORMATS:
+        known = f"Choose one of {', '.join(FORMATS)}"
+        raise PlanError(f"save({path!r})", f"format={format!r} is not known", known, "format")
+    editor, suffix = stage.destination, FORMATS[format][1]
+    path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
+    more = {"overwrite": True} if there == "replace" else {}
+    ends = read_ends(inputs), read_ends(outputs)
+    for key, names in zip(("inputs", "outputs"), ends, strict=True):
+        refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
+    options = _asked(format, signature, *ends, values) | more
+    try:
+        shown = _saved(editor, path, format, options)
+    except Taken as error:
+        return state, {"title": "Saved", "lines": [], "code": "", "there": error.problem}
+    return state.but(saved=shown).saying(f"saved: {shown['lines'][0]}"), shown
+
+
+def _saved(editor: Subject, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Writes the file; returns the report for the page."""
+    if format in ("picture", "page"):
+        call = "to_svg" if format == "picture" else "to_html"
+        refuse_there(path, "overwrite" in options, f"save({path!r})")
+        text = str(getattr(editor, call)())
+        try:
+            write_whole(path, text.encode())
+        except OSError as error:
+            how = "Choose another path, or free some disk space. The existing files did not change"
+            raise PlanError(f"save({path!r})", error.strerror or str(error), how, "path") from error
+        code = f"Path({path!r}).write_text(str(ed.{call}()))"
+        lines = [f"{path!r}: {FORMATS[format][0]}, {counted(len(text), 'characters')}"]
+    else:
+        lines = repr(editor.save(path, **options)).split("\n")
+        code = f"ed.save({', '.join([repr(path), *(f'{key}={value!r}' for key, value in options.items())])})"
+    return {"title": "Saved", "lines": lines, "code": code}
+
+
+def history_code(stage: Stage, state: State) -> tuple[State, dict[str, str]]:
+    """Returns all applied plans as one script."""
+    return state, {"code": stage.destination.to_code()}
+
+
+def _asked(format: str, signature: str, inputs: Any, outputs: Any, values: str) -> dict[str, Any]:
+    """The arguments of `Editor.save`; of a frozen graph, of a part, of a signature."""
+    out: dict[str, Any] = {"format": "graph_def" if format == "frozen" else format}
+    if format == "frozen":
+        out["freeze"] = True
+    if format in _SIGNED and signature and outputs:
+        out["signatures"] = {signature: (inputs, outputs)}
+    elif format != "checkpoint":
+        out |= {key: value for key, value in (("inputs", inputs), ("outputs", outputs)) if value}
+    if values == "initial":
+        out["values"] = "initial"
+    return out
+
+
+def read_ends(text: str) -> list[str] | dict[str, str]:
+    """Returns tensors with commas between them; of ``name=tensor`` a dict. They may be written as in Python.
+
+    Example:
+        >>> read_ends("x, y:1"), read_ends("image=x:0")
+        (['x:0', 'y:1'], {'image': 'x:0'})
+        >>> read_ends("['x', 'y:1']"), read_ends("{'image': 'x:0'}")
+        (['x:0', 'y:1'], {'image': 'x:0'})
+    """
+    given = read(text)
+    if isinstance(given, dict):
+        return {str(key): tensor_name(tensor) for key, tensor in given.items()}
+    if isinstance(given, list | tuple):
+        return [tensor_name(tensor) for tensor in given]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    pairs = [part.partition("=") for part in parts]
+    if any(sign for _, sign, _ in pairs):
+        return {
+            (name if sign else tensor_name(name)).strip(): tensor_name((to or name).strip()) for name, sign, to in pairs
+        }
+    return [tensor_name(part) for part in parts]
+
+
+def refuse_unknown(editor: Subject, ends: Iterable[str] | Mapping[str, str], request: str, argument: str) -> None:
+    """Refuses tensors that a graph does not have.
+
+    Args:
+        editor: of the graph.
+        ends: the tensors, from `read_ends`.
+        request, argument: the request and its argument, for the message.
+
+    Raises:
+        SelectionError: the graph has no such tensor.
+    """
+    with about(argument):
+        for tensor in ends.values() if isinstance(ends, Mapping) else ends:
+            editor.snapshot.tensor(tensor, request)
+
+
+def written(ends: Mapping[str, str]) -> str:
+    """Returns ends as they are typed."""
+    short = all(tensor_name(name) == tensor_name(to) or name == to.partition(":")[0] for name, to in ends.items())
+    return ", ".join(list(ends.values()) if short else [f"{name}={to}" for name, to in ends.items()])
+
+
+def known_ends(editor: Subject) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns the inputs and outputs of the opened graph, by their current names; or those that the picture shows."""
+    now = editor.opened.ends_as(editor.history.renamed)
+    return (now["inputs"], now["outputs"]) if now["outputs"] else _ends(editor.snapshot)
+
+
+def _ends(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
+    """The inputs and outputs that the picture shows; of inputs the placeholders alone, which a caller can feed."""
+    fed, given = ends(Tree(graph))
+    inputs = [graph.names[i] for i in fed.tolist() if graph.types[i].startswith("Placeholder")]
+    outputs = [graph.names[i] for i in given.tolist()]
+    return {name: f"{name}:0" for name in inputs}, {name: f"{name}:0" for name in outputs}

@@ -1,0 +1,457 @@
+"""Commands that remove, move, mute or edit steps of the plan, and that undo and redo changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import PlanError, counted, few
+from ...graph.names import op_name, tensor_name
+from ...plan import steps
+from ...plan.plan import ASSIGN, COLLECTIONS, CONTROL, EXTERNAL, KEPT, SEEDS, SIDES, UNMAPPED, Plan
+from ...plan.step_text import step_text, steps_text
+from ...plan.steps import InsertStep, MutedStep, SetStep, Step, bare, later_steps, scope_change
+from ..drafts import read, with_message
+from ..page_data import receipt
+from ..stage import Stage
+from ..state import State, Was
+from .table import NAME as A_NAME
+from .table import is_name, nothing_more
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How an argument is written in a form, and read again.
+
+    Args:
+        shown: the text of a value.
+        read: the value of a text; raises ValueError if the text is not valid.
+        words: its name in messages.
+        choices: all that it may be; empty: any text.
+        unfit: the problem of a text that is not valid, and a suggestion; None: the text is not of this kind.
+    """
+
+    shown: Callable[[Any], str]
+    read: Callable[[str], Any]
+    words: str
+    choices: tuple[str, ...] = ()
+    unfit: Callable[[str], tuple[str, str] | None] = nothing_more
+
+
+def choice(*choices: str) -> Kind:
+    """Returns the kind of an argument that is one of a few texts."""
+    return Kind(str, _chosen(choices), f"one of {', '.join(map(repr, choices))}", choices)
+
+
+def _chosen(choices: tuple[str, ...]) -> Callable[[str], str]:
+    def chosen(text: str) -> str:
+        if text not in choices:
+            raise ValueError(text)
+        return text
+
+    return chosen
+
+
+def _several(one: Callable[[str], str]) -> Callable[[str], tuple[str, ...]]:
+    def several(text: str) -> tuple[str, ...]:
+        found = tuple(one(part.strip()) for part in text.split(",") if part.strip())
+        if not found:
+            raise ValueError(text)
+        return found
+
+    return several
+
+
+def _named(text: str) -> str:
+    if not text.strip("/"):
+        raise ValueError(text)
+    return text.strip("/")
+
+
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(text)
+    return text.strip("/")
+
+
+def _count(text: str) -> int:
+    if int(text) < 0:
+        raise ValueError(text)
+    return int(text)
+
+
+def _branch(text: str) -> int:
+    value = read(text)
+    if not isinstance(value, int):
+        raise ValueError(text)
+    return value
+
+
+TENSOR = Kind(str, lambda text: tensor_name(_named(text)), "a tensor such as 'x:0'")
+TENSORS = Kind(", ".join, _several(tensor_name), "tensors, with commas between them")
+OP = Kind(str, lambda text: op_name(_named(text)), "an op")
+OPS = Kind(", ".join, _several(op_name), "ops, with commas between them")
+ANY_OPS = Kind(", ".join, lambda text: OPS.read(text) if text else (), OPS.words)
+WORD = Kind(str, _named, "a name")
+NAME = Kind(str, _name, A_NAME.words, unfit=A_NAME.unfit)
+SCOPE = replace(NAME, read=lambda text: text and _name(text))
+COUNT = Kind(str, _count, "a whole number, 0 or more")
+YES_OR_NO = Kind(
+    lambda value: "yes" if value else "no",
+    lambda text: _chosen(("no", "yes"))(text) == "yes",
+    "yes or no",
+    ("no", "yes"),
+)
+TEXT = Kind(str, str, "a string")
+VALUE = Kind(str, read, "a Python value")
+BRANCH = Kind(str, _branch, "True, False or the number of a branch")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One argument of a step: its field, its label, its kind, and whether it names a result of the step."""
+
+    name: str
+    label: str
+    kind: Kind
+    makes: bool = False
+
+
+#: The arguments of each kind of step that a form can change; the sources of a copy have a separate table.
+FIELDS: dict[type, tuple[Field, ...]] = {
+    steps.CopyStep: (
+        Field("to", "Scope", SCOPE, makes=True),
+        Field("unmapped", "Unmapped inputs", choice(*UNMAPPED)),
+        Field("control", "Control inputs from outside", choice(*CONTROL)),
+        Field("collections", "Collections", choice(*COLLECTIONS)),
+        Field("seeds", "Seeds of random ops", choice(*SEEDS)),
+    ),
+    steps.ConnectStep: (
+        Field("tensor", "Tensor", TENSOR),
+        Field("to", "Consumer", OP),
+        Field("input", "Input", COUNT),
+    ),
+    steps.RerouteStep: (Field("old", "Consumers of", TENSORS), Field("to", "New source", TENSORS)),
+    steps.SwapStep: (Field("a", "Tensor", TENSORS), Field("b", "Swapped with", TENSORS)),
+    steps.DetachStep: (Field("ops", "Ops", OPS), Field("side", "Side", choice(*SIDES))),
+    steps.InsertStep: (
+        Field("op", "Op type", NAME),
+        Field("on", "After tensor", TENSORS),
+        Field("name", "Name", NAME, makes=True),
+    ),
+    steps.AdaptStep: (Field("tensor", "Tensor", TENSOR), Field("name", "Name", SCOPE, makes=True)),
+    steps.BypassStep: (Field("ops", "Ops", OPS),),
+    steps.RemoveStep: (Field("ops", "Ops", OPS), Field("stitch", "Reconnect", YES_OR_NO)),
+    steps.SetStep: (Field("ops", "Ops", OPS), Field("device", "Device", TEXT), Field("attributes", "Value", VALUE)),
+    steps.OrderStep: (Field("op", "Op", OP), Field("others", "After", OPS)),
+    steps.RerouteOrderStep: (Field("old", "Waiting ops of", OP), Field("to", "New op to wait for", OPS)),
+    steps.RenameStep: (Field("names", "New name", NAME, makes=True),),
+    steps.ReplaceStep: (
+        Field("by", "Op type", NAME),
+        Field("external", "If other ops read inner tensors", choice(*EXTERNAL)),
+        Field("to", "Scope", SCOPE),
+    ),
+    steps.CollapseStep: (Field("ops", "Ops", OPS), Field("name", "Name", NAME, makes=True)),
+    steps.InlineStep: (Field("ops", "Calls", OPS),),
+    steps.UnrollStep: (Field("loop", "Loop", NAME), Field("times", "Rounds", COUNT)),
+    steps.ConditionStep: (Field("tensor", "Tensor", TENSOR), Field("value", "Condition is", BRANCH)),
+    steps.OnCopiesStep: (
+        Field("to", "Scope", NAME, makes=True),
+        Field("until", "Stop at ops", ANY_OPS),
+        Field("assign", "Ops that set variables", choice(*ASSIGN)),
+        Field("collections", "Collections", choice(*KEPT)),
+    ),
+}
+
+
+def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, name: []) -> list[dict[str, Any]]:
+    """Returns the arguments of a step that can be changed: for each its name, label, value as text, and choices.
+
+    Args:
+        step: the step.
+        choices: returns all values of an attribute of an op, if these are few; by op and attribute.
+
+    Example:
+        >>> [(row["label"], row["value"]) for row in form_of(steps.ConnectStep("a:0", "b", 1))]
+        [('Tensor', 'a:0'), ('Consumer', 'b'), ('Input', '1')]
+    """
+    out = []
+    for field in FIELDS.get(type(step), ()):
+        value, label, known = getattr(step, field.name), field.label, list(field.kind.choices)
+        if isinstance(step, steps.SetStep) and field.name == "attributes" and value:
+            (label, value), known = value[0], choices(step.ops[0], value[0][0])
+        elif isinstance(step, steps.RenameStep):
+            value = value[0][1] if len(value) == 1 else None
+        if value is None or value == () != getattr(step, "until", None) or callable(value):
+            continue  # it was not given, or it is not a text
+        if isinstance(step, steps.InsertStep) and field.name == "name" and not isinstance(value, str):
+            continue
+        out.append({"name": field.name, "label": label, "value": field.kind.shown(value), "choices": known})
+    return out
+
+
+def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[Step, tuple[str, str] | None]:
+    """Returns a step with other arguments, and the old and new name of its result, if the name changes.
+
+    Args:
+        step: the step.
+        texts: values as texts, by the names that `form_of` gives.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: it has no such argument, or a text is not a value of it.
+
+    Example:
+        >>> with_arguments(steps.UnrollStep("loop", 2), {"times": "3"}, "edit_step(0)")
+        (UnrollStep(loop='loop', times=3), None)
+    """
+    known, made = {row["name"]: row["value"] for row in form_of(step)}, None
+    fields = {field.name: field for field in FIELDS.get(type(step), ()) if field.name in known}
+    for name, text in texts.items():
+        field = fields.get(name)
+        if field is None:
+            problem, these = f"{step_text(step)!r} has no argument {name!r}", ", ".join(sorted(fields))
+            raise PlanError(request, problem, f"Its arguments are: {these or 'none'}")
+        if text == known[name]:
+            continue
+        try:
+            value = field.kind.read(text.strip())
+        except ValueError:
+            said = field.kind.unfit(text.strip()) or (f"{text!r} is not valid", f"Type {field.kind.words}")
+            raise PlanError(f"{request[:-1]}, {name}={text!r})", *said, name) from None
+        old = getattr(step, name)
+        if isinstance(step, steps.RenameStep):
+            made, value = (old[0][1], value), ((old[0][0], value),)
+        elif isinstance(step, steps.SetStep) and name == "attributes":
+            value = ((old[0][0], value),)
+        elif field.makes:
+            made = (old, value)
+        more = {"given": None} if name == "ops" and hasattr(step, "given") else {}
+        step = replace(step, **{name: value, **more})
+    return step, made if made and all(made) else None
+
+
+def drop_step(stage: Stage, state: State, step: int) -> State:
+    """Removes one step of the plan.
+
+    Args:
+        step: the number of the step, from 0.
+    """
+    plan = stage.draft(state)
+    gone = _step(plan, step, f"drop_step({step})")
+    return with_message(stage, state.but(draft=plan.with_step(step, None)), f"removed: {step_text(gone)}", warn=False)
+
+
+def move_step(stage: Stage, state: State, step: int, before: int) -> State:
+    """Moves a step of the plan before another one.
+
+    Args:
+        step: which step, from 0.
+        before: the number of the next step, before the move; the number of steps for the end.
+
+    Raises:
+        PlanError: if the step does not exist, or the move would add an error to the plan.
+    """
+    plan, request = stage.draft(state), f"move_step({step}, {before})"
+    moved = _step(plan, step, request)
+    other = plan.with_step(step, moved, before)
+    faults = other.check()
+    if faults and not plan.check():
+        raise PlanError(request, f"{step_text(moved)} cannot be there: {faults[0].problem}", "Move it to another place")
+    return with_message(stage, state.but(draft=other), f"moved: {step_text(moved)}", warn=False)
+
+
+def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
+    """Mutes a step of the plan: it keeps its place, but has no effect until it is switched on again.
+
+    Args:
+        step: which step, from 0.
+        on: false: the step has its effect again.
+    """
+    plan = stage.draft(state)
+    text = step_text(bare(_step(plan, step, f"mute_step({step}, on={on})")))
+    state = state.but(draft=plan.with_muted(step, on))
+    return with_message(stage, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
+
+
+def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[str, Any]]]:
+    """Returns the arguments of a step of the plan that can be changed.
+
+    Args:
+        step: which step, from 0.
+
+    Returns:
+        for each its ``name``, its ``label``, its ``value`` as text, and its ``choices`` if these are few.
+    """
+    plan = stage.draft(state)
+    one = bare(_step(plan, step, f"step_form({step})"))
+
+    def choices(op: str, name: str) -> list[str]:
+        graph = stage.around(plan.after(), [op]).graph
+        held = stage.facts.attributes(graph.nodes[graph.index[op]]) if op in graph.index else ()
+        return next((known for key, _, known in held if key == name), [])
+
+    return state, form_of(one, choices)
+
+
+def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) -> State:
+    """Changes the arguments of a step of the plan; later steps follow if its result gets another name.
+
+    Args:
+        step: which step, from 0.
+        values: texts by the names that `step_form` gives; other arguments stay.
+
+    Raises:
+        PlanError: if the step or the argument does not exist, or a value does not fit.
+    """
+    plan, request = stage.draft(state), f"edit_step({step})"
+    old = _step(plan, step, request)
+    new, made = with_arguments(bare(old), values, request)
+    if isinstance(new, SetStep) and "attributes" in values:
+        graph, (name, value) = stage.around(plan.after(), new.ops).graph, new.attributes[0]
+        for op in new.ops:
+            if op in graph.index:
+                stage.facts.check_attribute(graph.types[graph.index[op]], op, name, value)
+    if isinstance(new, InsertStep) and isinstance(new.op, str) and isinstance(new.name, str):
+        stage.facts.check_inserted(new.op, new.name)
+    plan = plan.with_step(step, MutedStep(new) if isinstance(old, MutedStep) else new)
+    if made is not None:
+        there = replace(plan, steps=plan.steps[:step]).after().index
+        later = later_steps(plan.steps[step + 1 :], made[0], scope_change(*made, there))
+        plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
+    return with_message(stage, state.but(draft=plan), f"edited: {step_text(new)}")
+
+
+def _step(plan: Plan, step: int, request: str) -> Step:
+    if not 0 <= step < len(plan.steps):
+        raise PlanError(request, f"the plan has {counted(len(plan.steps), 'steps')}", "They are numbered from 0")
+    return plan.steps[step]
+
+
+#: Verbs that restore an earlier state.
+_RESTORING = frozenset({"back", "forward", "redo", "stand", "undo"})
+
+
+def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
+    """Returns the state after a verb, with the data that undo needs.
+
+    Undone actions can be redone after a selection, but not after another mark or step.
+
+    Args:
+        stage: the graphs.
+        before, after: the state then and now.
+        verb: its name.
+    """
+    if verb in _RESTORING:
+        return after.but(restored=before.restored + 1)
+    if verb == "apply" or not (changed := _changed(before, after)):
+        return after
+    past = (*after.past, _was(stage, before))
+    return after.but(past=past, undone=after.undone if changed == {"selected"} else ())
+
+
+def undo(stage: Stage, state: State) -> State:
+    """Undoes the last action: a step of the plan, a mark, a selection, or an applied plan."""
+    if not state.past or _applied(stage) > state.past[-1].applied:
+        event = stage.destination.undo()
+        return state.but(undone=(*undone(state), event)).saying(f"undone: {event.text}")
+    now = _back(stage, state, state.past[-1]).but(past=state.past[:-1], undone=(*state.undone, _was(stage, state)))
+    return with_message(stage, now, f"undone: {_difference(now, state)}", warn=False)
+
+
+def redo(stage: Stage, state: State) -> State:
+    """Redoes the last undone action: a step of the plan, a mark, a selection, or an applied plan."""
+    left = undone(state)
+    if left and isinstance(left[-1], Was):
+        now = _back(stage, state, left[-1]).but(past=(*state.past, _was(stage, state)), undone=left[:-1])
+        return with_message(stage, now, f"redone: {_difference(state, now)}", warn=False)
+    if not left and stage.draft(state).steps:
+        raise PlanError("redo()", "no step of this plan was undone", "Apply the plan or undo its steps first")
+    event = stage.destination.redo()
+    return state.but(undone=left[:-1]).saying(f"redone: {event.text}")
+
+
+def stand(stage: Stage, state: State, step: int) -> State:
+    """Shows the graph as it was after a step of the history. Later steps stay in the history.
+
+    Args:
+        step: the number of the step; 0: the graph as it was opened.
+
+    Raises:
+        PlanError: if the history does not have the step.
+    """
+    known = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_shown(stage)}}
+    if step not in known:
+        there = ", ".join(map(str, sorted(known)))
+        raise PlanError(f"stand({step})", "the history has no such step", f"Choose one of {there}")
+    taken = undone(state)
+    while _applied(stage) > step:
+        taken = (*taken, stage.destination.undo())
+    while _applied(stage) < step:
+        stage.destination.redo()
+    return state.but(undone=taken).saying(f"the graph {known[step]}")
+
+
+def history_shown(stage: Stage) -> list[dict[str, Any]]:
+    """Returns the steps of the history that can be shown, and which of them are ahead of the current graph."""
+    events = [event for event in stage.destination.history if not event.dropped]
+    return [{"step": event.number, "text": event.text, "ahead": event.undone} for event in events]
+
+
+def undo_shown(stage: Stage, state: State) -> dict[str, int]:
+    """Returns the number of actions that undo and redo have left, with applied plans, and how often they ran."""
+    gone, left = [event.undone for event in stage.destination.history], len(undone(state))
+    again = int(gone[-1:] == [True] and not stage.draft(state).steps)
+    return {"undo": len(state.past) + gone.count(False), "redo": left or again, "restored": state.restored}
+
+
+def last_applied(stage: Stage) -> str:
+    """Returns the effect of the last applied plan that is not undone, in one line; empty without one."""
+    done = [event for event in stage.destination.history if not event.undone]
+    return receipt(done[-1].applied.effect) if done and done[-1].applied is not None else ""
+
+
+def undone(state: State) -> tuple[Any, ...]:
+    """Returns the actions undone here, oldest first, without those that code has redone or dropped since."""
+    return tuple(one for one in state.undone if isinstance(one, Was) or (one.undone and not one.dropped))
+
+
+def _was(stage: Stage, state: State) -> Was:
+    """The data of a state for undo; the effect of its plan is computed again then."""
+    draft = None if state.draft is None else replace(state.draft)
+    return Was(draft, state.marks, state.view.selected, _applied(stage))
+
+
+def _applied(stage: Stage) -> int:
+    """The number of the plan that was applied last and not undone."""
+    return max((event.number for event in stage.destination.history if not event.undone), default=0)
+
+
+def _back(stage: Stage, state: State, was: Was) -> State:
+    """The state as it was then; removed boxes are not selected."""
+    return stage.there(state.but(draft=was.draft, marks=was.marks).seen(selected=was.selected))
+
+
+def _steps(state: State) -> tuple[Step, ...]:
+    return () if state.draft is None else state.draft.steps
+
+
+def _changed(a: State, b: State) -> set[str]:
+    """Which of plan, marks and selection are not the same in two states."""
+    found = {"marks"} if a.marks != b.marks else set[str]()
+    found |= {"selected"} if a.view.selected != b.view.selected else set()
+    return found | ({"draft"} if [*map(id, _steps(a))] != [*map(id, _steps(b))] else set())
+
+
+def _difference(a: State, b: State) -> str:
+    """The action between two states, in words."""
+    changed = _changed(a, b)
+    if "draft" in changed:
+        old, new = (dict(zip(map(id, steps), steps, strict=True)) for steps in (_steps(a), _steps(b)))
+        made = [new[key] for key in new if key not in old] or [old[key] for key in old if key not in new]
+        return steps_text(made) if made else "the order of the steps"
+    if "marks" in changed:
+        before, now = ({*m.inputs, *m.outputs, *m.included} for m in (a.marks, b.marks))
+        return f"the marks of {few(sorted(before ^ now or now))}"
+    return f"select {few(b.view.selected)}" if b.view.selected else "select nothing"

@@ -1,0 +1,494 @@
+"""The tables of all commands and keys of a screen, for the protocol, its types and the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...graph.compatibility import TARGETS
+from ...graph.names import unfit, valid_name
+from ...plan.plan import CONTROL
+from ..run_results import MEASURES
+from .save import FORMATS
+
+
+def plain(value: Any) -> Any:
+    """Returns a value as a page gives it: an object as its name, several as a list, NumPy's number as Python's.
+
+    Example:
+        >>> plain(("a", "b")), plain({"a": 1}.keys()), plain(3)
+        (['a', 'b'], ['a'], 3)
+    """
+    if isinstance(value, str | bytes):
+        return value
+    if hasattr(value, "name"):
+        return str(value.name)
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()
+    return [plain(one) for one in value] if isinstance(value, Iterable) else value
+
+
+def nothing_more(value: Any) -> tuple[str, str] | None:
+    """Returns the problem of a value and a suggestion; by default none."""
+    return None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of argument.
+
+    Args:
+        words: its name in messages.
+        fits: whether a value, as JSON gives it, is one.
+        ts: its name in TypeScript.
+        samples: values that fit, for tests and examples.
+        read: converts a value from code to the value that a page would send.
+        unfit: the problem of a value that does not fit, and a suggestion; None: it is not of this kind.
+    """
+
+    words: str
+    fits: Callable[[Any], bool]
+    ts: str
+    samples: tuple[Any, ...]
+    read: Callable[[Any], Any] = plain
+    unfit: Callable[[Any], tuple[str, str] | None] = nothing_more
+
+
+REQUIRED = object()
+"""Default of an argument that has none."""
+
+
+@dataclass(frozen=True)
+class Arg:
+    """One argument of a verb: its name, its kind, and its default."""
+
+    name: str
+    kind: Kind
+    default: Any = REQUIRED
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One verb of a screen: the method of `Screen` of this name.
+
+    Args:
+        name: the name of the method, and of its message.
+        does: its effect; a phrase that begins with a verb.
+        args: the arguments of the method.
+        gesture: the gesture of the mouse; empty without one.
+        key: the text of its keys; empty without one.
+        looks: it changes no graph and no plan: it may be done while a cell of the notebook runs.
+        answers: the TypeScript type of its result; empty without a result.
+    """
+
+    name: str
+    does: str
+    args: tuple[Arg, ...] = ()
+    gesture: str = ""
+    key: str = ""
+    looks: bool = False
+    answers: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it only looks and gives an answer: the answer and its error are for the caller alone.
+
+        Example:
+            >>> VERBS["details"].asks, VERBS["select"].asks
+            (True, False)
+        """
+        return self.looks and bool(self.answers)
+
+    @property
+    def usage(self) -> str:
+        """How it is called.
+
+        Example:
+            >>> VERBS["select"].usage
+            "select(names, mode='set')"
+        """
+        parts = [arg.name if arg.default is REQUIRED else f"{arg.name}={arg.default!r}" for arg in self.args]
+        return f"{self.name}({', '.join(parts)})"
+
+    def examples(self) -> list[dict[str, Any]]:
+        """Returns arguments that fit, all of them given: one dict for each sample of the kinds.
+
+        Example:
+            >>> VERBS["set_direction"].examples()
+            [{'direction': 'LR'}, {'direction': 'TB'}, {'direction': 'auto'}]
+        """
+        most = max((len(arg.kind.samples) for arg in self.args), default=1)
+        return [{arg.name: arg.kind.samples[i % len(arg.kind.samples)] for arg in self.args} for i in range(most)]
+
+
+def _one_of(*choices: str) -> Kind:
+    known = sorted(choices)
+    words = "one of " + ", ".join(repr(c) for c in known)
+    ts = " | ".join(f'"{c}"' for c in known)
+    return Kind(words, lambda value: isinstance(value, str) and value in choices, ts, tuple(known))
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number from 0; True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def is_name(value: Any) -> bool:
+    """Whether a value can be the name of an op or a scope, which may end with ``/``.
+
+    Example:
+        >>> is_name("a/b"), is_name("a/"), is_name("a b")
+        (True, True, False)
+    """
+    return isinstance(value, str) and valid_name(value.strip("/"))
+
+
+def _no_name(value: Any) -> tuple[str, str] | None:
+    return unfit(value.strip("/"), "a name", lambda name: False) if isinstance(value, str) else None
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_HOSTILE = "</text><script>alert(1)</script>"
+TEXT = Kind("a string", lambda value: isinstance(value, str), "string", ("a/b", "a/b:0", _HOSTILE))
+TEXT_OR_NONE = Kind(
+    "a string or null", lambda value: value is None or isinstance(value, str), "string | null", ("grafted", None)
+)
+NAME = Kind(
+    "a name: letters, digits, '_', '.' and '-', with '/' between its parts", is_name, "string", ("renamed", "a/b"),
+    unfit=_no_name,
+)  # fmt: skip
+SCOPE = replace(NAME, fits=lambda value: value == "" or is_name(value), samples=("a/b", ""))
+NAME_OR_NONE = replace(
+    NAME, fits=lambda value: value is None or SCOPE.fits(value), ts="string | null", samples=("grafted", None)
+)
+TEXT_OR_FUNCTION = Kind(
+    "a string or a function", lambda value: isinstance(value, str) or callable(value), "string", TEXT.samples, _as_it_is
+)
+ANYTHING = Kind("anything", lambda value: True, "string", TEXT.samples, _as_it_is)
+COUNT = Kind("a whole number, 0 or more", is_count, "number", (0, 2))
+NAMES = Kind("a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]))
+NUMBERS = Kind(
+    "a list of numbers",
+    lambda value: isinstance(value, list) and all(map(_is_number, value)),
+    "number[]",
+    ([0, -12.5, 0.75], []),
+)
+YES_OR_NO = Kind("true or false", lambda value: isinstance(value, bool), "boolean", (True, False))
+PANE = _one_of("source", "destination")
+MODE = _one_of("set", "add", "toggle")
+UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
+WAITS = _one_of("auto", *CONTROL)
+DIRECTION = _one_of("TB", "LR", "auto")
+ASSIGN = _one_of("copy", "leave")
+EXTERNAL = _one_of("keep", "refuse")
+SIDE = _one_of("both", "inputs", "outputs")
+TRAINING = _one_of("away", "beside", "scopes")
+COLOURS = _one_of("device", "dtype", "family", "scope", "structure", *MEASURES)
+FEED_TEXTS = Kind(
+    "an object with string values",
+    lambda value: isinstance(value, dict) and all(isinstance(text, str) for pair in value.items() for text in pair),
+    "Record<string, string>",
+    ({"x:0": "batch"}, {}, {_HOSTILE: _HOSTILE}),
+    _as_it_is,
+)
+STAGE = _one_of("after", "before", "both")
+OF = _one_of("applied", "graph", "plan", "selection")
+FORMAT = _one_of(*FORMATS)
+TARGET = _one_of(*TARGETS)
+VALUES = _one_of("current", "initial")
+THERE = _one_of("ask", "replace")
+POLICY = _one_of("copy", "freeze", "initial", "share")
+_pane = Arg("pane", PANE, "source")
+_name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
+_old, _to = Arg("old", TEXT), Arg("to", TEXT)
+_only = Arg("only", NAMES, ())
+_scope, _called = Arg("to", NAME_OR_NONE, None), Arg("name", NAME_OR_NONE, None)
+
+
+def _look(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> Verb:
+    return Verb(name, does, args, gesture, key, looks=True, answers=answers)
+
+
+def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> Verb:
+    return Verb(name, does, args, gesture, key, answers=answers)
+
+
+_ALL = (
+    # the selection and the folds
+    _look("select", "select boxes", _names, Arg("mode", MODE, "set"), gesture="click a box, drag a frame", key="Space"),
+    _look("unfold", "open a scope, series or call", _name, _pane, gesture="double click", key="Enter"),
+    _look("fold", "close a scope, series or call", _name, _pane, gesture="double click its frame", key="Enter"),
+    _look("fold_all", "return to the initial view", _pane, gesture="button"),
+    _look("reveal", "go to a box, even if it is folded", _name, _pane, gesture="click a result", key="Enter"),
+    _look("outline_open", "open a row of the outline", _name, gesture="click its arrow"),
+    _look("outline_close", "close a row of the outline", _name, gesture="click its arrow"),
+    _look("details", "show the details of a box", _name, _pane, gesture="click a box", answers="Details"),
+    _look("attributes", "list the attributes of boxes", _names, _pane, gesture="click a box", answers="Attributes"),
+    _look("op_types", "find op types by name or description", Arg("query", TEXT, ""), Arg("names", NAMES, ()),
+          Arg("inputs", COUNT, 0), gesture="button", key="y", answers="OpType[]"),
+    _look("find", "find ops that match a query", Arg("query", TEXT), _pane, gesture="search field", key="/",
+          answers="Found"),
+    _look("find_like", "find and select all parts similar to some boxes", _names, gesture="menu", key="e",
+          answers="Alike"),
+    _look("select_between", "select all boxes between two boxes", Arg("a", TEXT), Arg("b", TEXT), gesture="menu",
+          key="j"),
+    _look("why", "show the shortest path between two boxes: why one needs the other", Arg("a", TEXT), Arg("b", TEXT),
+          _pane, gesture="menu", key="u", answers="Way"),
+    _look("value", "fetch the value of a constant or variable", _name, gesture="button", answers="Numbers"),
+    _edit("show_signature", "show another signature or function of the file", _name, gesture="menu"),
+    _look("infer", "infer the shapes of a file with TensorFlow", gesture="none: happens after a second"),
+    _look("cancel", "cancel a layout", gesture="button", key="Esc"),
+    # visited places
+    _look("back", "go back to the previous place", gesture="button", key=","),
+    _look("forward", "go forward to the next place", gesture="button", key="."),
+    _look("save_view", "save this view under a name", Arg("name", TEXT_OR_NONE, None), Arg("at", NUMBERS, ()),
+          gesture="menu", key="v", answers="string"),
+    _look("show_view", "go to a saved view", _name, gesture="menu", key="1 to 9", answers="number[]"),
+    _look("forget_view", "delete a saved view", _name, gesture="menu", key="v"),
+    # how it looks
+    _look("set_direction", "draw top to bottom or left to right", Arg("direction", DIRECTION), gesture="button"),
+    _look("set_stage", "show the graph before the plan, after it, or both", Arg("show", STAGE, "both"),
+          gesture="button", key="d"),
+    _look("set_depth", "open all scopes down to a depth", Arg("depth", COUNT), _pane, gesture="menu", key="s"),
+    _look("set_budget", "set the largest number of boxes", Arg("boxes", COUNT), gesture="menu", key="s"),
+    _look("show_helpers", "show or hide helpers of one kind", Arg("kind", TEXT), Arg("on", YES_OR_NO, True),
+          gesture="menu", key="s"),
+    _look("hide_ops", "hide ops of some types", Arg("types", NAMES), gesture="menu", key="s"),
+    _look("set_training", "show gradients and updates in scopes or next to their ops, or hide them",
+          Arg("mode", TRAINING), gesture="menu", key="g"),
+    _look("paint", "color the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
+    _look("fade", "fade the boxes of some legend entries", Arg("keys", NAMES), gesture="click the legend"),
+    # runs
+    _look("run_form", "list the inputs that a run needs", Arg("of", OF, "graph"), gesture="button", answers="RunForm"),
+    _look("trust", "trust a file, so that it can run", Arg("of", OF, "graph"), gesture="button"),
+    _look("run", "run the graph and show the results", Arg("feeds", FEED_TEXTS, None), Arg("of", OF, "graph"),
+          Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), Arg("memory", COUNT, 0), gesture="button", key="x",
+          answers="{ line: string }"),
+    _look("held", "show the values of tensors in the run", Arg("tensors", NAMES), gesture="click an edge",
+          answers="Held[]"),
+    _look("fetch", "fetch a whole tensor of the run as a picture", _tensor, gesture="button", answers="Held"),
+    _look("forget_run", "clear the run", gesture="button"),
+    # the boundary
+    _edit("mark_input", "mark a boundary input", _tensor, gesture="menu", key="i"),
+    _edit("mark_output", "mark a boundary output", _tensor, gesture="menu", key="o"),
+    _edit("unmark", "unmark a boundary tensor", _tensor, gesture="button"),
+    _edit("clear_boundary", "clear the boundary", gesture="button"),
+    _edit("include", "copy the producers of a leak, too", _tensor, gesture="button"),
+    _edit("swap_boundary", "swap the boundary inputs and outputs", gesture="button"),
+    _edit("boundary_of_selection", "mark the boundary of the selection", gesture="menu", key="Shift+B"),
+    _look("suggest_boundaries", "suggest boundaries near the selection that few tensors cross", gesture="menu", key="k",
+          answers="Suggested[]"),
+    _edit("set_boundary", "replace the boundary by other tensors", Arg("inputs", NAMES), Arg("outputs", NAMES),
+          gesture="Alt+drag across edges, with Shift for outputs", key="k"),
+    _edit("add_leak", "make a leak a boundary input", _tensor, gesture="button"),
+    # the plan
+    _edit("copy", "copy the region or the selection", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
+          Arg("control", WAITS, "auto"), gesture="menu", key="c"),
+    _look("takers", "list the possible consumers of a tensor", _tensor, _pane, gesture="drag from a port or an edge",
+          key="m", answers="Takers"),
+    _edit("connect", "connect a tensor to an input of an op", _tensor, _to, Arg("input", COUNT, 0),
+          gesture="drag from a port or an edge to a box", key="m, then m"),
+    _edit("copy_and_connect", "copy the producers of a tensor of the source, and connect the copy", _tensor, _to,
+          Arg("input", COUNT, 0), Arg("by", NAMES, ()), gesture="drag from the other graph to a box",
+          key="m, then m"),
+    _look("adapters", "list the adapters that make a tensor fit an input", _tensor, _to,
+          Arg("input", COUNT, 0), Arg("pane", PANE, "destination"), gesture="drop it on an input that it does not fit",
+          key="m, then m", answers="Adapter[]"),
+    _edit("adapt", "connect a tensor to an input through an adapter", _tensor, _to,
+          Arg("input", COUNT, 0), Arg("by", NAMES, ()), gesture="drop it on an input that it does not fit",
+          key="m, then m"),
+    _edit("cure", "fix an error with an adapter", Arg("fault", COUNT), Arg("cure", COUNT, 0), gesture="button"),
+    _edit("set_policy", "set the policy of a variable in a copy", Arg("step", COUNT), Arg("variable", TEXT),
+          Arg("policy", POLICY), gesture="tab Variables"),
+    _edit("set_input", "set the source of an input of a copy", Arg("step", COUNT), _tensor, Arg("by", ANYTHING),
+          gesture="tab Mapping"),
+    _edit("set_scope", "set the scope of a copy", Arg("step", COUNT), Arg("to", SCOPE),
+          gesture="tab Mapping"),
+    _edit("reroute", "make the consumers of one tensor read another", _old, _to, _only, gesture="menu",
+          key="r, then r"),
+    _edit("swap", "swap the consumers of two tensors", Arg("a", TEXT), Arg("b", TEXT),
+          gesture="menu", key="e"),
+    _edit("bypass", "connect the consumers of an op to its first input", Arg("op", TEXT), gesture="menu", key="e"),
+    _edit("detach", "cut boxes off with placeholders", _names, Arg("side", SIDE, "both"),
+          gesture="Alt+drag across edges, with the right button", key="e"),
+    _edit("insert", "insert a new op after a tensor", Arg("op", TEXT), Arg("on", TEXT), _called, _only,
+          gesture="menu of a box or an edge", key="e"),
+    _edit("insert_copy", "insert a copy of boxes after a tensor", _names, Arg("on", TEXT), _scope,
+          Arg("pane", PANE, "destination"), gesture="drag boxes onto an edge", key="e"),
+    _look("hold", "copy boxes to the clipboard", _names, _pane, gesture="menu", key="Ctrl+C"),
+    _edit("cut", "copy boxes to the clipboard, and remove them", _names, gesture="menu", key="Ctrl+X"),
+    _edit("paste", "paste a copy of the clipboard", _scope, Arg("keep", YES_OR_NO, False), gesture="menu",
+          key="Ctrl+V"),
+    _edit("duplicate", "duplicate boxes, also from the other graph", _names, Arg("pane", PANE, "destination"), _scope,
+          Arg("keep", YES_OR_NO, True), gesture="drag boxes to the other pane", key="Ctrl+D"),
+    _edit("remove", "remove boxes", _names, Arg("stitch", YES_OR_NO, False), gesture="menu", key="Del"),
+    _edit("set_attr", "set an attribute of boxes", _names, _name, Arg("value", ANYTHING), gesture="click it", key="a"),
+    _edit("set_device", "place boxes on a device", _names, Arg("device", TEXT), gesture="click it", key="e"),
+    _edit("add_control", "make an op run after another", Arg("op", TEXT), Arg("after", TEXT), gesture="menu", key="e"),
+    _edit("remove_control", "remove control inputs of an op", Arg("op", TEXT), Arg("after", TEXT_OR_NONE, None),
+          gesture="menu", key="e"),
+    _edit("reroute_control", "make the waiting ops of an op wait for another", _old, _to, gesture="menu", key="e"),
+    _edit("rename", "rename an op or a scope", _old, Arg("to", NAME), gesture="menu", key="e"),
+    _edit("collapse", "collapse boxes into one call", _names, _called, gesture="menu", key="e"),
+    _edit("inline", "inline calls", _names, gesture="menu", key="e"),
+    _edit("unroll", "unroll a loop", Arg("loop", TEXT), Arg("times", COUNT), gesture="menu",
+          key="e"),
+    _edit("resolve_condition", "fix a condition and keep one branch", _name, Arg("value", ANYTHING),
+          gesture="menu", key="e"),
+    _edit("replace", "replace all parts similar to some boxes", _names, Arg("by", TEXT_OR_FUNCTION),
+          Arg("external", EXTERNAL, "refuse"), gesture="click its type", key="y"),
+    _edit("on_copies", "make the edits so far on copies", Arg("scope", NAME_OR_NONE, None), Arg("until", NAMES, ()),
+          Arg("assign", ASSIGN, "leave"), gesture="menu", key="e"),
+    _edit("drop_step", "remove a step of the plan", Arg("step", COUNT), gesture="button"),
+    _edit("move_step", "move a step of the plan", Arg("step", COUNT), Arg("before", COUNT),
+          gesture="button"),
+    _edit("mute_step", "mute a step of the plan", Arg("step", COUNT),
+          Arg("on", YES_OR_NO, True), gesture="button"),
+    _edit("put_back", "restore the plan and marks of a stopped kernel", Arg("made", TEXT), gesture="button"),
+    _look("step_form", "list the arguments of a step of the plan", Arg("step", COUNT), gesture="button",
+          answers="Argument[]"),
+    _edit("edit_step", "edit the arguments of a step of the plan", Arg("step", COUNT), Arg("values", FEED_TEXTS),
+          gesture="button"),
+    _look("recipes", "list the recipes, and why some do not apply", gesture="button", key="Shift+R",
+          answers="RecipeEntry[]"),
+    _edit("recipe", "run a recipe", _name, Arg("values", FEED_TEXTS, None), gesture="menu", key="Shift+R",
+          answers="{ line: string }"),
+    _look("check", "check whether the graph converts to a target", Arg("target", TARGET), Arg("outputs", TEXT, ""),
+          Arg("inputs", TEXT, ""), Arg("prove", YES_OR_NO, False), gesture="menu", key="Shift+R", answers="Wrote"),
+    _look("save_form", "list the formats, inputs and outputs for a save", gesture="button", key="Shift+S",
+          answers="SaveForm"),
+    _edit("save", "save the graph, or a picture of it, and check the file", Arg("path", TEXT),
+          Arg("format", FORMAT, "saved_model"), Arg("signature", TEXT, ""), Arg("inputs", TEXT, ""),
+          Arg("outputs", TEXT, ""), Arg("values", VALUES, "current"), Arg("there", THERE, "ask"), gesture="button",
+          key="Shift+S", answers="Wrote"),
+    _look("history_code", "show all applied plans as a script", gesture="button", answers="{ code: string }"),
+    _edit("undo", "undo a step, mark or selection, or the last applied plan", gesture="button", key="Ctrl+Z"),
+    _edit("redo", "redo the last undone action", gesture="button", key="Ctrl+Shift+Z"),
+    _edit("stand", "show the graph after a step of the history", Arg("step", COUNT), gesture="button"),
+    _edit("apply", "apply the plan", gesture="button", key="Ctrl+Enter", answers="{ applied: string }"),
+)  # fmt: skip
+
+VERBS: dict[str, Verb] = {verb.name: verb for verb in _ALL}
+"""All verbs by name."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """The effect of a key on the page.
+
+    Args:
+        action: the name of the action on the page.
+        keys: the names of the keys in the browser; Cmd counts as Ctrl.
+        show: the text for the keys in the list of shortcuts; empty if another entry has them.
+        does: the text of the list of shortcuts.
+        verb: the verb that the key sends; empty if the page needs no answer for it.
+    """
+
+    action: str
+    keys: tuple[str, ...]
+    show: str = ""
+    does: str = ""
+    verb: str = ""
+
+
+GROUPS: dict[str, tuple[Key, ...]] = {
+    "Basics": (
+        Key("select", (" ",), "Space, click", "select a box", "select"),
+        Key("open", ("Enter",), "Enter, double click", "unfold or fold a box", "unfold"),
+        Key("menu", ("ContextMenu", "Shift+F10"), "right click", "menu of a box or an edge"),
+        Key("undo", ("Ctrl+z",), "Ctrl+Z", "undo a step, a mark or a selection", "undo"),
+        Key("apply", ("Ctrl+Enter",), "Ctrl+Enter", "apply the plan", "apply"),
+    ),
+    "Look": (
+        Key("down", ("ArrowDown",), "Arrows", "move between boxes, along edges if possible"),
+        Key("up", ("ArrowUp",)),
+        Key("left", ("ArrowLeft",)),
+        Key("right", ("ArrowRight",)),
+        Key("first", ("Home",), "Home, End", "first or last box"),
+        Key("last", ("End",)),
+        Key("search", ("/",), "/", "search", "find"),
+        Key("hit", ("F3",), "F3, Shift+F3", "next or previous result of the search"),
+        Key("hit_before", ("Shift+F3",)),
+        Key("producer", ("p",), "p, n", "go to a producer (p) or a consumer (n), even if it is folded"),
+        Key("consumer", ("n",)),
+        Key("back", (",",), ", and .", "back or forward through visited places", "back"),
+        Key("forward", (".",), verb="forward"),
+        Key("views", ("v",), "v, 1 to 9", "save, show or delete views"),
+        Key("view", ("1", "2", "3", "4", "5", "6", "7", "8", "9"), verb="show_view"),
+        Key("fit", ("f",), "f", "fit to window"),
+        Key("in", ("+", "="), "+, \u2212, 0", "zoom in, zoom out, zoom to 100 %; also Ctrl+wheel"),
+        Key("out", ("-",)),
+        Key("actual", ("0",)),
+        Key("hand", ("h",), "h, Space+drag", "hand: drag to pan; also with the middle button"),
+        Key("full", ("Shift+F",), "Shift+F", "full screen, on or off"),
+        Key("map", ("w",), "w", "map of the graph, on or off"),
+        Key("seen", ("s",), "s", "view options: depth, helpers, hidden types"),
+        Key("train", ("g",), "g", "hide or show gradients and updates", "set_training"),
+        Key("lens", ("q",), "q", "focus: show only neighbors of the selection"),
+        Key("isolate", ("Shift+Q",), "Shift+Q", "show only the region, or only the selection"),
+        Key("help", ("?",), "?", "this list"),
+    ),
+    "Select": (
+        Key("toggle", ("Ctrl+ ",), "Ctrl+Space, Ctrl+click", "add or remove a box; Shift+click only adds", "select"),
+        Key("all", ("Ctrl+a",), "Ctrl+A", "select all boxes", "select"),
+        Key("lasso", ("l",), "l", "lasso: drag a loop around boxes; without it, a drag draws a frame"),
+        Key("between", ("j",), "j", "select all boxes between two selected boxes", "select_between"),
+        Key("why", ("u",), "u", "shortest path between two selected boxes: why one needs the other", "why"),
+        Key("escape", ("Escape",), "Esc", "cancel, or clear the selection", "cancel"),
+    ),
+    "Mark": (
+        Key("input", ("i",), "i, Alt+drag", "mark an op's output, or all edges crossed by the drag, as boundary inputs",
+            "mark_input"),
+        Key("output", ("o",), "o, Alt+Shift+drag", "the same as boundary outputs; Alt+drag with the right button cuts",
+            "mark_output"),
+        Key("boundary", ("b",), "b", "go to the boundary: region and leaks"),
+        Key("around", ("Shift+B",), "Shift+B", "mark the boundary of the selection", "boundary_of_selection"),
+        Key("near", ("k",), "k", "suggest boundaries near the selection that few tensors cross", "suggest_boundaries"),
+    ),
+    "Edit": (
+        Key("copy", ("c",), "c", "copy the region, or the selection, to a scope", "copy"),
+        Key("hold", ("Ctrl+c",), "Ctrl+C, X, V", "copy, cut and paste, also between graphs", "hold"),
+        Key("cut", ("Ctrl+x",), verb="cut"),
+        Key("paste", ("Ctrl+v",), verb="paste"),
+        Key("paste_kept", ("Ctrl+Shift+V",), "Ctrl+Shift+V", "paste a copy that keeps the inputs of the original",
+            "paste"),
+        Key("duplicate", ("Ctrl+d",), "Ctrl+D", "duplicate the selection; the duplicate keeps its inputs", "duplicate"),
+        Key("connect", ("m",), "m, then m",
+            "connect: press on the source, then on the consumer; twice on one box lists candidates", "connect"),
+        Key("reroute", ("r",), "r, then r", "reroute: press on the old source, then on the new source of its consumers",
+            "reroute"),
+        Key("stitch", ("Delete",), "Del, Shift+Del", "remove and reconnect; only remove", "remove"),
+        Key("remove", ("Shift+Delete",), verb="remove"),
+        Key("type", ("y",), "y", "replace all similar ops", "op_types"),
+        Key("attribute", ("a",), "a", "set an attribute of the selection", "set_attr"),
+        Key("edit", ("e",), "e", "all edits\u2026"),
+        Key("recipes", ("Shift+R",), "Shift+R", "recipes: inference form, input shapes, splits, TFLite", "recipes"),
+    ),
+    "Plan": (
+        Key("redo", ("Ctrl+Shift+Z", "Ctrl+y"), "Ctrl+Shift+Z, Ctrl+Y", "redo", "redo"),
+        Key("change", ("z",), "z, Shift+Z", "next or previous change of the plan"),
+        Key("change_before", ("Shift+Z",)),
+        Key("stages", ("d",), "d", "show the graph before the plan, after it, or both", "set_stage"),
+        Key("save", ("Shift+S",), "Shift+S", "save or export a model, a picture or a page", "save"),
+    ),
+    "Run": (
+        Key("run", ("x",), "x", "run the graph with inputs: values, shapes, times, the first NaN", "run"),
+        Key("try", ("t",), "t", "try the plan: apply it to a copy, run the copy, and compare", "run"),
+    ),
+}  # fmt: skip
+"""The keys of the page, by group, in the order of the list of shortcuts."""
+
+KEYS: tuple[Key, ...] = tuple(key for keys in GROUPS.values() for key in keys)
+"""All keys of the page, in the same order."""

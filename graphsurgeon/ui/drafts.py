@@ -1,0 +1,268 @@
+"""The plan of a screen: its steps, its policies, and its application."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError, PlanError, counted
+from ..graph.graph import TensorInfo
+from ..graph.names import free_name, op_name, tensor_name
+from ..plan.effect import Effect
+from ..plan.plan import Plan
+from ..plan.step_text import step_text
+from ..plan.steps import CopyStep
+from .page_data import receipt
+from .pane import keys_at
+from .stage import Stage
+from .state import Marks, State
+
+
+def copy(
+    stage: Stage, state: State, to: str | None = None, unmapped: str = "placeholder", control: str = "auto"
+) -> State:
+    """Adds a copy of the region (or of the selection) to the plan, under `to` or a free scope.
+
+    Args:
+        to: the scope of the copy. Default: a free one.
+        unmapped: the rule for boundary inputs without a source, the same as in `Plan.copy`.
+        control: the rule for control inputs from outside, the same as in `Plan.copy`; ``auto``: they are kept in the
+            same graph, and dropped in another.
+    """
+    plan, region = stage.draft(state), stage.region(state)[0]
+    chosen = stage.selection(state) if region is None else region
+    if not chosen:
+        raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or select boxes first")
+    scope = to or free_name("copy", plan.after().taken)
+    if control == "auto":
+        control = "keep" if stage.same else "drop"
+    values = stage.source if stage.source.values.known else None
+    plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)
+    return planned(stage, state, plan, _copied(plan, scope, len(chosen)))
+
+
+def _copied(plan: Plan, scope: str, chosen: int) -> str:
+    """A text about the last copy of a plan: its numbers sum up to the number of new ops."""
+    if not plan.effect.copies:
+        return f"{counted(chosen, 'ops')} will be copied to {scope}/"
+    copied = plan.effect.copies[-1]
+    along = int((~copied.step.selection.mask[copied.ops]).sum())
+    parts = [f"{counted(along, 'ops')} that they need"] if along else []
+    parts += [counted(len(copied.placeholders), "placeholders")] if copied.placeholders else []
+    text = f"{counted(len(copied.names) - along, 'ops')} will be copied to {scope}/"
+    made = counted(len(copied.names) + len(copied.placeholders), "new ops")
+    return text + (f", plus {' and '.join(parts)}: {made}" if parts else "")
+
+
+def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:
+    """Adds a connection to the plan: input `input` of op `to` reads `tensor`.
+
+    Args:
+        tensor: the name of the tensor, in the destination.
+        to: the name of the op that should read it.
+        input: the number of its input.
+    """
+    text = f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}"
+    return edited(stage, state, stage.draft(state).connect(tensor, to=to, input=input), text)
+
+
+def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
+    """Connects a tensor through adapters that make it fit.
+
+    Args:
+        tensor: the tensor.
+        to: the new consumer; or a tensor, or an op without inputs, whose consumers should read the tensor instead.
+        input: which input of the op.
+        by: the kinds of adapters, as for `Plan.adapt`; default: the most sensible one.
+    """
+    plan, op = stage.draft(state), op_name(to)
+    graph = stage.around(plan.after(), [to]).graph
+    reads = ":" not in to and op in graph.index and len(graph.data.row(graph.index[op]))
+    plan = plan.adapt(tensor, to=to if ":" in to else op, input=input if reads else None, by=by)
+    return edited(stage, state, plan, step_text(plan.steps[-1]))
+
+
+def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
+    """Fixes an error of the plan: an adapter replaces the step that has the error.
+
+    Args:
+        fault: the number of the error, from 0.
+        cure: the number of the fix, from 0, which is the most sensible one.
+
+    Raises:
+        PlanError: if the error or the fix does not exist.
+    """
+    plan = stage.draft(state)
+    faults, request = plan.check() if plan.steps else (), f"cure({fault}, {cure})"
+    if fault >= len(faults):
+        raise PlanError(request, f"the plan has {counted(len(faults), 'errors')}", "They are numbered from 0")
+    cures = faults[fault].cures
+    if cure >= len(cures):
+        raise PlanError(request, f"this error has {counted(len(cures), 'fixes')}", faults[fault].suggestion)
+    return edited(stage, state, plan.cured(cures[cure]), cures[cure].text)
+
+
+def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str) -> State:
+    """Sets the policy of a variable in a copy of the plan; ``"*"`` means all variables without a separate policy.
+
+    Args:
+        step: which step of the plan, from 0.
+        variable: its op in the source.
+        policy: ``copy``, ``initial``, ``share`` or ``freeze``.
+    """
+    whom = "other variables" if variable == "*" else variable
+    return planned(stage, state, stage.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
+
+
+def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> State:
+    """Sets the source of an input of a copy of the plan.
+
+    Args:
+        step: which step of the plan, from 0.
+        tensor: the tensor of the source that enters the copy.
+        by: a tensor of the destination; ``placeholder``; ``keep``, for the original tensor; or a number or
+            array, also in a string, for a constant: a number fills the shape if the shape is known.
+    """
+    plan = stage.draft(state)
+    value = read(by)
+    if not isinstance(value, str):
+        found = plan.steps[step] if 0 <= step < len(plan.steps) else None
+        graph = found.selection.graph if isinstance(found, CopyStep) else plan.base
+        value, by = (
+            constant_like(graph.info(*graph.tensor(tensor_name(tensor), f"set_input({tensor!r})")), value),
+            "a constant",
+        )
+    name = tensor_name(tensor)
+    said = {
+        "placeholder": f"{name} of the copy is fed by a placeholder",
+        "keep": f"the copy reads the original {name}",
+    }.get(by, f"{name} of the copy is fed by {by}")
+    return edited(stage, state, plan.with_input(step, tensor, value), said)
+
+
+def constant_like(info: TensorInfo | None, value: Any) -> Any:
+    """Returns a value as an array of a tensor's dtype, and of its shape if it is one number.
+
+    Example:
+        >>> constant_like(TensorInfo("float32", (2,)), 3).tolist(), constant_like(None, [1]).tolist()
+        ([3.0, 3.0], [1])
+    """
+    try:
+        array = np.asarray(value, None if info is None else info.dtype.removesuffix("_ref"))
+    except (TypeError, ValueError):  # the check of the plan reports it
+        array = np.asarray(value)
+    whole = array.ndim == 0 and info is not None and info.shape is not None and None not in info.shape
+    return np.full(info.shape, array) if whole and info is not None and info.shape is not None else array
+
+
+def set_scope(stage: Stage, state: State, step: int, to: str) -> State:
+    """Sets the scope of a copy of the plan.
+
+    Args:
+        step: the number of the step, from 0.
+        to: the new scope.
+    """
+    plan = stage.draft(state).with_scope(step, to)
+    return planned(stage, state, plan, f"the copy will be under {to.strip('/')}/")
+
+
+def read(value: Any) -> Any:
+    """Returns the value of a text that is a Python literal, such as ``[1, 2]`` or ``None``; else the text.
+
+    Example:
+        >>> read("[1, 2]"), read("SAME"), read(3)
+        ([1, 2], 'SAME', 3)
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all that it may raise
+        return value
+
+
+def put_back(stage: Stage, state: State, made: str) -> State:
+    """Restores the plan and the marks of a stopped kernel, from the text that the page has kept.
+
+    Args:
+        made: the text that the page has kept.
+
+    Raises:
+        PlanError: if the text is not complete, or does not fit the graph.
+    """
+    if stage.kept is None:
+        raise PlanError("put_back()", "no plan was kept for this graph", "Make the plan again")
+    plan, (inputs, outputs, included), notes = stage.kept.read(made)
+    parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
+    state = state.but(draft=plan, marks=Marks(inputs, outputs, included))
+    state = with_message(stage, state, " · ".join([f"restored: {' and '.join(parts)}", *notes]))
+    return state.saying(state.status.text, "warn") if notes and state.status.level == "info" else state
+
+
+def kept_shown(stage: Stage, state: State) -> dict[str, str]:
+    """Returns the text of the plan and the marks for the page to keep, with their graphs and kernel."""
+    if stage.kept is None:
+        return {}
+    marks = state.marks
+    made = stage.kept.written(stage.draft(state), (marks.inputs, marks.outputs, marks.included))
+    return {"of": stage.kept.of, "by": stage.kept.by, "made": made}
+
+
+def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
+    """Applies the plan: all of it or nothing."""
+    plan = stage.draft(state)
+    if not plan.steps:
+        raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
+    effect = stage.destination.apply(plan).effect
+    shown = state.after or frozenset()
+    said = receipt(effect)
+    state = _at_copies(stage, state.but(draft=None, past=(), undone=()), effect, shown)
+    return state.saying(said), {"applied": said}
+
+
+def _at_copies(stage: Stage, state: State, effect: Effect, shown: frozenset[str]) -> State:
+    """Unfolds the new copies in the source pane the same way as in the preview, and selects them."""
+    scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
+    if not stage.same or not scopes:
+        return state
+    state = stage.settled(state)
+    keys = keys_at(stage.tree_of(state, stage.expanded(stage.source)), scopes, shown)
+    state = state.seen(selected=scopes)
+    there = state.seen(unfolded=(state.view.unfolded or frozenset()) | keys)
+    try:
+        stage.draw(there, "source")
+    except LayoutError:
+        return state
+    return there
+
+
+def edited(stage: Stage, state: State, plan: Plan, text: str) -> State:
+    """Returns the state with another plan, with a message about its effect, and whether the graph is built anew."""
+    return planned(stage, state, plan, text + (", in a new graph" if plan.mode == "materialise" else ""))
+
+
+def planned(stage: Stage, state: State, plan: Plan, text: str) -> State:
+    """Returns the state with another plan, and a message about its effect."""
+    return with_message(stage, state.but(draft=plan), text)
+
+
+def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> State:
+    """Returns the state with the effect of its plan in the status line, or its first error."""
+    plan = stage.draft(state)
+    faults = plan.check()
+    if faults:
+        # an error of an earlier step does not hide the effect of this one
+        done = f"{text} · " if not warn or without_last(plan).check() else ""
+        return state.saying(f"{done}{faults[0].request}: {faults[0].problem}", "error")
+    warnings = plan.effect.warnings if warn else []
+    more = warnings if len(warnings) < 2 else [counted(len(warnings), "warnings")]
+    return state.saying(" · ".join([text, *more]), "warn" if warnings else "info")
+
+
+def without_last(plan: Plan) -> Plan:
+    """Returns a plan without its last step."""
+    return replace(plan, steps=plan.steps[:-1])

@@ -1,0 +1,45 @@
+// The edges that a stroke crosses, by their coordinates: to ask the page for the element at each point takes longer than a frame.
+import { numbers } from "./shapes";
+import type { Edge } from "../model/types";
+
+type Point = [number, number];
+
+/** A bend is as straight as this many lines. */
+const PARTS = 6,
+  known = new WeakMap<Edge, Point[]>();
+
+/** Points of an edge: those of its lines, and some of its bends. */
+function points(edge: Edge): Point[] {
+  let found = known.get(edge);
+  if (!found) {
+    found = [];
+    for (const part of edge.d.match(/[MLC][^MLC]*/g) ?? []) {
+      const n = [...(found.at(-1) ?? []), ...numbers(part)];
+      if (part[0] !== "C") found.push(n.slice(-2) as Point);
+      else
+        for (let i = 2; i < n.length; i += 6)
+          for (let t = 1 / PARTS; t < 1.01; t += 1 / PARTS) {
+            const u = 1 - t,
+              on = (at: number) => u ** 3 * n[at - 2]! + 3 * u * u * t * n[at]! + 3 * u * t * t * n[at + 2]! + t ** 3 * n[at + 4]!;
+            found.push([on(i), on(i + 1)]);
+          }
+    }
+    known.set(edge, found);
+  }
+  return found;
+}
+
+/** On which side of the line from p to q a point lies. */
+function side([px, py]: Point, [qx, qy]: Point, [x, y]: Point): number {
+  return (qx - px) * (y - py) - (qy - py) * (x - px);
+}
+
+/** The edges that the line between two points of the picture crosses. */
+export function crossed(edges: readonly Edge[], a: Point, b: Point): Edge[] {
+  return edges.filter(edge =>
+    points(edge).some((q, i, all) => {
+      const p = all[i - 1];
+      return p && side(a, b, p) * side(a, b, q) <= 0 && side(p, q, a) * side(p, q, b) <= 0;
+    }),
+  );
+}

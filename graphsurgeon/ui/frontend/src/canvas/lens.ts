@@ -1,0 +1,124 @@
+// The lens: shows only neighbors of the selection, or only the region, or only the path from one box to another.
+import type { Actions } from "../commands/actions";
+import { button, h } from "../panels/dom";
+import { reach } from "../state/neighbors";
+import { icon } from "../panels/icons";
+import { corner } from "../commands/navigation";
+import type { Pane } from "./pane";
+import { opOf, placeOf } from "../state/places";
+import type { LensOf } from "../state/store";
+
+const ALL = 9;
+
+export class Lens {
+  readonly #text = h("span", { class: "gs-word" });
+  readonly #near = h("input", {
+    type: "range",
+    min: 1,
+    max: ALL,
+    "aria-label": "Number of steps",
+    on: { input: () => this.#set({ near: +this.#near.value }) },
+  });
+  readonly element = h(
+    "div",
+    { class: "gs-lens", role: "group", "aria-label": "Focus", hidden: true },
+    this.#text,
+    this.#near,
+    button({ icon: icon("close"), label: "Show all again (Esc)", kind: "quiet", press: () => this.close() }),
+  );
+
+  constructor(private readonly acts: Actions) {}
+
+  get #lens(): LensOf | null {
+    return this.acts.p.store.now.lens;
+  }
+  #set(changes: Partial<LensOf>): void {
+    if (this.#lens) this.acts.p.store.set({ lens: { ...this.#lens, ...changes } });
+  }
+  close(): void {
+    this.acts.p.store.set({ lens: null });
+  }
+
+  /** Shows only neighbors of the selection, or of the box with the focus; a second call shows all again. */
+  toggle(pane: Pane): void {
+    const item = pane.current;
+    if (this.#lens) this.close();
+    else if (item) this.#open(pane, { kind: "near", names: [item.of.name], near: 1, text: "" });
+  }
+
+  /** Shows only the region with its ports, or without a region only the selection. */
+  isolate(pane: Pane): void {
+    const { boxes, inputs, outputs, ops } = this.acts.p.model.get("boundary"),
+      { scene } = pane,
+      region = ops && pane.name === "source";
+    const ports = region && scene ? [...inputs, ...outputs].flatMap(t => placeOf(scene, opOf(t.tensor))?.name ?? []) : [];
+    const names = region ? [...Object.keys(boxes), ...ports] : [...this.acts.selected[pane.name]];
+    if (this.#lens) this.close();
+    else if (!names.length) this.acts.p.status.say("Mark a boundary, or select boxes first.", "warn");
+    else this.#open(pane, { kind: "alone", names, near: 0, text: region ? "Only the region" : "Only the selection" });
+  }
+
+  /** Selects all boxes between two selected boxes. */
+  between(pane: Pane): void {
+    const two = this.#two(pane);
+    if (two && pane.name === "destination") this.acts.p.status.say("Select them in the source, on the left.", "warn");
+    else if (two) this.acts.ask("select_between", { a: two[0], b: two[1] });
+  }
+
+  /** The shortest way from one of two selected boxes to the other; each step is lit while it is pointed at. */
+  async why(pane: Pane): Promise<void> {
+    const two = this.#two(pane),
+      path = two && (await this.acts.send("why", { a: two[0], b: two[1], pane: pane.name }));
+    if (!path || !pane.scene) return;
+    const at = (op: string) => (pane.scene && placeOf(pane.scene, op)?.name) ?? op;
+    this.#open(pane, { kind: "alone", names: path.steps.map(step => at(step.op)), near: 0, text: path.text });
+    this.acts.p.popup.choose(
+      path.text,
+      path.steps.map(step => ({
+        text: step.text,
+        shows: () => pane.drawing.aim(pane.drawing.named(at(step.op)) ?? null),
+        run: () => this.acts.reveal(pane.name, step.op),
+      })),
+      corner(pane),
+      () => pane.drawing.aim(null),
+    );
+  }
+
+  #two(pane: Pane): [string, string] | null {
+    const [a, b, more] = this.acts.selected[pane.name];
+    if (a !== undefined && b !== undefined && more === undefined) return [a, b];
+    this.acts.p.status.say("Select two boxes first: click one, Shift+click the other.", "warn");
+    return null;
+  }
+
+  #open(pane: Pane, lens: Omit<LensOf, "pane">): void {
+    this.acts.p.store.set({ lens: { ...lens, pane: pane.name } });
+    pane.lookAt([...(this.names(pane) ?? [])]);
+  }
+
+  /** Names of the boxes that are shown in a pane; null if all are. */
+  names(pane: Pane): Set<string> | null {
+    const lens = this.#lens,
+      { scene } = pane;
+    if (!lens || lens.pane !== pane.name || !scene) return null;
+    if (lens.kind === "alone") return new Set(lens.names);
+    const selected = this.acts.selected[pane.name],
+      names = new Set(selected.size ? selected : lens.names);
+    const ids = scene.boxes.filter(box => names.has(box.name)).map(box => box.id),
+      most = lens.near < ALL ? lens.near : Infinity;
+    const shown = new Set([...reach(scene, ids, "up", most), ...reach(scene, ids, "down", most)]);
+    return new Set(scene.boxes.filter(box => shown.has(box.id)).map(box => box.name));
+  }
+
+  update(): void {
+    const lens = this.#lens,
+      near = lens?.kind === "near";
+    this.element.hidden = !lens;
+    if (!lens) return;
+    this.#near.hidden = !near;
+    this.#near.value = String(lens.near);
+    const steps = lens.near < ALL ? `${lens.near} ${lens.near === 1 ? "step" : "steps"} away` : "everything upstream and downstream";
+    this.#text.textContent = near ? steps : lens.text;
+    this.#near.setAttribute("aria-valuetext", steps);
+  }
+}

@@ -1,0 +1,168 @@
+// The map: the whole picture, and the part of it that is seen. It is below the outline, or in an empty corner of the pane.
+import { button, h, handled, s } from "../panels/dom";
+import { icon } from "../panels/icons";
+import { overlap } from "../state/places";
+import type { Scene } from "../model/types";
+import type { View } from "./view";
+
+const WIDE = 150,
+  HIGH = 120,
+  LEAST = 360,
+  EDGE = 12,
+  AWAY = 10,
+  /** room around a box for badges and chips */ AROUND = 12,
+  /** the name of an open scope: its height, and about the width of a letter */ HEAD = 26,
+  LETTER = 7;
+const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as const;
+
+export class Minimap {
+  readonly #boxes = s("path", { class: "gs-map-boxes" });
+  readonly #groups = s("path", { class: "gs-map-groups" });
+  readonly #seen = s("rect", { class: "gs-map-seen", rx: 2 });
+  readonly #svg = s("svg", {}, undefined);
+  readonly element = h(
+    "div",
+    { class: "gs-map", "aria-hidden": "true", hidden: true },
+    this.#svg,
+    // the keyboard has w for it
+    button({
+      icon: icon("close"),
+      label: "Hide the map (w)",
+      kind: "quiet",
+      class: "gs-map-away",
+      tabindex: -1,
+      press: () => this.want(false),
+    }),
+  );
+  /** Whether the person wants it. */
+  wanted = true;
+  #active = false;
+  #corner: (typeof CORNERS)[number] = CORNERS[0];
+  #scene: Scene | null = null;
+  #k = 1;
+
+  constructor(
+    private readonly view: View,
+    private readonly size: () => [number, number],
+  ) {
+    this.#svg.append(this.#groups, this.#boxes, this.#seen);
+    let held = false;
+    const go = (e: PointerEvent) => {
+      const r = this.#svg.getBoundingClientRect(),
+        [w, hh] = this.size(),
+        k = this.view.k;
+      this.view.pan(w / 2 - this.view.x - ((e.clientX - r.left) / this.#k) * k, hh / 2 - this.view.y - ((e.clientY - r.top) / this.#k) * k);
+    };
+    // the pane below must not begin to pan
+    for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
+    this.element.addEventListener("pointerdown", e => {
+      if ((e.target as Element).closest("button")) return e.stopPropagation();
+      handled(e);
+      held = true;
+      this.element.setPointerCapture?.(e.pointerId);
+      go(e);
+    });
+    this.element.addEventListener("pointermove", e => {
+      if (held) go(e);
+    });
+    for (const name of ["pointerup", "pointercancel"])
+      this.element.addEventListener(name, () => {
+        held = false;
+      });
+  }
+
+  /** Shows it, or puts it away. */
+  want(yes: boolean): void {
+    this.wanted = yes;
+    this.look();
+  }
+
+  /** Whether its pane is the one that keys mean. */
+  seen(active: boolean): void {
+    this.#active = active;
+    this.look();
+  }
+
+  /** Moves the map to another element. */
+  put(home: HTMLElement): void {
+    if (this.element.parentElement !== home) home.append(this.element);
+    this.look();
+  }
+
+  get #docked(): boolean {
+    return this.element.parentElement?.classList.contains("gs-dock") ?? false;
+  }
+
+  /** A corner of the pane in which it covers no box and no name of a scope; its current corner if possible. */
+  #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
+    const wide = scene.w * this.#k + EDGE,
+      high = scene.h * this.#k + EDGE,
+      { x, y, k } = this.view;
+    const taken = [
+      ...scene.boxes.map(b => ({ x: b.x - AROUND, y: b.y - AROUND, w: b.w + 2 * AROUND, h: b.h + 2 * AROUND })),
+      ...scene.groups.map(g => ({ x: g.x, y: g.y, w: Math.min(g.w, 2 * AROUND + g.label.length * LETTER), h: HEAD })),
+      ...scene.groups.filter(g => g.state).map(g => ({ x: g.x + g.w - AROUND, y: g.y - AROUND, w: 2 * AROUND, h: 2 * AROUND })),
+    ];
+    return [this.#corner, ...CORNERS].find(corner => {
+      const at = {
+        x: corner.endsWith("right") ? w - AWAY - wide : AWAY,
+        y: corner.startsWith("bottom") ? hh - AWAY - high : AWAY,
+        w: wide,
+        h: high,
+      };
+      return !taken.some(b => overlap(at, { x: b.x * k + x, y: b.y * k + y, w: b.w * k, h: b.h * k }));
+    });
+  }
+
+  /** Draws the boxes of a scene, small. */
+  draw(scene: Scene | null): void {
+    if (scene === this.#scene) return this.look();
+    this.#scene = scene;
+    if (scene) {
+      this.#k = Math.min(WIDE / scene.w, HIGH / scene.h);
+      const path = (all: { x: number; y: number; w: number; h: number }[]) =>
+        all
+          .map(
+            b =>
+              `M${n(b.x * this.#k)},${n(b.y * this.#k)}h${n(Math.max(1, b.w * this.#k))}v${n(Math.max(1, b.h * this.#k))}h${n(-Math.max(1, b.w * this.#k))}z`,
+          )
+          .join("");
+      this.#boxes.setAttribute("d", path(scene.boxes));
+      this.#groups.setAttribute("d", path(scene.groups));
+      this.#svg.setAttribute("width", n(Math.max(4, scene.w * this.#k)));
+      this.#svg.setAttribute("height", n(Math.max(4, scene.h * this.#k)));
+    }
+    this.look();
+  }
+
+  /** Frames the visible part; the map is there only while a part of the picture is out of sight. */
+  look(): void {
+    const [w, hh] = this.size(),
+      scene = this.#scene,
+      view = this.view,
+      k = this.#k;
+    const all = !scene || (view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2);
+    const away = all || !this.wanted || (this.#docked ? !this.#active : w < LEAST || hh < HIGH * 1.6),
+      free = away || this.#docked ? this.#corner : this.#free(scene!, w, hh);
+    this.element.hidden = away || !free;
+    if (this.element.hidden || !scene) return;
+    this.#corner = free!;
+    this.element.dataset.corner = this.#corner;
+    const [x0, y0] = view.toScene(0, 0),
+      [x1, y1] = view.toScene(w, hh);
+    const cut = (v: number, most: number) => Math.max(0, Math.min(most, v)),
+      left = cut(x0, scene.w),
+      top = cut(y0, scene.h);
+    for (const [name, value] of Object.entries({
+      x: left * k,
+      y: top * k,
+      width: Math.max(3, (cut(x1, scene.w) - left) * k),
+      height: Math.max(3, (cut(y1, scene.h) - top) * k),
+    }))
+      this.#seen.setAttribute(name, n(value));
+  }
+}
+
+function n(x: number): string {
+  return x.toFixed(1);
+}

@@ -1,0 +1,75 @@
+// The overlay of the whole widget during a drag: a line, a frame, and words at the pointer.
+import { fill, h, s } from "../panels/dom";
+
+export type Point = { clientX: number; clientY: number };
+
+export class Over {
+  readonly #path = s("path", { class: "gs-over-line" });
+  readonly #tip = h("div", { class: "gs-tip", hidden: true });
+  readonly #svg = s("svg", { class: "gs-over-svg" });
+  readonly element: HTMLElement;
+
+  constructor() {
+    this.#svg.append(this.#path);
+    this.element = h("div", { class: "gs-overlay", "aria-hidden": "true" }, this.#svg, this.#tip);
+  }
+
+  /** The place of the overlay in the window; lines are cut off at the edges of the pictures. */
+  #place(): DOMRect {
+    const r = this.element.getBoundingClientRect(),
+      room = this.element.parentElement?.querySelector(".gs-pane-row")?.getBoundingClientRect();
+    if (room?.width) {
+      const [top, right, bottom, left] = [room.top - r.top, r.right - room.right, r.bottom - room.bottom, room.left - r.left];
+      this.#svg.style.clipPath = `inset(${top}px ${right}px ${bottom}px ${left}px)`;
+    }
+    return r;
+  }
+
+  /** A line through points of the window. */
+  draw(points: [number, number][], kind: string, closed = false): void {
+    const r = this.#place();
+    this.#path.setAttribute("class", `gs-over-line ${kind}`);
+    this.#path.setAttribute("d", points.map(([x, y], i) => `${i ? "L" : "M"}${x - r.left},${y - r.top}`).join("") + (closed ? "Z" : ""));
+  }
+
+  /** A frame between two points. */
+  frame({ clientX: x, clientY: y }: Point, { clientX: x2, clientY: y2 }: Point): void {
+    this.draw(
+      [
+        [x, y],
+        [x2, y],
+        [x2, y2],
+        [x, y2],
+      ],
+      "gs-loop",
+      true,
+    );
+  }
+
+  /** A curve from where a tensor leaves a box to the pointer; `down`: ports are below boxes, and not to their right. */
+  wire([x, y]: [number, number], to: Point, fits: boolean, down = true): void {
+    const r = this.#place(),
+      [ax, ay, bx, by] = [x - r.left, y - r.top, to.clientX - r.left, to.clientY - r.top],
+      // against the direction of the flow it bends just enough to be seen to leave the port
+      bend = Math.max(20, (down ? by - ay : bx - ax) / 2),
+      [dx, dy] = down ? [0, bend] : [bend, 0];
+    this.#path.setAttribute("class", `gs-over-line gs-wire${fits ? " gs-good" : ""}`);
+    this.#path.setAttribute("d", `M${ax},${ay}C${ax + dx},${ay + dy} ${bx - dx},${by - dy} ${bx},${by}`);
+  }
+
+  /** Words next to the pointer: the effect of a drop, or the reason why it has none. */
+  say(text: string, at: Point, good: boolean): void {
+    const r = this.element.getBoundingClientRect();
+    this.#tip.hidden = !text;
+    this.#tip.classList.toggle("gs-no", !good);
+    fill(this.#tip, `${good ? "\u2713" : "\u2715"} ${text}`);
+    const { offsetWidth: w, offsetHeight: hh } = this.#tip;
+    this.#tip.style.left = `${Math.max(4, Math.min(at.clientX - r.left + 14, r.width - w - 6))}px`;
+    this.#tip.style.top = `${Math.min(at.clientY - r.top + 16, r.height - hh - 6)}px`;
+  }
+
+  clear(): void {
+    this.#path.removeAttribute("d");
+    this.#tip.hidden = true;
+  }
+}

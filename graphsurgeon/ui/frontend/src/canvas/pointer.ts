@@ -1,0 +1,231 @@
+// The mouse on one pane: the effects of a press, a drag and a click, by the current tool.
+import { focus, handled } from "../panels/dom";
+import type { Over, Point } from "./overlay";
+import { centre, opens, overlap } from "../state/places";
+import type { Drawing, Item } from "./scene";
+import type { Box, Edge, Group, Rect, Scene } from "../model/types";
+import type { Mode } from "../model/verbs";
+import type { View } from "./view";
+
+export type Tool = "select" | "lasso" | "pan";
+
+/** An action during a drag; it shows the effect of a drop. */
+export interface Drag {
+  move(e: PointerEvent): void;
+  /** The button was let go here. */
+  drop(e: PointerEvent): void;
+  /** It was given up, or is over. */
+  end(): void;
+}
+
+/** The parts of its pane that it needs. */
+export interface Ground {
+  readonly canvas: HTMLElement;
+  readonly drawing: Drawing;
+  readonly view: View;
+  readonly scene: Scene | null;
+  readonly current: Item | null;
+  toScene(x: number, y: number): [number, number];
+  focus(item: Item, show?: boolean): void;
+  /** Cancels a pending move: the person looks elsewhere. */
+  stay(): void;
+}
+
+export interface PointerEvents {
+  selected(names: string[], mode: Mode): void;
+  opened(item: Box | Group): void;
+  edge(edge: Edge): void;
+  menu(of: Item | Edge, x: number, y: number): void;
+  /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
+  dragged(e: PointerEvent): Drag | null;
+}
+
+const STILL = 4;
+
+export class Pointer {
+  /** The tool: the effect of a plain drag on the canvas. */
+  tool: Tool = "select";
+  #drag: Drag | null = null;
+  /** Space is held; whether it has panned. */
+  #space: { panned: boolean } | null = null;
+  #moved = false;
+
+  constructor(
+    private readonly pane: Ground,
+    private readonly events: PointerEvents,
+    private readonly over: Over,
+  ) {
+    this.#listen();
+  }
+
+  /** Cancels the current drag; returns whether there was one. */
+  stop(): boolean {
+    const drag = this.#drag;
+    this.#drag = null;
+    drag?.end();
+    this.pane.canvas.classList.remove("gs-panning");
+    return !!drag;
+  }
+
+  /** Space goes down over the picture: a drag pans as long as it is held. False if the pointer is elsewhere. */
+  hold(): boolean {
+    if (!this.pane.canvas.matches(":hover")) return false;
+    this.#space ??= { panned: false };
+    this.pane.canvas.classList.add("gs-grab");
+    return true;
+  }
+
+  /** Space is let go; returns whether it was a mere press of the key. */
+  release(): boolean {
+    const space = this.#space;
+    this.#space = null;
+    this.pane.canvas.classList.toggle("gs-grab", this.tool === "pan");
+    return !!space && !space.panned;
+  }
+
+  take(tool: Tool): void {
+    this.tool = tool;
+    this.pane.canvas.dataset.tool = tool;
+    this.pane.canvas.classList.toggle("gs-grab", tool === "pan");
+  }
+
+  #begin(e: PointerEvent): Drag | null {
+    const { events } = this;
+    if (e.button === 1 || this.#space || this.tool === "pan" || e.pointerType === "touch") {
+      if (this.#space) this.#space.panned = true;
+      return this.#pan(e);
+    }
+    const mode = e.shiftKey || e.ctrlKey || e.metaKey ? "add" : "set";
+    if (e.altKey) return events.dragged(e);
+    if (this.tool === "lasso") return this.#frame(e, mode, true);
+    return (mode === "set" && events.dragged(e)) || this.#frame(e, mode, false);
+  }
+
+  #pan(first: PointerEvent): Drag {
+    let last = first;
+    this.pane.canvas.classList.add("gs-panning");
+    return {
+      move: e => {
+        this.pane.view.pan(e.clientX - last.clientX, e.clientY - last.clientY);
+        last = e;
+      },
+      drop: () => {},
+      end: () => {},
+    };
+  }
+
+  /** Selects the boxes that a frame touches, or that are inside of a drawn loop. */
+  #frame(first: PointerEvent, mode: Mode, loop: boolean): Drag {
+    const { pane, over } = this,
+      points: [number, number][] = [[first.clientX, first.clientY]];
+    const { left, right, top, bottom } = pane.canvas.getBoundingClientRect();
+    let last: Point = first;
+    const touched = (): Box[] => {
+      const [a, b] = [pane.toScene(first.clientX, first.clientY), pane.toScene(last.clientX, last.clientY)];
+      const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
+      const around = loop ? points.map(([x, y]) => pane.toScene(x, y)) : [];
+      return (pane.scene?.boxes ?? []).filter(box => (loop ? within(centre(box), around) : overlap(r, box)));
+    };
+    return {
+      move: e => {
+        // the frame ends at the edges of the pane: boxes out of sight are not selected
+        last = { clientX: Math.max(left, Math.min(right, e.clientX)), clientY: Math.max(top, Math.min(bottom, e.clientY)) };
+        if (loop) {
+          points.push([last.clientX, last.clientY]);
+          over.draw(points, "gs-loop", true);
+        } else over.frame(first, last);
+        pane.drawing.touch(touched());
+      },
+      drop: () =>
+        this.events.selected(
+          touched().map(box => box.name),
+          mode,
+        ),
+      end: () => {
+        pane.drawing.touch([]);
+        over.clear();
+      },
+    };
+  }
+
+  #listen(): void {
+    const { pane, events } = this,
+      { canvas, drawing } = pane;
+    let from: PointerEvent | null = null;
+    canvas.addEventListener("pointerdown", e => {
+      if (e.button > 1 && !e.altKey) return;
+      if (e.button === 1) e.preventDefault(); // no scrolling by itself
+      from = e;
+      this.#moved = false;
+      pane.stay();
+    });
+    canvas.addEventListener("pointermove", e => {
+      if (!from) return drawing.hover(drawing.at(e.target));
+      if (!this.#moved) {
+        if (Math.hypot(e.clientX - from.clientX, e.clientY - from.clientY) < STILL) return;
+        this.#moved = true;
+        canvas.setPointerCapture?.(from.pointerId);
+        this.#drag = this.#begin(from);
+      }
+      this.#drag?.move(e);
+    });
+    const end = (e: PointerEvent) => {
+      const drag = from && this.#moved && e.type === "pointerup" ? this.#drag : null;
+      from = null;
+      drag?.drop(e);
+      this.stop();
+    };
+    canvas.addEventListener("pointerup", end);
+    canvas.addEventListener("pointercancel", end);
+    canvas.addEventListener("pointerleave", () => from || drawing.hover(null));
+    canvas.addEventListener("click", e => {
+      if (this.#moved) {
+        this.#moved = false;
+        return;
+      }
+      const found = drawing.at(e.target);
+      if (found && "g" in found) {
+        pane.focus(found, false);
+        events.selected([found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
+      } else if (found) events.edge(found);
+      else {
+        focus(pane.current?.g);
+        events.selected([], "set");
+      }
+    });
+    canvas.addEventListener("dblclick", e => {
+      const found = drawing.at(e.target);
+      if (found && "g" in found && opens(found.of)) events.opened(found.of);
+    });
+    canvas.addEventListener("contextmenu", e => {
+      if (e.altKey) return handled(e); // a stroke with the other button
+      const found = drawing.at(e.target);
+      if (!found) return;
+      // notebooks open their own menu further up
+      handled(e);
+      if ("g" in found) pane.focus(found, false);
+      else events.edge(found);
+      events.menu(found, e.clientX, e.clientY);
+    });
+    canvas.addEventListener(
+      "wheel",
+      e => {
+        if (!e.ctrlKey && !e.metaKey) return;
+        e.preventDefault();
+        const r = canvas.getBoundingClientRect();
+        pane.view.zoom(Math.exp(-e.deltaY * 0.002), e.clientX - r.left, e.clientY - r.top);
+      },
+      { passive: false },
+    );
+  }
+}
+
+/** Whether a point lies within a loop: a ray from it crosses the loop an odd number of times. */
+export function within([x, y]: [number, number], loop: [number, number][]): boolean {
+  let inside = false;
+  loop.forEach(([ax, ay], i) => {
+    const [bx, by] = loop[(i || loop.length) - 1]!;
+    if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
+  });
+  return inside;
+}

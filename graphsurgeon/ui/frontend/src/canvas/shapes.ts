@@ -1,0 +1,261 @@
+// Draws one box, one group heading, one edge, into an element that is kept.
+import { clean, figure, s } from "../panels/dom";
+import { type Chip, count, share, subOf } from "../state/marks";
+import { SIGN } from "../model/signs";
+import { type FlowWay, reach } from "../state/neighbors";
+import { fitted, LABEL, LEADING, measure, SUB } from "../model/text";
+import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types";
+
+const CHIP = 17;
+
+function roundOf(b: Box): number {
+  return b.kind === "variable" ? b.h / 2 : 6;
+}
+
+/** A box: outline, name, second line, and a sign for its state. */
+export function drawBox(g: SVGGElement, b: Box): void {
+  const parts: Node[] = [];
+  const folded = b.kind === "series" ? 2 : b.kind === "scope" || b.kind === "call" ? 1 : 0;
+  const round = roundOf(b);
+  // sheets below a folded box show that there is more inside
+  for (let i = folded; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));
+  parts.push(s("rect", { class: "gs-ring", x: -5, y: -5, width: b.w + 10, height: b.h + 10, rx: round + 5 }));
+  parts.push(s("rect", { class: "gs-body", width: b.w, height: b.h, rx: round }));
+  if (b.family === "unknown") parts.push(s("path", { class: "gs-hatch", d: hatch(b.w, b.h) }));
+  if (b.state === "conflict")
+    parts.push(s("rect", { class: "gs-second", x: 3, y: 3, width: b.w - 6, height: b.h - 6, rx: Math.max(2, round - 3) }));
+  const middle = b.h / 2,
+    lines = b.lines ?? [b.label],
+    hidden = Object.values(b.hidden).reduce((n, m) => n + m, 0);
+  lines.forEach((line, i) => {
+    if (i) parts.push(space());
+    parts.push(
+      s(
+        "text",
+        { class: "gs-label", x: b.w / 2, y: (b.sub ? 17 : middle + 4) + LEADING * i, ...fitted(line, LABEL, b.kind !== "op") },
+        line,
+      ),
+    );
+  });
+  const sub = subOf(b);
+  if (sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
+  // a stub keeps the link to hidden ops
+  if (hidden)
+    parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
+  // as view/svg.py draws it
+  if (folded) parts.push(s("path", { class: "gs-more", d: `M${b.w - 13},8h6m-3,-3v6` }));
+  let at = 7;
+  for (const [colour, share] of b.paint?.bars ?? []) {
+    const wide = (b.w - 14) * share;
+    parts.push(
+      s("rect", { class: "gs-bar", x: at.toFixed(1), y: b.h - 5, width: wide.toFixed(1), height: 3, rx: 1, fill: safeColour(colour) }),
+    );
+    at += wide;
+  }
+  if (b.state) parts.push(badge(b.w, 0, b.state));
+  g.replaceChildren(...parts);
+}
+
+/** Slanting lines that fill a box; as view/svg.py draws them. */
+function hatch(w: number, h: number, step = 7, off = 1.5): string {
+  const [right, low] = [w - 2 * off, h - 2 * off];
+  let d = "";
+  for (let t = step; t <= right + low; t += step) {
+    const x = Math.min(t, right),
+      y = Math.min(t, low);
+    d += `M${off + x},${off + t - x}L${off + t - y},${off + y}`;
+  }
+  return d;
+}
+
+/** A color as "#rrggbb", or gray for anything else. */
+export function safeColour(colour: string): string {
+  return /^#[0-9a-f]{6}$/i.test(colour) ? colour : "#8a93a0";
+}
+
+/** Separates the words of neighboring texts for people who hear the text. */
+function space(): Text {
+  return document.createTextNode(" ");
+}
+
+/** The name of an open scope. */
+export function headingOf(b: Group): SVGElement {
+  const heading = s("text", { class: "gs-heading", x: 10, y: 17 });
+  heading.append(s("tspan", { class: "gs-label", ...fitted(b.label, LABEL, true) }, b.label));
+  return heading;
+}
+
+/** An open scope: a frame with a heading. */
+export function drawGroup(g: SVGGElement, b: Group): void {
+  const heading = headingOf(b),
+    said = count(b);
+  const wide = measure(b.label, LABEL, true) ?? b.label.length * LABEL,
+    long = measure(said, SUB) ?? 0;
+  const figure = b.w > wide + long + 34 ? s("text", { class: "gs-sub gs-count", x: b.w - 10, y: 17, ...fitted(said, SUB) }, said) : null;
+  g.replaceChildren(
+    s("rect", { class: "gs-ring", x: -3, y: -3, width: b.w + 6, height: b.h + 6, rx: 12 }),
+    s("rect", { class: "gs-body", width: b.w, height: b.h, rx: 9 }),
+    s("rect", { class: "gs-head", width: b.w, height: Math.min(26, b.h), rx: 9 }),
+    heading,
+    ...(figure ? [space(), figure] : []),
+    ...(b.state ? [badge(b.w, 0, b.state)] : []),
+  );
+}
+
+function badge(x: number, y: number, state: Mark): SVGGElement {
+  const g = s("g", { class: `gs-badge gs-badge-${state}`, transform: `translate(${x},${y})`, "aria-hidden": "true" });
+  g.append(s("circle", { r: 8 }), s("text", { y: 4 }, SIGN[state]));
+  return g;
+}
+
+/** The number of hits inside a folded box. */
+export function drawFound(n: number, b: Box): SVGGElement {
+  const text = `${figure(n)} inside`,
+    w = (measure(text, SUB, true) ?? 60) + 12;
+  const g = s("g", { class: "gs-hit-chip", "aria-hidden": "true", transform: `translate(${b.x + b.w - w + 8},${b.y - 9})` });
+  g.append(s("rect", { width: w, height: CHIP, rx: CHIP / 2 }), s("text", { x: w / 2, y: 12 }, text));
+  return g;
+}
+
+/** The chips under a box, inputs from the left, outputs from the right; on a heading they stand at the right. */
+export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
+  const g = s("g", { class: "gs-chips", "aria-hidden": "true" });
+  const y = "kind" in item ? item.h - 5 : 5;
+  const wide = (chip: Chip) => chip.text.length * 6.4 + 14,
+    ahead = (chip: Chip) => "kind" in item && (chip.kind === "in" || chip.kind === "leak"),
+    // next to the port in the middle, never below it
+    room = (all: Chip[]) => item.w / 2 + 8 - 3 + all.reduce((sum, chip) => sum + wide(chip) + 3, 0);
+  let left = "kind" in item ? Math.min(-6, item.w - room(chips.filter(ahead))) : 0,
+    right = "kind" in item ? Math.max(item.w + 6, room(chips.filter(chip => !ahead(chip)))) : item.w - 8;
+  for (const chip of chips) {
+    const w = wide(chip),
+      fromLeft = ahead(chip);
+    const x = fromLeft ? left : right - w;
+    if (fromLeft) left += w + 3;
+    else right -= w + 3;
+    const one = s("g", { class: `gs-chip gs-chip-${chip.kind}`, transform: `translate(${round(x)},${round(y)})` });
+    one.append(s("rect", { width: round(w), height: CHIP, rx: CHIP / 2 }), s("text", { x: round(w / 2), y: 12 }, chip.text));
+    g.append(space(), one);
+  }
+  return g;
+}
+
+/** How much of a fold is in the region, in the place of its size. */
+export function drawShare(inside: number, item: Box | Group): SVGElement {
+  const text = share(inside, item),
+    isBox = "kind" in item;
+  return s(
+    "text",
+    { class: `gs-share${isBox ? "" : " gs-count"}`, x: isBox ? item.w / 2 : item.w - 10, y: isBox ? item.h - 9 : 17, ...fitted(text, SUB) },
+    text,
+  );
+}
+
+const PORTS = 12;
+
+/** How many outputs of a box are drawn as ports: a fold has one, for all its outputs. */
+export function outputsOf(b: Box): number {
+  return b.kind === "scope" || b.kind === "series" ? 1 : Math.min(PORTS, b.outputs);
+}
+
+/** The position of a port of a box in the picture. */
+export function portOf(b: Box, at: number, side: "input" | "output", direction: Direction, of = outputsOf(b)): [number, number] {
+  const share = (at + 0.5) / Math.max(1, of),
+    far = side === "output" ? 1 : 0;
+  return direction === "TB" ? [b.x + b.w * share, b.y + b.h * far] : [b.x + b.w * far, b.y + b.h * share];
+}
+
+/** A port: a dot, with room around it to hit. */
+export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
+  const g = s("g", { class: `gs-port gs-port-${kind}`, transform: `translate(${round(x)},${round(y)})` });
+  g.append(s("circle", { class: "gs-port-hit", r: 10 }), s("circle", { class: "gs-port-dot", r: 4.5 }));
+  if (kind === "no") g.append(s("path", { class: "gs-port-cross", d: "M-2,-2L2,2M2,-2L-2,2" }));
+  return g;
+}
+
+function widthOf(e: Edge): number {
+  return e.control || isQuiet(e) ? 1 : Math.min(6, 1.25 + Math.log2(Math.max(1, e.n)) * 0.75);
+}
+
+/** An edge: line and arrow head; the wide invisible line is easier to hit. */
+export function drawEdge(g: SVGGElement, e: Edge): void {
+  const wide = widthOf(e);
+  const parts: SVGElement[] = [
+    s("path", { class: "gs-edge-hit", d: e.d }),
+    s("path", { class: "gs-line", d: e.d, "stroke-width": wide.toFixed(2) }),
+  ];
+  const head = arrow(e.d, 6 + (e.state === "joined" ? 6 : wide));
+  if (head) parts.push(s("path", { class: "gs-arrow", d: head }));
+  if (e.state === "removed") parts.push(badge(e.lx, e.ly, e.state));
+  g.replaceChildren(...parts);
+}
+
+/** All that leads to a box, or comes from it: its edges and rings around its boxes, each kind as one path. */
+export function drawFlow(scene: Scene, from: Box, way: FlowWay): SVGGElement {
+  const ids = reach(scene, [from.id], way),
+    edges = scene.edges.filter(e => ids.has(e.from) && ids.has(e.to)),
+    boxes = scene.boxes.filter(b => b !== from && ids.has(b.id)),
+    g = s("g", { class: `gs-flow gs-${way}` });
+  g.append(
+    s("path", { class: "gs-line", d: edges.map(e => e.d).join("") }),
+    s("path", { class: "gs-arrow", d: edges.map(e => arrow(e.d, 6 + widthOf(e))).join("") }),
+    s("path", { class: "gs-ring", d: boxes.map(ring).join("") }),
+  );
+  return g;
+}
+
+/** The outline of the ring around a box. */
+function ring(b: Box): string {
+  const r = roundOf(b) + 5,
+    across = b.w + 10 - 2 * r,
+    down = b.h + 10 - 2 * r,
+    turn = (x: number, y: number) => `a${r},${r} 0 0 1 ${x * r},${y * r}`;
+  return `M${b.x - 5 + r},${b.y - 5}h${across}${turn(1, 1)}v${down}${turn(-1, 1)}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
+}
+
+/** The label next to an edge, above all boxes. */
+export function drawEdgeLabel(e: Edge): SVGElement {
+  return s("text", { class: `gs-edge-label${e.state && ` gs-is-${e.state}`}`, x: e.lx, y: e.ly + 3.5, ...fitted(e.label, SUB) }, e.label);
+}
+
+/** One of many that go to one place: drawn faint, below the others. */
+export function isQuiet(e: Edge): boolean {
+  return !!e.quiet && !e.state;
+}
+
+/** The numbers of a path. */
+export function numbers(d: string): number[] {
+  return (d.match(/-?\d+(?:\.\d+)?(?:e-?\d+)?/g) ?? []).map(Number);
+}
+
+/** The arrow head at the end of a path, along its last control point. */
+export function arrow(d: string, size: number): string | null {
+  const n = numbers(d);
+  if (n.length < 4) return null;
+  const x = n[n.length - 2]!,
+    y = n[n.length - 1]!;
+  let dx = 0,
+    dy = 0;
+  for (let i = n.length - 4; i >= 0 && Math.hypot(dx, dy) < 0.5; i -= 2) {
+    dx = x - n[i]!;
+    dy = y - n[i + 1]!;
+  }
+  const long = Math.hypot(dx, dy);
+  if (!long) return null;
+  dx /= long;
+  dy /= long;
+  const bx = x - dx * size,
+    by = y - dy * size,
+    half = size * 0.42;
+  return `M${round(bx - dy * half)},${round(by + dx * half)}L${round(x)},${round(y)}L${round(bx + dy * half)},${round(by - dx * half)}`;
+}
+
+export function round(x: number): number {
+  return Math.round(x * 10) / 10;
+}
+
+/** The title of an edge: its tensor, or the number of its tensors. */
+export function edgeTitle(e: Edge): string {
+  const what = e.control ? "control edge" : "tensor";
+  return clean(e.n > 1 ? `${e.n} ${what}s` : e.control ? `Control edge from ${e.tensors[0]?.slice(1)}` : e.tensors[0]!);
+}

@@ -1,0 +1,128 @@
+// View options and colors: the two menus of the top bar, and their items in the menu of a box.
+import { figure } from "../panels/dom";
+import type { Actions } from "./actions";
+import { opens } from "../state/places";
+import { measures } from "../panels/runpanel";
+import type { Choice } from "../panels/popup";
+import type { ColourBy, PaneName, Training } from "../model/verbs";
+import type { Box, Group, Look, RunShown, Scene } from "../model/types";
+
+const TRAINING: [Training, string][] = [
+  ["scopes", "Gradients and updates in their scopes"],
+  ["away", "Gradients and updates hidden"],
+  ["beside", "Gradients next to their ops"],
+];
+const COLOURS: [ColourBy, string][] = [
+  ["family", "Op family"],
+  ["device", "Device"],
+  ["scope", "Name scope"],
+  ["dtype", "Dtype"],
+  ["structure", "Repeated structure"],
+];
+/** The kinds of helpers in Python: only these can be shown by kind. */
+const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops", "queue ops", "orphans"];
+const DEPTHS = [1, 2, 3],
+  MOST = 400,
+  USUAL = 200;
+const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL };
+
+export class Looks {
+  constructor(private readonly acts: Actions) {}
+
+  get look(): Look {
+    return this.acts.p.model.get("look") ?? NONE;
+  }
+
+  /** The view options: depth, helpers and hidden op types. */
+  menu(pane: PaneName, at?: { x: number; y: number }): void {
+    const look = this.look,
+      hidden = this.#scene?.stats.hidden ?? {};
+    const choices: Choice[] = [
+      { text: "Initial view", verb: "fold_all", run: () => this.acts.ask("fold_all", { pane }) },
+      { text: "Fold all scopes", verb: "set_depth", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
+      ...DEPTHS.map(depth => ({
+        text: `Unfold to depth ${depth}`,
+        verb: "set_depth" as const,
+        run: () => this.acts.ask("set_depth", { depth, pane }),
+      })),
+      ...TRAINING.map(([how, text]) => ({
+        text,
+        key: how === "away" ? "g" : undefined,
+        verb: "set_training" as const,
+        on: look.training === how,
+        run: () => this.train(how),
+      })),
+      ...HELPERS.filter(kind => hidden[kind] || look.shown.includes(kind)).map(kind => {
+        const on = look.shown.includes(kind);
+        return {
+          text: `Show ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
+          on,
+          verb: "show_helpers" as const,
+          run: () => this.acts.ask("show_helpers", { kind, on: !on }),
+        };
+      }),
+      {
+        text: "Map of the graph",
+        key: "w",
+        on: this.acts.p.panes[pane].map.wanted,
+        run: () => {
+          for (const { map } of Object.values(this.acts.p.panes)) map.want(!map.wanted);
+        },
+      },
+      ...look.hidden.map(kind => ({
+        text: `Show ${kind} again`,
+        verb: "hide_ops" as const,
+        run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
+      })),
+      {
+        text: `Show up to ${MOST} boxes`,
+        on: look.budget > USUAL,
+        verb: "set_budget",
+        run: () => this.acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
+      },
+    ];
+    this.acts.p.popup.choose("View options", choices, at);
+  }
+
+  colours(at?: { x: number; y: number }): void {
+    const { by, name } = this.look,
+      run = this.acts.p.model.get("run"),
+      shown = run && "tops" in run ? measures(run as RunShown) : [];
+    this.acts.p.popup.choose(
+      "Color by",
+      [
+        ...COLOURS.map(([way, text]) => ({ text, on: by === way, verb: "paint" as const, run: () => this.acts.ask("paint", { by: way }) })),
+        ...shown.map(([way, text]) => ({
+          text: `${text} (run)`,
+          on: by === "values" && name === way,
+          verb: "paint" as const,
+          run: () => this.acts.ask("paint", { by: way }),
+        })),
+        ...((by === "values" || by === "words") && !shown.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
+      ],
+      at,
+    );
+  }
+
+  /** Hides gradients, or shows them in their scopes. */
+  train(mode: Training = this.look.training === "scopes" ? "away" : "scopes"): void {
+    this.acts.ask("set_training", { mode });
+  }
+
+  /** The items of this in the menu of a box. */
+  of(of: Box | Group): Choice[] {
+    if (opens(of) || !("kind" in of)) return [];
+    const type = of.sub.split(" \u00b7 ")[0]!;
+    return [
+      {
+        text: `Hide all ops of type ${type}`,
+        verb: "hide_ops",
+        run: () => this.acts.ask("hide_ops", { types: [...this.look.hidden, type] }),
+      },
+    ];
+  }
+
+  get #scene(): Scene | null {
+    return this.acts.p.model.get("scenes").source;
+  }
+}

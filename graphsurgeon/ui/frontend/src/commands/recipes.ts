@@ -1,0 +1,71 @@
+// Recipes: common tasks in one menu; a recipe that does not apply shows the reason.
+import type { Actions } from "./actions";
+import { Refused } from "../model/api";
+import type { Choice, Field } from "../panels/popup";
+import type { RecipeEntry } from "../model/types";
+import type { Verbs } from "../model/verbs";
+
+const TARGETS: [Verbs["check"]["target"], string][] = [
+  ["tflite", "TFLite"],
+  ["tfjs", "TF.js"],
+];
+
+export class Recipes {
+  constructor(private readonly acts: Actions) {}
+
+  /** All recipes, and the targets that the graph can be checked for. */
+  async menu(at?: { x: number; y: number }): Promise<void> {
+    const found = await this.acts.send("recipes", {});
+    if (!found) return;
+    const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
+    const choices = [
+      ...found.map((recipe): Choice => ({
+        text: recipe.does + (recipe.form.length ? "\u2026" : ""),
+        group: recipe.group,
+        off: recipe.off !== "",
+        why: recipe.off,
+        run: () => this.#ask(recipe),
+      })),
+      ...TARGETS.map(([target, name]): Choice => ({
+        text: `Check for ${name}\u2026`,
+        group: "Targets",
+        run: () => this.#check(target, name, outputs),
+      })),
+    ];
+    this.acts.p.popup.choose("Recipes", choices, at);
+  }
+
+  #ask(recipe: RecipeEntry): void {
+    const done = async (values: Record<string, string>) => {
+      await this.acts.call("recipe", { name: recipe.name, values });
+      this.acts.p.plan.show(this.acts.p.model.get("plan").steps.length ? "steps" : "saved");
+    };
+    if (!recipe.form.length)
+      return void done({}).catch(error => {
+        if (!(error instanceof Refused)) throw error; // the status line has the error
+      });
+    this.acts.p.popup.ask(recipe.does, recipe.form, recipe.plans ? "Add to plan" : "Run recipe", done, recipe.about);
+  }
+
+  /** Runs the converter of a target, and shows its report. */
+  #check(target: Verbs["check"]["target"], name: string, outputs: string): void {
+    const fields: Field[] = [
+      { name: "outputs", label: "Outputs", value: outputs, hint: "default: outputs of the opened graph" },
+      { name: "inputs", label: "Inputs", hint: "default: all placeholders" },
+      {
+        name: "prove",
+        label: "If it converts",
+        value: "no",
+        options: [
+          ["no", "report only"],
+          ["yes", "run the model and compare with the graph"],
+        ],
+      },
+    ];
+    this.acts.p.popup.ask(`Check for ${name}`, fields, "Check", async v => {
+      const asked = { target, outputs: v.outputs!, inputs: v.inputs!, prove: v.prove === "yes" };
+      await this.acts.call("check", asked);
+      this.acts.p.plan.show("saved");
+    });
+  }
+}

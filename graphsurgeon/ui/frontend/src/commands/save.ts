@@ -1,0 +1,38 @@
+// Leave: the form for saving the graph as a file, a picture or a page.
+import type { Actions } from "./actions";
+import type { Verbs } from "../model/verbs";
+
+export class Leave {
+  constructor(private readonly acts: Actions) {}
+
+  /** Opens the form, saves, and shows the report of the save. */
+  async ask(): Promise<void> {
+    const { acts } = this,
+      form = await acts.send("save_form", {});
+    if (!form) return;
+    const values: [string, string][] = [
+      ["current", "current values of the variables"],
+      ["initial", "initial values, if a variable has no current value"],
+    ];
+    acts.p.popup.ask(
+      "Save",
+      [
+        { name: "path", label: "File or folder", value: form.path },
+        { name: "format", label: "Format", value: form.formats[0]![0], options: form.formats },
+        { name: "signature", label: "Signature", value: "serving_default", hint: "none" },
+        { name: "inputs", label: "Inputs", value: form.inputs, hint: "tensors, or name=tensor" },
+        { name: "outputs", label: "Outputs", value: form.outputs, hint: "all" },
+        { name: "values", label: "Values", value: "current", options: values },
+      ],
+      "Save",
+      v => this.#save(v as unknown as Verbs["save"]),
+      form.note,
+    );
+  }
+
+  async #save(asked: Verbs["save"]): Promise<void> {
+    const wrote = await this.acts.call("save", asked);
+    if (wrote.there) this.acts.p.popup.ask("Save", [], "Replace", () => this.#save({ ...asked, there: "replace" }), "", wrote.there);
+    else this.acts.p.plan.show("saved");
+  }
+}

@@ -1,0 +1,51 @@
+// Back, forward and saved views in a page: places.py without Python.
+import type { Views } from "../model/types";
+
+export interface Place {
+  open: ReadonlySet<number>;
+  selected: string[];
+  at: number[];
+}
+
+const MOST = 100;
+
+export class PagePlaces {
+  #past: Place[] = [];
+  #coming: Place[] = [];
+  #saved = new Map<string, Place>();
+  #restored = 0;
+
+  shown(): Views {
+    return { back: this.#past.length, forward: this.#coming.length, restored: this.#restored, saved: [...this.#saved.keys()] };
+  }
+
+  /** Remembers a place that is left for another. */
+  leave(here: Place): void {
+    this.#past = [...this.#past.slice(-MOST + 1), here];
+    this.#coming = [];
+  }
+
+  /** The place before or after; null if it does not exist. */
+  step(way: "back" | "forward", here: Place): Place | null {
+    const [these, others] = way === "back" ? [this.#past, this.#coming] : [this.#coming, this.#past];
+    const place = these.pop() ?? null;
+    if (place) others.push(here);
+    if (place) this.#restored += 1;
+    return place;
+  }
+
+  save(name: string | null, place: Place): string {
+    let i = 1;
+    while (this.#saved.has(`view ${i}`)) i++;
+    const called = name?.trim() || `view ${i}`;
+    this.#saved.set(called, place);
+    return called;
+  }
+
+  view(name: string): Place | undefined {
+    return this.#saved.get(name);
+  }
+  forget(name: string): boolean {
+    return this.#saved.delete(name);
+  }
+}

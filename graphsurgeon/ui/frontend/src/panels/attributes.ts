@@ -1,0 +1,82 @@
+// Editable properties of ops: their attributes and their device, in the inspector and by the keyboard.
+import type { Actions } from "../commands/actions";
+import { Refused } from "../model/api";
+import type { Pane } from "../canvas/pane";
+import type { Entry } from "./popup";
+import type { Attribute, Attributes } from "../model/types";
+
+type Point = { x: number; y: number };
+
+const DEVICES = ["/cpu:0", "/gpu:0", "/gpu:1"];
+
+export class Attrs {
+  constructor(private readonly acts: Actions) {}
+
+  /** Asks for another value of an attribute, of all ops of some boxes: from a menu if all its values are known. */
+  set(names: string[], a: Attribute, at: Point): void {
+    const { popup } = this.acts.p,
+      set = (value: string) => ({ names, name: a.name, value });
+    if (a.choices.length)
+      popup.choose(
+        a.name,
+        a.choices.map(value => ({ text: value, on: value === a.value, run: () => this.acts.ask("set_attr", set(value)) })),
+        at,
+      );
+    else
+      popup.ask(`Set ${a.name}`, [{ name: "value", label: "Value (Python)", value: a.value }], "Set", v =>
+        this.acts.call("set_attr", set(v.value!)),
+      );
+  }
+
+  /** Asks for another device. */
+  place(names: string[], device: string): void {
+    const fields = [{ name: "device", label: "Device", value: device, hint: "any", list: DEVICES }];
+    this.acts.p.popup.ask("Place on a device", fields, "Place", v => this.acts.call("set_device", { names, device: v.device! }));
+  }
+
+  /** Asks for other arguments of a step of the plan. */
+  async step(step: number): Promise<void> {
+    const form = await this.acts.send("step_form", { step });
+    if (!form) return;
+    const fields = form.map(({ name, label, value, choices }) => ({
+      name,
+      label,
+      value,
+      options: choices.length ? choices.map((c): [string, string] => [c, c]) : undefined,
+    }));
+    this.acts.p.popup.ask("Change the step", fields, "Change", values => this.acts.call("edit_step", { step, values }));
+  }
+
+  rename(name: string): void {
+    const fields = [{ name: "to", label: "Name", value: name.replace(/\/$/, "") }];
+    this.acts.p.popup.ask(name.endsWith("/") ? "Rename the scope" : "Rename the op", fields, "Rename", v =>
+      this.acts.call("rename", { old: name, to: v.to! }),
+    );
+  }
+
+  /** Asks for an attribute and its value in one text, for example padding=SAME; a list shows the choices. */
+  async choose(pane: Pane, names: string[]): Promise<void> {
+    const about = await this.acts.send("attributes", { names, pane: pane.name });
+    if (!about) return;
+    const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
+    this.acts.p.popup.ask("Set an attribute", fields, "Set", async v => {
+      const at = v.text!.indexOf("=");
+      const problem = `${JSON.stringify(v.text)} has no value`;
+      if (at < 0) throw new Refused({ request: "set_attr", problem, suggestion: "Type name=value, for example padding=SAME" });
+      await this.acts.call("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
+    });
+  }
+}
+
+/** The possible entries name=value; the current value comes last, and any other text is allowed. */
+function entries({ attributes }: Attributes, query: string): Entry[] {
+  const q = query.toLowerCase().replace(/\s*=\s*/, "=");
+  const all = attributes.flatMap(a =>
+    a.choices.length
+      ? a.choices.filter(c => c !== a.value).map(c => ({ name: `${a.name}=${c}`, doc: a.value ? `now ${a.value}` : "different values" }))
+      : [{ name: `${a.name}=${a.value}`, doc: "current value" }],
+  );
+  const found = all.filter(e => e.name.toLowerCase().includes(q));
+  const exact = found.filter(e => e.name.toLowerCase().endsWith(`=${q}`));
+  return found.length ? [...exact, ...found.filter(e => !exact.includes(e))] : q.includes("=") ? [{ name: query, doc: "as typed" }] : [];
+}

@@ -1,0 +1,413 @@
+// The bar at the bottom: the boundary and the copy on its first line, the plan on its second, the details of both below.
+import { button, copyButton, count, field, figure, fill, h, handled, hasFocus, muted, small } from "./dom";
+import type { Ask } from "../model/api";
+import { icon } from "./icons";
+import { keep, type Kept } from "../state/stored_plan";
+import { problems, tables } from "./plantabs";
+import type { PaneName, Unmapped, Verbs, Waits } from "../model/verbs";
+import { runPanel } from "./runpanel";
+import type { Boundary, Plan, RunShown, State, Views, Wrote } from "../model/types";
+
+const OTHER = "It was made for an earlier state of this graph, or for another graph of this name. ",
+  LOST = "The kernel stopped. Rerun the cell to restore this plan.",
+  LEFT = "This plan was made in another kernel and not applied there. Restore it, ",
+  RUN = "run the code in a cell, ";
+
+const REGION = "Region: the ops between the boundary inputs and outputs, which a copy copies",
+  LEAK = "Leak: a tensor or control input that the region needs, but no boundary input covers",
+  UNMAPPED = "Unmapped inputs: boundary inputs of the region for which the plan has no source";
+
+export interface PlanEvents {
+  copied(how: Verbs["copy"], byKey: boolean): void;
+  /** asks the person to choose a tensor in the picture */ pick(ask: string, take: (tensor: string) => void): void;
+  /** asks for other arguments of a step */ edited(step: number): void;
+  applied(): void;
+  saves(): void;
+  /** the script of all that was applied */ history(): Promise<string | null>;
+  tried(): void;
+  compared(): void;
+  said(text: string): void;
+  went(name: string, pane?: PaneName): void;
+}
+
+interface Tab {
+  id: string;
+  text: string;
+  n?: number;
+  warn?: boolean;
+  body(): Node;
+}
+
+export class PlanBar {
+  readonly #summary = h("div", { class: "gs-summary", tabindex: -1, role: "group", "aria-label": "Boundary" });
+  readonly #scope = field({
+    class: "gs-copy-to",
+    placeholder: "new scope",
+    "aria-label": "Scope to copy to",
+    "data-verb": "copy",
+  });
+  readonly #unmapped = h(
+    "select",
+    { class: "gs-select", "aria-label": "Other inputs: boundary inputs without a source", "data-verb": "copy" },
+    ...(
+      [
+        ["placeholder", "add placeholders"],
+        ["keep", "read the original"],
+        ["include", "copy their ops too"],
+        ["refuse", "report an error"],
+      ] as const
+    ).map(([value, text]) => h("option", { value }, text)),
+  );
+  readonly #copyButton = button({
+    text: "Copy to scope\u2026",
+    label: "Copy the region to a scope (c)",
+    verb: "copy",
+    press: () => this.copy(),
+  });
+  readonly #tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
+  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", verb: "undo", press: () => this.ask("undo", {}) });
+  readonly #redo = button({
+    icon: icon("redo"),
+    label: "Redo (Ctrl+Shift+Z)",
+    kind: "quiet",
+    verb: "redo",
+    press: () => this.ask("redo", {}),
+  });
+  readonly #applyButton = button({
+    text: "Apply",
+    kind: "primary",
+    label: "Apply the plan (Ctrl+Enter)",
+    verb: "apply",
+    press: () => this.events.applied(),
+  });
+  readonly #saveButton = button({
+    text: "Save",
+    label: "Save or export a model, a picture or a page (Shift+S)",
+    verb: "save",
+    press: () => this.events.saves(),
+  });
+  readonly #tryButton = button({
+    text: "Try",
+    label: "Apply the plan to a copy, run the copy, and compare (t)",
+    verb: "run",
+    press: () => this.events.tried(),
+  });
+  readonly #compareButton = button({
+    text: "Compare",
+    verb: "run",
+    label: "Run the graph before and after the last plan, and compare",
+    press: () => this.events.compared(),
+  });
+  readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
+  readonly #copying: HTMLElement;
+  readonly element: HTMLElement;
+  #open = "";
+  #list: Tab[] = [];
+  #faults = 0;
+  #shown = "";
+  #lost = false;
+  left: Kept | undefined;
+  #again: () => void = () => {};
+
+  constructor(
+    private readonly id: string,
+    private readonly ask: Ask,
+    private readonly events: PlanEvents,
+  ) {
+    this.#panel.id = `${id}-panel`;
+    this.#copying = h(
+      "div",
+      { class: "gs-copying" },
+      h("span", { class: "gs-word" }, "Scope:"),
+      this.#scope,
+      h("span", { class: "gs-word gs-unmapped", title: UNMAPPED }, "Other inputs:"),
+      this.#unmapped,
+      this.#copyButton,
+    );
+    this.element = h(
+      "section",
+      { class: "gs-plan", "aria-label": "Plan" },
+      h("div", { class: "gs-plan-row" }, this.#summary, this.#copying),
+      h(
+        "div",
+        { class: "gs-plan-row" },
+        this.#tabs,
+        h(
+          "div",
+          { class: "gs-row gs-doing" },
+          this.#saveButton,
+          this.#undo,
+          this.#redo,
+          this.#compareButton,
+          this.#tryButton,
+          this.#applyButton,
+        ),
+      ),
+      this.#panel,
+    );
+    this.#scope.addEventListener("keydown", e => {
+      if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) {
+        handled(e);
+        this.copy();
+      }
+    });
+    this.#tabs.addEventListener("keydown", e => this.#key(e));
+  }
+
+  update(boundary: Boundary, plan: Plan, views?: Views, run: State["run"] = {}, by = "", selected = 0): void {
+    this.#summarise(boundary);
+    const empty = !plan.steps.length;
+    this.#copying.hidden = !boundary.ops && !selected;
+    this.#again = () => this.update(boundary, plan, views, run, by, selected);
+    this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready;
+    this.#compareButton.hidden = !empty || !plan.applied;
+    this.#tryButton.hidden = empty;
+    this.#undo.disabled = !views?.undo;
+    this.#redo.disabled = !views?.redo;
+    const past = plan.history ?? [],
+      done = past.filter(one => !one.ahead).length;
+    const faults = plan.faults.length,
+      warnings = plan.warnings.length;
+    this.#list = [
+      {
+        id: "boundary",
+        text: "Boundary",
+        n: boundary.inputs.length + boundary.outputs.length,
+        warn: boundary.leaks.length + boundary.control_leaks.length > 0,
+        body: () => tables.boundary(boundary, this.ask, plan.same !== false, control => this.copy(false, control)),
+      },
+      ...(faults || warnings
+        ? [
+            {
+              id: "problems",
+              text: faults ? "Errors" : "Warnings",
+              n: faults || warnings,
+              warn: true,
+              body: () => problems(plan, this.ask, this.events.edited, this.events.went),
+            },
+          ]
+        : []),
+      ...(plan.inputs?.length || Object.keys(plan.scopes ?? {}).length
+        ? [
+            {
+              id: "mapping",
+              text: "Mapping",
+              n: plan.inputs?.length ?? 0,
+              body: () => tables.mapping(plan, this.ask, this.events.pick),
+            },
+          ]
+        : []),
+      { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, this.ask, this.events.edited) },
+      { id: "variables", text: "Variables", n: plan.rows ?? plan.variables.length, body: () => tables.variables(plan, this.ask) },
+      { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.ask) },
+      { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
+      { id: "code", text: "Code", body: () => this.#code(plan.code, done, this.#lost ? LOST : "") },
+    ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && done) || !empty);
+    if (past.length) this.#list.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.ask) });
+    const { saved } = plan;
+    if (saved && "lines" in saved) this.#list.push({ id: "saved", text: (saved as Wrote).title, body: () => this.#saved(saved as Wrote) });
+    if ("tops" in run) {
+      const body = () => runPanel(run as RunShown, this.ask, by, this.events.went, this.events.said);
+      this.#list.push({ id: "run", text: "Run", warn: !!(run.bad || run.stopped), body });
+    }
+    const { left } = this;
+    if (left)
+      this.#list.push({
+        id: "left",
+        text: "Earlier plan",
+        warn: true,
+        body: () =>
+          this.#code(left.code, 0, `${left.of === plan.of ? "" : OTHER}${LEFT}${left.code && RUN}or discard it.`, [
+            !!left.made && small("Restore it", () => this.ask("put_back", { made: left.made }), undefined, { verb: "put_back" }),
+            small("Discard it", () => this.offer()),
+          ]),
+      });
+    // new errors are shown at once, not only counted
+    if (faults && !this.#faults) this.#open = "problems";
+    this.#faults = faults;
+    this.#draw();
+  }
+
+  /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
+  show(id: string, focus = false): void {
+    this.#open = id;
+    this.#draw();
+    if (focus) this.element.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]')?.focus();
+  }
+
+  /** The kernel stopped: nothing can be applied, and the plan is shown as code. */
+  lost(): void {
+    this.#lost = true;
+    this.#again();
+    if (this.#list.some(t => t.id === "code")) this.show("code");
+  }
+
+  /** Offers the plan and marks of a stopped kernel; without an argument it discards the offer. */
+  offer(made?: Kept): void {
+    if (this.left) keep(this.left.of);
+    this.left = made;
+    this.#again();
+    if (made && !this.#open) this.show("left");
+  }
+
+  focusSummary(): void {
+    this.show("boundary", true);
+  }
+
+  copy(byKey = false, control: Waits = "auto"): void {
+    this.events.copied({ to: this.#scope.value.trim() || null, unmapped: this.#unmapped.value as Unmapped, control }, byKey);
+  }
+
+  /** Goes to the first source of the last copy. */
+  focusMapping(): void {
+    [...this.#panel.querySelectorAll<HTMLElement>("td .gs-entered")].at(0)?.focus();
+  }
+
+  #summarise(b: Boundary): void {
+    const had = hasFocus(this.#summary),
+      leaks = b.leaked ?? b.leaks.length + b.control_leaks.length;
+    const hint = [
+      "Select an op, then press ",
+      h("kbd", {}, "i"),
+      " to mark its output as a boundary input, ",
+      h("kbd", {}, "o"),
+      " for a boundary output.",
+    ];
+    if (!b.inputs.length && !b.outputs.length && !b.ops) fill(this.#summary, h("span", { class: "gs-muted" }, ...hint));
+    else
+      fill(
+        this.#summary,
+        h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
+        h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
+        h("span", { class: "gs-figure", title: REGION }, count(b.ops, "op")),
+        b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
+        leaks > 0 &&
+          h(
+            "button",
+            { class: "gs-tag gs-tag-leak", title: LEAK, on: { click: () => this.show("boundary", true) } },
+            `\u26a0 ${count(leaks, "leak")}`,
+          ),
+        b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
+        b.swap &&
+          small("Swap", () => this.ask("swap_boundary", {}), undefined, {
+            title: "Swap inputs and outputs",
+            verb: "swap_boundary",
+          }),
+        button({
+          icon: icon("close"),
+          label: "Clear the boundary",
+          kind: "quiet",
+          verb: "clear_boundary",
+          press: () => this.ask("clear_boundary", {}),
+        }),
+      );
+    if (had) this.#summary.focus();
+  }
+
+  #draw(): void {
+    const had = hasFocus(this.#tabs),
+      was = this.#shown,
+      held = controls(this.#panel).indexOf(document.activeElement as HTMLElement);
+    const label = nameOf(document.activeElement);
+    if (this.#open && !this.#list.some(t => t.id === this.#open)) this.#open = "";
+    const stop = this.#open || this.#list[0]?.id;
+    fill(
+      this.#tabs,
+      ...this.#list.map(t => {
+        const on = t.id === this.#open;
+        return h(
+          "button",
+          {
+            role: "tab",
+            class: `gs-tab${t.warn ? " gs-warn" : ""}`,
+            id: `${this.id}-tab-${t.id}`,
+            "aria-selected": String(on),
+            "aria-controls": on ? this.#panel.id : undefined,
+            tabindex: t.id === stop ? 0 : -1,
+            "data-tab": t.id,
+            on: {
+              click: () => {
+                this.#open = on ? "" : t.id;
+                this.#draw();
+                this.#refocus(t.id);
+              },
+            },
+          },
+          t.warn && icon("warn"),
+          t.text,
+          !!t.n && h("span", { class: "gs-n" }, figure(t.n)),
+        );
+      }),
+    );
+    if (had) this.#refocus(stop ?? "");
+    const tab = this.#list.find(t => t.id === this.#open);
+    this.#panel.hidden = !tab;
+    if (tab) this.#panel.setAttribute("aria-labelledby", `${this.id}-tab-${tab.id}`);
+    else this.#panel.removeAttribute("aria-labelledby");
+    fill(this.#panel, tab?.body());
+    this.#shown = this.#open;
+    // the pressed control was replaced: the focus goes to its successor, never to the notebook
+    if (held < 0) return;
+    const now = was === this.#open ? controls(this.#panel) : [];
+    if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(held, now.length - 1)] ?? this.#panel).focus();
+    else this.#refocus(stop ?? "");
+  }
+
+  #refocus(id: string): void {
+    [...this.#tabs.children]
+      .map(e => e as HTMLElement)
+      .find(e => e.dataset.tab === id)
+      ?.focus();
+  }
+
+  #key(e: KeyboardEvent): void {
+    const tabs = [...this.#tabs.children] as HTMLElement[],
+      at = tabs.indexOf(document.activeElement as HTMLElement);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
+    if (to === undefined || at < 0) return;
+    handled(e);
+    tabs[(to + tabs.length) % tabs.length]!.focus();
+  }
+
+  /** A report of the written file, the parts left out and the proof; and the code for it. */
+  #saved(saved: Wrote): HTMLElement {
+    return h("div", {}, h("ul", { class: "gs-rows" }, ...saved.lines.map(line => h("li", {}, line))), this.#code(saved.code, 0));
+  }
+
+  /** Code with its copy button; after applied plans, the code of the whole history can replace it. */
+  #code(text: string, applied: number, note = "", also: (HTMLElement | false)[] = []): HTMLElement {
+    const place = h("div", { class: "gs-code" }),
+      show = (code: string) =>
+        fill(
+          place,
+          note && muted(note),
+          h(
+            "div",
+            { class: "gs-row" },
+            ...also,
+            !!code && copyButton({ icon: icon("copy"), text: "Copy code" }, code, "Code copied.", this.events.said),
+            applied > 0 &&
+              code === text &&
+              button({
+                text: `Code of ${count(applied, "applied plan")}`,
+                verb: "history_code",
+                press: async () => {
+                  const all = await this.events.history();
+                  if (all) show(all);
+                },
+              }),
+          ),
+          !!code && h("pre", { tabindex: 0, role: "region", "aria-label": "Python code" }, code),
+        );
+    show(text);
+    return place;
+  }
+}
+
+function controls(panel: HTMLElement): HTMLElement[] {
+  return [...panel.querySelectorAll<HTMLElement>("button, select, input, pre")];
+}
+
+function nameOf(e: Element | null): string {
+  return e?.getAttribute("aria-label") ?? e?.textContent ?? "";
+}

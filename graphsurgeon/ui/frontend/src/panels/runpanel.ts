@@ -1,0 +1,69 @@
+// The panel of a run below the plan: the source of the first NaN, the most expensive ops, the colors.
+import { copyButton, h, link, muted, small } from "./dom";
+import type { Ask } from "../model/api";
+import type { ColourBy } from "../model/verbs";
+import type { RunShown } from "../model/types";
+
+/** The measures of a run for the colors of the boxes. */
+const MEASURES: [ColourBy, string][] = [
+  ["ms", "Time"],
+  ["bytes", "Memory"],
+  ["magnitude", "Magnitude"],
+  ["zeros", "Share of zeros"],
+  ["not finite", "Not finite"],
+];
+const DIFFERENCE: [ColourBy, string] = ["difference", "Difference"];
+
+/** Those that a run has. */
+export function measures(run: RunShown): [ColourBy, string][] {
+  return run.apart ? [DIFFERENCE, ...MEASURES] : MEASURES;
+}
+
+export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
+  const { bad, apart } = run;
+  return h(
+    "div",
+    { class: "gs-run" },
+    h(
+      "div",
+      { class: "gs-row gs-measures", role: "group", "aria-label": "Color by" },
+      ...measures(run).map(([key, text]) =>
+        small(text, () => ask("paint", { by: by === key ? "family" : key }), undefined, {
+          "aria-pressed": String(by === key),
+          verb: "paint",
+        }),
+      ),
+      copyButton({ text: "Copy Python", kind: "small", title: run.code }, run.code, "Code copied.", say),
+      small("Clear the run", () => ask("forget_run", {}), undefined, { verb: "forget_run" }),
+    ),
+    bad &&
+      h(
+        "div",
+        { class: "gs-bad" },
+        h("div", {}, h("span", { class: "gs-tag gs-tag-fault" }, "first not finite"), " ", link(bad.op, go), "  ", bad.text),
+        ...bad.inputs.map(text => muted(`its input: ${text}`)),
+        h("div", { class: "gs-way" }, "path: ", ...bad.way.flatMap((name, i) => [i ? " \u2190 " : null, link(name, go)])),
+      ),
+    apart &&
+      h(
+        "div",
+        { class: "gs-bad" },
+        apart.op
+          ? h("div", {}, h("span", { class: "gs-tag gs-tag-leak" }, "first difference"), " ", link(apart.op, go), "  ", apart.text)
+          : muted("No difference: ", apart.text),
+        apart.op && muted(`before: ${apart.instead}`),
+      ),
+    h(
+      "div",
+      { class: "gs-tops" },
+      ...(["ms", "bytes"] as const).map(what =>
+        h(
+          "section",
+          {},
+          h("h4", {}, what === "ms" ? "Most time" : "Most memory"),
+          h("ol", {}, ...run.tops[what].map(([name, text]) => h("li", {}, link(name, go), h("span", { class: "gs-muted" }, text)))),
+        ),
+      ),
+    ),
+  );
+}

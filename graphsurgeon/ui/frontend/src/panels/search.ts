@@ -1,0 +1,317 @@
+// The search box with its list of hits of both panes; the list stays until it is hidden, above the inspector, which it does not cover.
+import { Refused } from "../model/api";
+import { bring, button, count, field, figure, fill, h, handled } from "./dom";
+import { icon } from "./icons";
+import { sharedScope } from "../state/places";
+import type { PaneName } from "../model/verbs";
+import type { Found } from "../model/types";
+
+const WAIT = 160;
+
+/** The hits of one pane. */
+export interface FoundIn {
+  pane: PaneName;
+  title: string;
+  /** Whether it is the source after the plan: it has most of its ops. */
+  becomes: boolean;
+  found: Found;
+}
+interface Shown {
+  pane: PaneName;
+  name: string;
+  /** The name as the list has it. */
+  shown: string;
+  op: string;
+}
+
+export class Search {
+  readonly #input = field({
+    type: "search",
+    placeholder: "Search ( / )",
+    role: "combobox",
+    "aria-label": "Search ops",
+    "aria-expanded": "false",
+    "aria-autocomplete": "list",
+    "data-verb": "find",
+  });
+  readonly #list = h("div", { class: "gs-hits", role: "listbox", "aria-label": "Search results", hidden: true });
+  readonly #note = h("div", { class: "gs-hits-note", hidden: true });
+  readonly #total = h("span", { class: "gs-muted" });
+  readonly #drop = h(
+    "div",
+    { class: "gs-drop", hidden: true },
+    h(
+      "div",
+      { class: "gs-hits-head" },
+      this.#total,
+      button({
+        icon: icon("close"),
+        label: "Hide results (Esc)",
+        kind: "quiet",
+        press: () => {
+          this.clear();
+          this.leave();
+        },
+      }),
+    ),
+    this.#list,
+    this.#note,
+  );
+  readonly element: HTMLElement;
+  #hits: Shown[] = [];
+  #at = 0;
+  #timer = 0;
+  #asked = "";
+  #answered = ""; // the query of the hits
+  #marked: PaneName[] = [];
+  #docked = false;
+
+  constructor(
+    id: string,
+    private readonly find: (query: string) => Promise<FoundIn[]>,
+    /** Goes to a hit; whether the keyboard goes there, too. */
+    private readonly reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
+    private readonly leave: () => void,
+    private readonly found: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
+  ) {
+    this.#list.id = `${id}-hits`;
+    this.#input.setAttribute("aria-controls", this.#list.id);
+    this.element = h("div", { class: "gs-search" }, icon("search"), this.#input, this.#drop);
+    this.#input.addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = window.setTimeout(() => this.#ask(), WAIT);
+    });
+    this.#input.addEventListener("keydown", e => this.#key(e));
+    this.#input.addEventListener("focus", () => this.#unroll(this.#hits.length > 0));
+    this.#input.addEventListener("blur", () =>
+      window.setTimeout(() => {
+        if (document.activeElement !== this.#input && !this.#docked) this.#unroll(false);
+      }, 150),
+    );
+  }
+
+  focus(): void {
+    this.#input.focus();
+    this.#input.select();
+  }
+  /** The place in which the list stays and covers nothing; without one it opens below the search field during a search. */
+  dock(place: HTMLElement | null): void {
+    if (!!place === this.#docked) return;
+    this.#docked = !!place;
+    this.#drop.classList.toggle("gs-docked", this.#docked);
+    (place ?? this.element)[place ? "prepend" : "append"](this.#drop);
+    this.#unroll(this.#hits.length > 0 && (this.#docked || document.activeElement === this.#input));
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Whether hits are marked in the pictures. */
+  get on(): boolean {
+    return this.#marked.length > 0;
+  }
+
+  /** Takes the hits out of the pictures. */
+  clear(): void {
+    this.#input.value = this.#asked = "";
+    this.#close();
+  }
+
+  /** Goes to the next hit, or with -1 to the one before. */
+  step(by: number): void {
+    if (!this.#hits.length) return this.focus();
+    this.#at = (this.#at + by + this.#hits.length) % this.#hits.length;
+    this.#point();
+    this.reveal(this.#hits[this.#at]!, document.activeElement !== this.#input);
+  }
+
+  /** Marks the hits in pictures that have changed. */
+  again(): void {
+    if (!this.on || !this.#asked) return;
+    const query = this.#asked;
+    void this.find(query)
+      .then(all => query === this.#asked && this.#mark(all))
+      .catch(() => {});
+  }
+
+  async #ask(): Promise<void> {
+    const query = this.#input.value.trim();
+    this.#asked = query;
+    if (!query) return this.#close();
+    try {
+      const all = await this.find(query);
+      // the answer to an old query is of no use
+      if (query !== this.#asked) return;
+      this.#mark(all);
+      this.#show(all);
+      this.#answered = query;
+    } catch (error) {
+      // a pattern may be wrong as long as it is not typed to its end
+      if (query === this.#asked) this.#show([], error instanceof Refused ? error.message : "");
+    }
+  }
+
+  #mark(all: FoundIn[]): void {
+    this.#marked = all.map(({ pane }) => pane);
+    for (const { pane, found } of all) this.found(pane, found.boxes ?? {});
+  }
+
+  #show(all: FoundIn[], wrong = ""): void {
+    // a preview has most ops of its source: they are listed once
+    const names = new Set(all[0]?.found.hits.map(hit => hit.name)),
+      parts = all.map(({ pane, title, becomes, found }) => ({
+        pane,
+        title,
+        found,
+        hits: found.hits.filter(hit => !becomes || !names.has(hit.name)),
+      })),
+      total = Math.max(0, ...parts.map(part => part.found.total)),
+      shownParts = parts.filter(part => part.hits.length).map(part => ({ ...part, shown: distinct(part.hits.map(hit => hit.name)) })),
+      plain = /^\w+$/.test(this.#asked) ? ` by name; op:${this.#asked} searches by type` : "";
+    this.#hits = shownParts.flatMap(({ pane, hits, shown }) =>
+      hits.map((hit, i) => ({ pane, name: hit.name, shown: shown[i]!, op: hit.op })),
+    );
+    this.#at = 0;
+    let i = 0;
+    fill(this.#total, count(total, "hit"));
+    fill(
+      this.#list,
+      ...shownParts.flatMap(({ title, hits }) => [
+        shownParts.length > 1 && h("div", { class: "gs-hits-of", role: "presentation" }, title),
+        ...hits.map(() => this.#line(i++)),
+      ]),
+    );
+    fill(
+      this.#note,
+      wrong ||
+        (!this.#hits.length
+          ? `Nothing found${plain}. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word`
+          : total > Math.max(...shownParts.map(part => part.found.hits.length))
+            ? `${figure(shownParts[0]!.found.hits.length)} of ${figure(total)}: type more to narrow it down.`
+            : ""),
+    );
+    this.#unroll(true);
+    this.#point();
+  }
+
+  #line(i: number): HTMLElement {
+    const { name, shown, op } = this.#hits[i]!,
+      cut = shown.replace(/\/$/, "").lastIndexOf("/") + 1,
+      [names, types] = sought(this.#asked);
+    return h(
+      "div",
+      {
+        class: "gs-hit",
+        role: "option",
+        id: `${this.#list.id}-${i}`,
+        title: name,
+        on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i, this.#docked) },
+      },
+      h(
+        "span",
+        { class: "gs-hit-name" },
+        h("span", { class: "gs-hit-path" }, ...bold(shown.slice(0, cut), names)),
+        ...bold(shown.slice(cut), names),
+      ),
+      h("span", { class: "gs-hit-op" }, ...bold(op, types)),
+    );
+  }
+
+  #point(): void {
+    const lines = [...this.#list.querySelectorAll(".gs-hit")];
+    lines.forEach((e, i) => {
+      e.classList.toggle("gs-on", i === this.#at);
+      e.setAttribute("aria-selected", String(i === this.#at));
+    });
+    const on = lines[this.#at];
+    if (on) {
+      this.#input.setAttribute("aria-activedescendant", on.id);
+      bring(on, this.#list);
+    } else this.#input.removeAttribute("aria-activedescendant");
+  }
+
+  #take(i: number, keyboard: boolean): void {
+    const hit = this.#hits[i];
+    if (!hit) return;
+    this.#at = i;
+    this.#point();
+    if (keyboard && !this.#docked) this.#unroll(false);
+    this.reveal(hit, keyboard);
+    if (keyboard) this.leave();
+  }
+
+  /** Shows or hides the list; the hits stay. */
+  #unroll(on: boolean): void {
+    const some = on && this.#hits.length > 0;
+    this.#list.hidden = !some;
+    this.#note.hidden = !on || !this.#note.textContent;
+    this.#drop.hidden = this.#list.hidden && this.#note.hidden;
+    this.#input.setAttribute("aria-expanded", String(some));
+    if (!some) this.#input.removeAttribute("aria-activedescendant");
+  }
+
+  #close(): void {
+    this.#hits = [];
+    this.#answered = "";
+    this.#unroll(false);
+    for (const pane of this.#marked) this.found(pane, {});
+    this.#marked = [];
+  }
+
+  #key(e: KeyboardEvent): void {
+    if (e.key === "Escape") {
+      if (this.#drop.hidden) this.leave();
+      else this.#close();
+    } else if (e.key === "F3") this.step(e.shiftKey ? -1 : 1);
+    else if (e.key === "Enter") {
+      // Enter may come before the answer: then it takes the first hit once there is one
+      if (this.#hits.length && this.#input.value.trim() === this.#answered) this.#take(this.#at, true);
+      else {
+        clearTimeout(this.#timer);
+        void this.#ask().then(() => this.#take(0, true));
+      }
+    } else if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+      if (this.#hits.length) this.#at = (this.#at + (e.key === "ArrowDown" ? 1 : -1) + this.#hits.length) % this.#hits.length;
+      this.#point();
+    } else return;
+    handled(e);
+  }
+}
+
+/** Names in a list may be so many characters long; then their middle goes. */
+const LONGEST = 84,
+  /** From so many characters on, the scopes that all names of a list begin with are left out. */ LONG = 34,
+  TAIL = 58;
+
+/** The names of a list in short: without their common beginning, and with long middles left out. */
+export function distinct(names: string[]): string[] {
+  const scope = names.length > 1 && names.some(name => name.length > LONG) ? sharedScope(names) : "",
+    ends = names.map(name => (scope ? "\u2026/" : "") + name.slice(scope.length)),
+    cut = ends.map(name => (name.length > LONGEST ? `${name.slice(0, LONGEST - TAIL - 1)}\u2026${name.slice(-TAIL)}` : name));
+  return new Set(cut).size === new Set(ends).size ? cut : ends;
+}
+
+/** The words of a query that are parts of names, and those that are parts of op types, in lower case. */
+function sought(query: string): [string[], string[]] {
+  const words = query.toLowerCase().split(/\s+/),
+    types = words.flatMap(word => /^(?:op|type):(.+)$/.exec(word)?.[1] ?? []);
+  return [words.filter(word => /^[^-/][^:]*$/.test(word)).flatMap(parts), types.flatMap(parts)];
+}
+
+/** The literal parts of a pattern. */
+function parts(pattern: string): string[] {
+  return pattern.split(/[*?]+/).filter(Boolean);
+}
+
+/** A text with these words in bold. */
+function bold(text: string, words: string[]): (string | HTMLElement)[] {
+  if (!words.length) return breakable(text);
+  const any = new RegExp(`(${words.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "i");
+  return text.split(any).flatMap((part, i) => (i % 2 ? [h("b", {}, ...breakable(part))] : breakable(part)));
+}
+
+/** A name that may continue on the next line after each "/". */
+function breakable(name: string): (string | HTMLElement)[] {
+  return name.split(/(?<=\/)/).flatMap(part => (part.endsWith("/") ? [part, h("wbr")] : part ? [part] : []));
+}

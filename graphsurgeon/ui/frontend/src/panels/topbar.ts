@@ -1,0 +1,169 @@
+// The bar at the top: title, view, direction, search.
+import type { Ask } from "../model/api";
+import { button, type ButtonProps, fill, h } from "./dom";
+import { icon, type IconName } from "./icons";
+import type { Action } from "../model/keys";
+import type { ViewState } from "../state/store";
+import type { Tool } from "../canvas/pointer";
+import type { Direction, Views } from "../model/types";
+
+type Point = { x: number; y: number };
+
+const RECIPES = "Recipes (Shift+R)",
+  SIGNATURES = "Signatures and functions of the file";
+
+export interface TopEvents {
+  /** Runs the action of a key. */
+  does(action: Action): void;
+  views(at: Point): void;
+  outline(): void;
+  inspector(): void;
+  plan(): void;
+  seen(at: Point): void;
+  served(at: Point): void;
+  colours(at: Point): void;
+  recipes(at: Point): void;
+}
+
+export class TopBar {
+  readonly #title = h("div", { class: "gs-title" });
+  readonly #figures = h("span", { class: "gs-muted gs-title-figures" });
+  readonly #scale: HTMLButtonElement;
+  readonly #serves: HTMLButtonElement;
+  readonly #outline: HTMLButtonElement;
+  readonly #inspector: HTMLButtonElement;
+  readonly #plan: HTMLButtonElement;
+  readonly #full: HTMLButtonElement;
+  readonly #turn: HTMLButtonElement;
+  readonly #back: HTMLButtonElement;
+  readonly #forward: HTMLButtonElement;
+  readonly #tools: Record<Exclude<Tool, "select">, HTMLButtonElement>;
+  readonly element: HTMLElement;
+  #direction: Direction = "TB";
+
+  constructor(events: TopEvents, ask: Ask, foldAll: () => void, search: HTMLElement) {
+    const tool = (name: IconName, label: string, press: () => void, more: ButtonProps = {}) =>
+      button({ icon: icon(name), label, kind: "quiet", press, ...more });
+    const does = (name: IconName, label: string, action: Action, more?: ButtonProps) => tool(name, label, () => events.does(action), more);
+    const menu = (name: IconName, label: string, open: (at: Point) => void, kind = "", more: ButtonProps = {}) => {
+      const made = tool(
+        name,
+        label,
+        () => {
+          const r = made.getBoundingClientRect();
+          open({ x: r.left, y: r.bottom + 4 });
+        },
+        { "aria-haspopup": "menu", class: kind, ...more },
+      );
+      return made;
+    };
+    this.#serves = menu("down", SIGNATURES, events.served, "gs-serves", {
+      text: "\u25be",
+      "aria-label": SIGNATURES,
+      verb: "show_signature",
+    });
+    this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
+    this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
+    this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-plan-switch" });
+    this.#full = does("full", "Full screen (Shift+F)", "full", { "aria-pressed": "false" });
+    this.#back = does("back", "Back ( , )", "back", { verb: "back" });
+    this.#forward = does("forward", "Forward ( . )", "forward", { verb: "forward" });
+    this.#turn = tool("down", "Direction", () => ask("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }), {
+      verb: "set_direction",
+    });
+    this.#scale = button({
+      text: "100%",
+      label: "Zoom to 100 % (0)",
+      kind: "quiet",
+      class: "gs-scale",
+      press: () => events.does("actual"),
+    });
+    const kept = { "aria-pressed": "false", class: "gs-tool" };
+    this.#tools = { lasso: does("lasso", "Lasso (l)", "lasso", kept), pan: does("hand", "Drag to pan (h, or hold Space)", "hand", kept) };
+    this.element = h(
+      "div",
+      { class: "gs-top" },
+      this.#outline,
+      this.#title,
+      this.#serves,
+      this.#figures,
+      h(
+        "div",
+        { class: "gs-tools", role: "toolbar", "aria-label": "View" },
+        this.#back,
+        this.#forward,
+        menu("views", "Views (v)", events.views, "", { verb: "save_view" }),
+        h("span", { class: "gs-rule" }),
+        ...Object.values(this.#tools),
+        h("span", { class: "gs-rule" }),
+        tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
+        this.#turn,
+        menu("eye", "View options (s)", events.seen, "", { verb: "set_depth" }),
+        menu("colours", "Colors", events.colours, "", { verb: "paint" }),
+        h("span", { class: "gs-rule" }),
+        does("fit", "Fit to window (f)", "fit"),
+        does("minus", "Zoom out (-)", "out"),
+        this.#scale,
+        does("plus", "Zoom in (+)", "in"),
+      ),
+      h(
+        "div",
+        { class: "gs-top-end" },
+        menu("recipes", RECIPES, events.recipes, "gs-recipes", { text: "Recipes", "aria-label": RECIPES, verb: "recipes" }),
+        button({
+          icon: icon("run"),
+          text: "Run",
+          label: "Run the graph with inputs (x)",
+          class: "gs-run-button",
+          verb: "run",
+          press: () => events.does("run"),
+        }),
+        search,
+        does("help", "Keyboard shortcuts and symbols (?)", "help"),
+        this.#plan,
+        this.#inspector,
+        this.#full,
+      ),
+    );
+  }
+
+  update(title: string, figures: string, direction: Direction): void {
+    fill(this.#title, title);
+    this.#title.title = title.slice(0, 300);
+    fill(this.#figures, h("span", {}, figures));
+    this.#figures.title = figures;
+    if (direction !== this.#direction || !this.#turn.title) {
+      this.#direction = direction;
+      this.#turn.replaceChildren(icon(direction === "TB" ? "down" : "across"));
+    }
+    const label = direction === "TB" ? "Draw from left to right" : "Draw from top to bottom";
+    this.#turn.setAttribute("aria-label", label);
+    this.#turn.title = label;
+  }
+
+  places(views: Views | undefined): void {
+    this.#back.disabled = !views?.back;
+    this.#forward.disabled = !views?.forward;
+    this.#serves.hidden = !views?.served?.[1];
+    fill(this.#serves, h("span", {}, `${views?.serves || "raw file"} \u25be`));
+  }
+
+  zoomed(k: number): void {
+    const text = `${Math.round(k * 100)}%`;
+    if (this.#scale.textContent !== text) fill(this.#scale, h("span", {}, text));
+  }
+
+  full(on: boolean): void {
+    this.#full.setAttribute("aria-pressed", String(on));
+  }
+
+  tool(now: Tool): void {
+    for (const [name, button] of Object.entries(this.#tools)) button.setAttribute("aria-pressed", String(name === now));
+  }
+
+  sides({ outline, inspector, plan }: ViewState["sides"]): void {
+    this.#plan.setAttribute("aria-pressed", String(plan));
+    this.#outline.setAttribute("aria-pressed", String(outline));
+    this.#inspector.setAttribute("aria-pressed", String(inspector));
+  }
+}

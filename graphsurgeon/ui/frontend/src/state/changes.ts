@@ -1,0 +1,106 @@
+// Changes: steps through the effects of a plan, one place after another.
+import type { Actions } from "../commands/actions";
+import { button, fill, h } from "../panels/dom";
+import { icon } from "../panels/icons";
+import type { Pane } from "../canvas/pane";
+import { centre, holds } from "./places";
+import type { Box, Group, Mark, Scene } from "../model/types";
+import type { PaneName } from "../model/verbs";
+
+const WORDS: Record<Exclude<Mark, "">, string> = {
+  new: "is new",
+  changed: "is changed",
+  removed: "is removed",
+  orphan: "is no longer used",
+  conflict: "has an error",
+  shape: "has another output shape",
+};
+
+/** One place that a plan changes. */
+export interface Change {
+  pane: PaneName;
+  name: string;
+  state: Exclude<Mark, "">;
+}
+
+/** The changed items of a picture; a frame whose contents are all new, or all removed, counts once. */
+function changed(scene: Scene): (Box | Group)[] {
+  const whole = scene.groups.filter(g => g.state === "new" || g.state === "removed"),
+    all = [...whole, ...scene.boxes.filter(b => b.state && b.state !== "orphan")];
+  const own = all.filter(of => !whole.some(g => g.name !== of.name && holds(g.name, of.name)));
+  // a change of shape alone counts as a separate change only if there is no other
+  const first = own.filter(of => of.state !== "shape");
+  return first.length ? first : own;
+}
+
+/** The changed items of these pictures, along the flow; an item of several pictures counts once, in the first of them. */
+export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
+  const known = new Set<string>();
+  return shown
+    .flatMap(({ pane, scene }) =>
+      changed(scene).map(of => {
+        const [x, y] = centre(of);
+        return { pane, name: of.name, state: of.state as Change["state"], at: scene.direction === "LR" ? [x, y] : [y, x] };
+      }),
+    )
+    .filter(({ name }) => !known.has(name) && known.add(name))
+    .sort((a, b) => a.at[0]! - b.at[0]! || a.at[1]! - b.at[1]!)
+    .map(({ pane, name, state }) => ({ pane, name, state }));
+}
+
+export class Changes {
+  readonly #position = h("span", { class: "gs-muted gs-change-at" });
+  readonly element: HTMLElement;
+
+  constructor(
+    private readonly acts: Actions,
+    /** Makes a pane the one that is seen and meant. */
+    private readonly show: (pane: PaneName) => void,
+  ) {
+    const step = (by: 1 | -1, name: "back" | "forward", label: string) =>
+      button({ icon: icon(name), label, kind: "quiet", press: () => this.step(by, false) });
+    this.element = h(
+      "div",
+      { class: "gs-changes", role: "group", "aria-label": "Changes" },
+      step(-1, "back", "Previous change (Shift+Z)"),
+      this.#position,
+      step(1, "forward", "Next change (z)"),
+    );
+  }
+
+  /** The changed items of all pictures: new ones first. */
+  get #all(): Change[] {
+    const { destination, source } = this.acts.p.panes;
+    return changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));
+  }
+
+  /** Says how many changes there are, and which one is looked at. */
+  update(): void {
+    const all = this.#all,
+      at = this.#at(all);
+    this.element.hidden = !all.length;
+    fill(this.#position, at < 0 ? `${all.length} ${all.length === 1 ? "change" : "changes"}` : `${at + 1} of ${all.length}`);
+  }
+
+  #at(all: Change[]): number {
+    const { change } = this.acts.p.store.now;
+    return change ? all.findIndex(one => one.name === change.name && one.pane === change.pane) : -1;
+  }
+
+  /** Goes to the next change, or with -1 to the one before; `keyboard`: the keys mean it from then on. */
+  step(by: 1 | -1, keyboard: boolean): void {
+    const { store, status, panes } = this.acts.p,
+      all = this.#all,
+      at = this.#at(all);
+    if (!all.length) return status.say("None of the plan's changes are in this picture.", "warn");
+    const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
+      change = all[next]!;
+    this.show(change.pane);
+    store.set({ change });
+    const pane: Pane = panes[change.pane];
+    pane.goTo(change.name, keyboard, true);
+    pane.arrive();
+    this.update();
+    status.say(`Change ${next + 1} of ${all.length}: ${change.name.replace(/^~/, "").slice(0, 80)} ${WORDS[change.state]}.`);
+  }
+}

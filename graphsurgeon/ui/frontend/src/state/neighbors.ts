@@ -1,0 +1,47 @@
+// The boxes upstream and downstream in a picture: walks along its edges, without the kernel.
+import type { Box, Scene } from "../model/types";
+
+export type FlowWay = "up" | "down";
+
+const FREE = /^(Identity|IdentityN|ReadVariableOp|Snapshot)$/;
+const known = new WeakMap<Scene, Record<FlowWay, Map<string, string[]>> & { free: Set<string> }>();
+
+function edgesOf(scene: Scene) {
+  let found = known.get(scene);
+  if (!found) {
+    found = { up: new Map(), down: new Map(), free: new Set(scene.boxes.filter(isFree).map(b => b.id)) };
+    for (const e of scene.edges)
+      for (const [map, a, b] of [
+        [found.down, e.from, e.to],
+        [found.up, e.to, e.from],
+      ] as const)
+        map.set(a, [...(map.get(a) ?? []), b]);
+    known.set(scene, found);
+  }
+  return found;
+}
+
+/** Whether a box only passes its input on: it is not a step. */
+function isFree(b: Box): boolean {
+  return b.kind === "op" && FREE.test(b.sub.split(" \u00b7 ")[0]!);
+}
+
+/** Ids of boxes that so many steps lead to, those at the beginning included. */
+export function reach(scene: Scene, from: Iterable<string>, way: FlowWay, most = Infinity): Set<string> {
+  const { free, [way]: next } = edgesOf(scene),
+    far = new Map<string, number>();
+  let now = [...from],
+    steps = 0;
+  while (now.length && steps <= most) {
+    const later: string[] = [];
+    // a box that is not a step is walked in the same round: the list grows
+    for (const id of now) {
+      if (far.has(id)) continue;
+      far.set(id, steps);
+      for (const other of next.get(id) ?? []) if (!far.has(other)) (free.has(other) ? now : later).push(other);
+    }
+    now = later;
+    steps++;
+  }
+  return new Set(far.keys());
+}

@@ -1,0 +1,92 @@
+// The view state: the part of the state that the page has before Python, or without it. Listeners receive each change.
+import type { PaneName, Verbs } from "../model/verbs";
+import type { Tool } from "../canvas/pointer";
+import type { Boundary, Edge, Takers } from "../model/types";
+
+/** An edit with two ends: the first arms it, the second completes it. */
+export type TwoEnds = Extract<keyof Verbs, "connect" | "reroute" | "swap" | "add_control" | "reroute_control">;
+
+/** The only boxes that a pane shows: boxes of some names, or all up to a number of steps from them. */
+export interface LensOf {
+  kind: "near" | "alone";
+  pane: PaneName;
+  names: string[];
+  near: number;
+  text: string;
+}
+
+export interface ViewState {
+  /** The selection, by pane; that of the source is Python's `selected` with the changes that Python has not answered yet. */
+  selected: Record<PaneName, ReadonlySet<string>>;
+  /** The first of two ends: the tensor of a connection, or the op or tensor of an edit. */
+  armed: {
+    verb: TwoEnds;
+    tensor: string;
+    pane: PaneName;
+    box: string;
+    /** boxes of the consumers that are meant */ only?: string[] | undefined;
+  } | null;
+  /** The possible consumers of the tensor of a connection, after the answer of the kernel. */
+  takers: Takers | null;
+  /** The boxes that are shown alone; the others fade. */
+  lens: LensOf | null;
+  /** A boundary that is looked at before it is chosen. */
+  tried: Boundary | null;
+  /** The tool: the effect of a plain drag on the canvas. */
+  tool: Tool;
+  /** A request for a tensor: its purpose, and the function that takes the next clicked one. */
+  picking: { ask: string; take(tensor: string): void } | null;
+  /** The edge that the inspector shows. */
+  edge: Edge | null;
+  /** The change of the plan that is looked at. */
+  change: { pane: PaneName; name: string } | null;
+  /** Entries of the legend that fade, ahead of Python's answer; null when Python's is right. */
+  faded: string[] | null;
+  /** The pattern of the current selection: the boxes that were selected before the search. */
+  alike: string[] | null;
+  /** The pane that keys mean. */
+  active: PaneName;
+  /** Which panels are open at the sides. */
+  sides: { outline: boolean; inspector: boolean; plan: boolean };
+  /** Whether only one pane is shown although there is room for two. */
+  alone: boolean;
+}
+
+export class Store {
+  #state: ViewState = {
+    selected: { source: new Set(), destination: new Set() },
+    armed: null,
+    takers: null,
+    lens: null,
+    tried: null,
+    tool: "select",
+    picking: null,
+    edge: null,
+    change: null,
+    faded: null,
+    alike: null,
+    active: "source",
+    sides: { outline: true, inspector: true, plan: true },
+    alone: false,
+  };
+  #heard: (() => void)[] = [];
+
+  get now(): Readonly<ViewState> {
+    return this.#state;
+  }
+
+  /** Changes parts of the state; each listener is called once. */
+  set(changes: Partial<ViewState>): void {
+    this.#state = { ...this.#state, ...changes };
+    for (const call of this.#heard) call();
+  }
+
+  /** Changes the selection of one pane. */
+  select(pane: PaneName, names: Iterable<string>, more: Partial<ViewState> = {}): void {
+    this.set({ ...more, selected: { ...this.#state.selected, [pane]: new Set(names) } });
+  }
+
+  listen(call: () => void): void {
+    this.#heard.push(call);
+  }
+}

@@ -1,0 +1,98 @@
+// A model and scenes for tests.
+import { LocalModel, NO_BOUNDARY, NO_PLAN } from "../src/page/model";
+import type { Box, Edge, Group, Scene, State } from "../src/model/types";
+
+export { NO_BOUNDARY, NO_PLAN };
+
+export function box(name: string, more: Partial<Box> = {}): Box {
+  return {
+    id: "b" + name,
+    kind: name.endsWith("/") ? "scope" : "op",
+    name,
+    label: name,
+    sub: "Relu",
+    count: 1,
+    family: "other",
+    x: 0,
+    y: 0,
+    w: 80,
+    h: 40,
+    state: "",
+    outputs: 1,
+    hidden: {},
+    detail: "",
+    ...more,
+  };
+}
+
+export function group(name: string, more: Partial<Group> = {}): Group {
+  return { id: "g" + name, name, label: name, count: 3, depth: 0, x: 0, y: 0, w: 200, h: 100, state: "", ...more };
+}
+
+export function edge(from: string, to: string, more: Partial<Edge> = {}): Edge {
+  return {
+    id: `e${from}-${to}`,
+    from: "b" + from,
+    to: "b" + to,
+    d: "M0,0C0,10 0,20 0,30",
+    n: 1,
+    control: false,
+    state: "",
+    label: "",
+    lx: 0,
+    ly: 0,
+    tensors: [from + ":0"],
+    ...more,
+  };
+}
+
+export function scene(boxes: Box[], edges: Edge[] = [], groups: Group[] = []): Scene {
+  return {
+    rev: "1",
+    w: 300,
+    h: 300,
+    direction: "TB",
+    boxes,
+    groups,
+    edges,
+    stats: { ops: boxes.length, boxes: boxes.length, edges: edges.length, hidden: {}, degraded: "" },
+  };
+}
+
+export class FakeModel extends LocalModel {
+  sent: any[] = [];
+
+  constructor(state: Partial<State> = {}) {
+    super({
+      protocol: 1,
+      scenes: { source: scene([box("a"), box("b", { y: 100 })], [edge("a", "b")]), destination: null },
+      titles: { source: "s", destination: "d" },
+      selected: [],
+      boundary: NO_BOUNDARY,
+      plan: NO_PLAN,
+      status: { text: "", level: "info" },
+      outline: { rows: [] },
+      look: { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: 200 },
+      theme: "light",
+      ...state,
+    });
+  }
+
+  send(content: unknown): void {
+    this.sent.push(content);
+  }
+  /** [verb, args] of what was sent. */
+  get verbs(): [string, unknown][] {
+    return this.sent.map(m => [m.verb, m.args]);
+  }
+  /** Answers the last message of a verb. */
+  answer(verb: string, result: unknown = null): void {
+    const asked = [...this.sent].reverse().find(m => m.verb === verb);
+    this.emit("msg:custom", { v: 1, id: asked.id, ok: true, result });
+  }
+  /** Refuses the last message of a verb. */
+  refuse(verb: string, problem: string): void {
+    const asked = [...this.sent].reverse().find(m => m.verb === verb);
+    this.emit("msg:custom", { v: 1, id: asked.id, ok: false, error: { request: verb, problem, suggestion: "Type another" } });
+  }
+}

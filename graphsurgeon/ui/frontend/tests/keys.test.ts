@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { actionOf } from "../src/commands/gestures";
+
+const press = (key: string, more = {}) => actionOf({ key, ctrlKey: false, metaKey: false, shiftKey: false, altKey: false, ...more });
+
+test.each([
+  ["i", {}, "input"],
+  ["o", {}, "output"],
+  ["b", {}, "boundary"],
+  ["B", { shiftKey: true }, "around"],
+  ["c", {}, "copy"],
+  ["m", {}, "connect"],
+  ["z", { ctrlKey: true }, "undo"],
+  ["z", { metaKey: true }, "undo"],
+  ["Z", { ctrlKey: true, shiftKey: true }, "redo"],
+  ["z", { metaKey: true, shiftKey: true }, "redo"],
+  ["Enter", { ctrlKey: true }, "apply"],
+  ["Enter", {}, "open"],
+  ["/", {}, "search"],
+  ["/", { shiftKey: true }, "search"],
+  ["f", {}, "fit"],
+  ["+", { shiftKey: true }, "in"],
+  ["-", {}, "out"],
+  ["0", {}, "actual"],
+  ["Escape", {}, "escape"],
+  ["?", { shiftKey: true }, "help"],
+  [" ", {}, "select"],
+  [" ", { ctrlKey: true }, "toggle"],
+  ["ArrowDown", {}, "down"],
+  ["I", {}, "input"],
+  ["z", {}, "change"],
+  ["Z", { shiftKey: true }, "change_before"],
+])("%s %o is %s", (key, more, action) => expect(press(key, more)).toBe(action));
+
+test.each([
+  ["s", { ctrlKey: true }],
+  ["i", { altKey: true }],
+  [";", { shiftKey: true }],
+  [";", {}],
+])("%s %o is left alone", (key, more) => {
+  expect(press(key, more)).toBe(null);
+});

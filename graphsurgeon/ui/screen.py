@@ -1,0 +1,423 @@
+"""The state of the widget in a plain object; every gesture is a method."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import reprlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LayoutError, PlanError, SelectionError, SurgeryError, counted
+from ..graph.calls import Expanded
+from ..graph.concurrency import gc_paused
+from ..graph.graph import Graph
+from ..graph.lazy_graph import pending
+from ..graph.op_packages import refused
+from ..graph.selection import Selection
+from ..plan.menu import Recipe
+from ..plan.plan import Plan
+from ..plan.subject import Subject
+from ..view.first_picture import pinned
+from ..view.tree import Tree
+from . import drafts
+from .commands import attributes, boundary, copies, edits, looks, navigation, recipes, runs, save, steps
+from .commands.steps import history_shown, last_applied, remembered, undo_shown
+from .commands.table import VERBS
+from .drafts import kept_shown
+from .page_data import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
+from .pane import static_picture
+from .stage import Stage
+from .state import Facts, Kept, Place, State
+
+_MODULES = (attributes, boundary, copies, drafts, edits, looks, navigation, recipes, runs, save, steps)
+
+ACTS: dict[str, Callable[..., Any]] = {
+    name: act
+    for module in _MODULES
+    for name, act in vars(module).items()
+    if name in VERBS and act.__module__ == module.__name__
+}
+"""All acts by the name of their verb; without `cancel` and `infer`, which run parallel to them."""
+
+
+class Screen:
+    """The state of a widget: two panes, the selection, the boundary, the plan.
+
+    Its verbs are those of `graphsurgeon.ui.commands.table.VERBS`, each a method: it makes the next `state` of the last.
+
+    Args:
+        destination: the editor that the plan changes.
+        source: the editor whose graph is at the left; the destination itself by default.
+        facts: facts on ops beyond the snapshot.
+        recipes: returns the recipes of the menu.
+        kept: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
+
+    Attributes:
+        state: all that is shown, as one value.
+
+    Example:
+        ``screen.mark_input("x:0")``, ``screen.mark_output("y:0")``, ``screen.copy("copy")``, ``screen.apply()`` do
+        the same as the keys i, o, c and Ctrl+Enter.
+    """
+
+    def __init__(
+        self,
+        destination: Subject,
+        source: Subject | None = None,
+        *,
+        facts: Facts,
+        recipes: Callable[[], Iterable[Recipe]] = tuple,
+        kept: Kept | None = None,
+    ) -> None:
+        self.destination = destination
+        self.source = source or destination
+        self.state = self._refused(State())
+        self.lock = threading.RLock()
+        self._stage = Stage(destination, self.source, facts, recipes, kept)
+        self._acting = 0
+        self._callbacks: list[Callable[[], None]] = []
+        self._hearers: list[Callable[[str], None]] = []
+        self._stage.progress = self._progress
+        for editor in (destination,) if self.same else (destination, self.source):
+            editor.changes.watch(self.graph_changed)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, verb: str) -> Callable[..., Any]: ...
+
+    # -- properties --------------------------------------------------------------------------
+
+    @property
+    def same(self) -> bool:
+        """True if source and destination are one graph."""
+        return self.source is self.destination
+
+    @property
+    def selection(self) -> Selection:
+        """The ops of all selected boxes; the region, if a boundary is marked and nothing is selected.
+
+        If some are inside of calls, they are ops of the graph with these calls unfolded.
+        """
+        return self._stage.selection(self.state)
+
+    @property
+    def region(self) -> Selection | None:
+        """The ops between the marked boundary tensors, or None; found anew if the graph has changed."""
+        return self._stage.region(self.state)[0]
+
+    @property
+    def draft(self) -> Plan:
+        """The plan being made."""
+        with self.lock:
+            draft = self._stage.draft(self.state)
+            if draft is not self.state.draft:
+                self.state = self.state.but(draft=draft)
+            return draft
+
+    @property
+    def unfolded(self) -> frozenset[str]:
+        """Fold keys that are open in the source pane."""
+        return self._settled().view.unfolded or frozenset()
+
+    @property
+    def direction(self) -> str:
+        """The direction pictures are drawn in: TB, LR or auto."""
+        return self.state.direction
+
+    @property
+    def views(self) -> dict[str, Place]:
+        """The saved views by name."""
+        return dict(self.state.views)
+
+    # -- doing ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Makes the verbs of a page run on one thread at a time; `cancel` ends its layout."""
+        with self.lock:
+            self._stage.stop.clear()
+            try:
+                yield
+            finally:
+                self._stage.stop.clear()
+
+    def cancel(self) -> None:
+        """Stops the current layout or run; pictures do not change, and the finished part of a run stays."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self._become(self.state.saying(""))
+            finally:
+                self.lock.release()
+        else:
+            self._stage.stop.set()  # the running verb reports how it ended
+
+    def _do(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Runs a verb: its result is the new state; if the verb fails, the state stays.
+
+        A cell can call verbs while a thread runs the verbs of the page: neither loses the changes of the other.
+        """
+        given = _read(act, args, kwargs)
+        with self.lock:
+            outer, self._acting = self._acting, threading.get_ident()
+            try:
+                before = self._settled()
+                outcome = act(self._stage, before, **given)
+            finally:
+                self._acting = outer
+            state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
+            self._become(self._stage.called(remembered(self._stage, before, state, act.__name__)))
+            return answer
+
+    def go_on(self, state: State) -> None:
+        """Goes on from another state, as one that was left when a kernel died.
+
+        Args:
+            state: the state to show, by the current names of ops.
+        """
+        with self.lock:
+            self._become(state.but(called=self._stage.called(State()).called))
+
+    def _become(self, state: State) -> None:
+        if state is not self.state:
+            self.state = state
+            self.graph_changed()
+
+    def _settled(self) -> State:
+        """The state with its consequences for the current graphs."""
+        with self.lock, gc_paused():  # the scopes of a large graph would set off a search through all of TensorFlow
+            self.state = self._stage.settled(self.state)
+            return self.state
+
+    # -- telling the page -----------------------------------------------------------------------------
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` after each change.
+
+        Args:
+            callback: a function without arguments; its result is not used.
+        """
+        self._callbacks.append(callback)
+
+    def on_progress(self, callback: Callable[[str], None]) -> None:
+        """Calls `callback` with words, now and then, while something takes long.
+
+        Args:
+            callback: takes a text for a person.
+        """
+        self._hearers.append(callback)
+
+    def _progress(self, text: str) -> None:
+        for callback in list(self._hearers):
+            callback(text)
+
+    @property
+    def inferred(self) -> bool:
+        """Whether all is there that TensorFlow can tell of the graphs; a file states few shapes."""
+        waiting = [pending(subject.snapshot.owner) for subject in (self.destination, self.source)]
+        return all(one is None or one.inferred for one in waiting)
+
+    def infer(self) -> None:
+        """Infers the shapes of files; callable from any thread. `state` lists the failures."""
+        if self.inferred:
+            return
+        for subject in (self.destination, self.source):
+            owner = subject.snapshot.owner
+            if (waiting := pending(owner)) is not None:
+                waiting.infer(owner)
+                if not waiting.inferred:  # it was left
+                    return
+        with self.lock:
+            self.state = self._refused(self.state)
+        self.graph_changed()
+
+    def leave(self) -> None:
+        """Ends that, if no view is left."""
+        for subject in (self.destination, self.source):
+            if (waiting := pending(subject.snapshot.owner)) is not None:
+                waiting.leave()
+
+    def _refused(self, state: State) -> State:
+        """A state with a message about a graph that TensorFlow refuses."""
+        refusals = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
+        return state.saying(refusals[0], "warn") if refusals else state
+
+    def graph_changed(self) -> None:
+        """Calls who waits for changes; an editor does after an apply, undo or redo."""
+        if self._acting != threading.get_ident():  # a verb that changes the graph is reported once, when it is done
+            for callback in list(self._callbacks):
+                callback()
+
+    @gc_paused()
+    def traits(self) -> dict[str, Any]:
+        """Returns everything the page shows; callable from any thread."""
+        with self.lock:
+            stage, state = self._stage, self._settled()
+            draft = stage.draft(state)
+            status = {"text": state.status.text, "level": state.status.level}
+            scenes: dict[str, Any] = {"source": None, "destination": None}
+            for pane in ("source", "destination"):
+                if pane == "destination" and self.same and not draft.steps:
+                    stage.forget(pane)
+                    continue
+                try:
+                    scenes[pane] = stage.draw(state, pane)
+                except SurgeryError as error:
+                    scenes[pane] = stage.panes[pane].placed
+                    status = {"text": str(error), "level": "error"}
+            region, problem = stage.region(state)
+            return {
+                "scenes": scenes,
+                "titles": {
+                    "source": self.source.title,
+                    "destination": self.destination.title + (" after the plan" if draft.steps else ""),
+                },
+                "selected": list(state.view.selected),
+                "boundary": {
+                    **boundary_shown(
+                        stage.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
+                        state.marks,
+                        region,
+                        problem,
+                        stage.panes["source"].scene,
+                        () if region is None else stage.spots(state, region),
+                    ),
+                    "swap": stage.turned(state),
+                },
+                "plan": {
+                    **plan_shown(draft, last_applied(stage), self.source.snapshot),
+                    "same": self.same,
+                    **kept_shown(stage, state),
+                    "saved": dict(state.saved),
+                    "history": history_shown(stage),
+                },
+                "status": status,
+                "outline": outline_shown(stage.tree(state, "source", state.view.rows), state.view.rows),
+                "look": look_shown(state),
+                "views": {
+                    "back": len(state.view.back),
+                    "forward": len(state.view.forward),
+                    **undo_shown(stage, state),
+                    "saved": list(state.views),
+                    "served": self.source.opened.serving.names,
+                    "serves": self.source.opened.serving.opened.removeprefix("function "),
+                },
+                "run": state.ran.shown if state.ran is not None else {},
+                "inferred": self.inferred,
+                "theme": "auto",
+            }
+
+    def svg(self) -> str:
+        """Returns the static picture of the screen: both panes if two are shown.
+
+        If it cannot be laid out, the text has the reason.
+        """
+        from ..view.svg import panes, to_svg, words
+
+        shown, pictures = self.traits(), []
+        hidden = {"before": "destination", "after": "source"}.get(self.state.stage if self.same else "both")
+        for pane in ("source", "destination"):
+            title, scene = shown["titles"][pane], shown["scenes"][pane]
+            if scene is None or (pane == hidden and self.draft.steps):
+                continue
+            marks = {"selected": shown["selected"], "boundary": shown["boundary"]} if pane == "source" else {}
+            pictures.append((title, to_svg(scene, title=title, **marks)))
+        if not pictures:
+            return words(shown["titles"]["source"], shown["status"]["text"])
+        return pictures[0][1] if len(pictures) == 1 else panes(pictures)
+
+    def svg_of(self, unfolded: frozenset[str]) -> str:
+        """Returns a static picture with just these scopes, series and calls open; the screen stays as it is.
+
+        Args:
+            unfolded: keys of the open folds, scopes with their ``/``.
+        """
+        tree = self.tree_of(unfolded)
+        return static_picture(tree, unfolded, self.direction, pinned(tree, self.source.opened.ends))
+
+    @property
+    def whole(self) -> Graph:
+        """All ops of the source at any depth of calls, as far as there is room."""
+        return self._stage.calls_of(self.source.snapshot).listed.graph
+
+    def around(self, names: Iterable[str]) -> Graph:
+        """Returns the source with the calls unfolded that ops, scopes and tensors of these names are inside of.
+
+        Args:
+            names: names of ops, scopes and tensors.
+        """
+        return self._stage.around(self.source.snapshot, names).graph
+
+    def expanded(self, unfolded: frozenset[str]) -> Expanded:
+        """Returns the graph of the source with the calls unfolded that are among these fold keys.
+
+        Args:
+            unfolded: keys of the open folds.
+        """
+        return self._stage.expanded(self.source, unfolded)
+
+    def tree_of(self, unfolded: frozenset[str]) -> Tree:
+        """Returns the tree of the source with the calls unfolded that are among these fold keys.
+
+        Args:
+            unfolded: keys of the open folds.
+        """
+        return self._stage.tree_of(self.state, self.expanded(unfolded))
+
+    def describe(self) -> str:
+        """Returns the state in a few lines of text; callable from any thread."""
+        with self.lock:
+            state = self._settled()
+            try:
+                shown = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
+            except LayoutError as error:
+                shown = f"the graph cannot be drawn: {error}"
+            lines = [f"{self.source.title}: {counted(self.source.snapshot.size, 'ops')}, {shown}"]
+            region = self.region
+            if region is not None:
+                lines.append(boundary_text(state.marks, region))
+            if self.draft.steps:
+                lines.append(str(self.draft))
+            return "\n".join(lines)
+
+
+def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a verb's function by name, in the form of the table.
+
+    Raises:
+        SelectionError, PlanError: one is not of its kind in the table.
+    """
+    verb = VERBS[act.__name__]
+    given = inspect.signature(act).bind(None, None, *args, **kwargs).arguments
+    out = dict(list(given.items())[2:])
+    for arg in verb.args:
+        if arg.name not in out or out[arg.name] is arg.default:
+            continue
+        value = arg.kind.read(out[arg.name])
+        if not arg.kind.fits(value):
+            shown = reprlib.repr(out[arg.name])
+            said = arg.kind.unfit(value) or (f"{shown} is not {arg.kind.words}", f"Call it as {verb.usage}")
+            raise (SelectionError if verb.looks else PlanError)(f"{verb.name}({arg.name}={shown})", *said, arg.name)
+        out[arg.name] = value
+    return out
+
+
+def _method(act: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the method of a screen that applies a verb's function to its state."""
+
+    @functools.wraps(act)
+    def method(self: Screen, *args: Any, **kwargs: Any) -> Any:
+        return self._do(act, *args, **kwargs)
+
+    own = inspect.signature(Screen.cancel).parameters["self"]
+    method.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [own, *list(inspect.signature(act).parameters.values())[2:]]
+    )
+    method.__qualname__ = f"Screen.{act.__name__}"
+    return method
+
+
+for _name, _act in ACTS.items():
+    setattr(Screen, _name, _method(_act))

@@ -1,0 +1,472 @@
+"""Turns a state into pictures: both graphs, the region, the plan and its effect."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import SelectionError, counted
+from ..graph.calls import Calls, Expanded
+from ..graph.graph import Graph, Ints
+from ..graph.layers import Layers, scopes_of
+from ..graph.lazy_graph import current
+from ..graph.selection import Selection, select
+from ..plan.dependencies import needed
+from ..plan.menu import Recipe
+from ..plan.plan import Plan
+from ..plan.steps import CopyStep, MutedStep, bare
+from ..plan.subject import Subject
+from ..view.first_picture import Known, first_unfolded
+from ..view.paint import Paint
+from ..view.scene import MOST
+from ..view.tree import Tree, find_item, ops_named
+from .pane import EdgeStep, Pane, Sight, draw_both, kept, opening_of_copies
+from .state import Facts, Kept, Marks, State, following, names_changed, renamed_keys, selection_of
+
+_TREES = 6
+"""So many trees are kept: of the two panes, before and after the plan, with calls folded and unfolded."""
+
+
+class Stage:
+    """The graphs that a screen shows, and the results computed from them; a state determines the pictures.
+
+    Args:
+        destination: the editor that the plan changes.
+        source: the editor whose graph is on the left; the destination itself if both are one.
+        facts: facts on ops beyond the snapshot.
+        recipes: returns the recipes of the menu.
+        kept: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
+    """
+
+    def __init__(
+        self,
+        destination: Subject,
+        source: Subject,
+        facts: Facts,
+        recipes: Callable[[], Iterable[Recipe]] = tuple,
+        kept: Kept | None = None,
+    ) -> None:
+        self.destination, self.source, self.facts, self.kept = destination, source, facts, kept
+        self._offered = recipes
+        self.panes = {"source": Pane(), "destination": Pane()}
+        self.stop = threading.Event()
+        self.progress: Callable[[str], None] = lambda text: None
+        self._sources: list[Callable[[], Any]] = []
+        self._trees: deque[Tree] = deque(maxlen=_TREES)
+        self._calls: deque[Calls] = deque(maxlen=_TREES)
+        self._left: deque[tuple[Graph, frozenset[str], frozenset[str]]] = deque(maxlen=_TREES)
+        self._kept: Graph | None = None
+        self._names: dict[Subject, tuple[Graph, Mapping[str, str]]] = {}
+        self._apart: Any = None  # the graphs that need separate layouts
+        self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
+
+    @cached_property
+    def recipes(self) -> Mapping[str, Recipe]:
+        """The recipes of the menu by name."""
+        return {recipe.name: recipe for recipe in self._offered()}
+
+    @property
+    def same(self) -> bool:
+        """True if source and destination are one graph."""
+        return self.source is self.destination
+
+    def subject(self, pane: str) -> Subject:
+        """Returns the editor of a pane."""
+        return self.source if pane == "source" else self.destination
+
+    def graph(self, state: State, pane: str) -> Graph:
+        """Returns the graph of a pane: the source, or the destination after the plan.
+
+        Its calls are ops here, even if they are unfolded: plans refer to this graph.
+        """
+        if pane == "source":
+            return self.source.snapshot
+        return self.draft(state).after()
+
+    def layers(self, graph: Graph) -> Layers:
+        """Returns the Keras layers of a graph that is shown."""
+        return (self.source if graph.owner is self.source.snapshot.owner else self.destination).layers
+
+    def calls(self, state: State, pane: str) -> Calls:
+        """Returns the calls of the graph of a pane."""
+        return self.calls_of(self.graph(state, pane))
+
+    def calls_of(self, graph: Graph) -> Calls:
+        """Returns the calls of a graph; those of the last few graphs are kept, with all that has been unfolded."""
+        calls = next((c for c in self._calls if c.base is graph), None)
+        if calls is None:
+            calls = Calls(graph, self.facts.body)
+            self._calls.appendleft(calls)
+        return calls
+
+    def shown(self, state: State, pane: str, also: Iterable[str] = ()) -> Expanded:
+        """Returns the graph of a pane with its open calls unfolded.
+
+        Args:
+            state: the state on screen.
+            pane: source or destination.
+            also: fold keys of more calls.
+        """
+        return self.calls(state, pane).expanded(_scopes({*self.unfolded(state, pane), *also}))
+
+    def expanded(self, subject: Subject, keys: Iterable[str] = ()) -> Expanded:
+        """Returns the graph of an editor with the calls unfolded that are among fold keys."""
+        return self.calls_of(subject.snapshot).expanded(_scopes(keys))
+
+    def tree(self, state: State, pane: str, also: Iterable[str] = ()) -> Tree:
+        """Returns the tree of the graph of a pane, with its open calls, and others, unfolded."""
+        return self.tree_of(state, self.shown(state, pane, also))
+
+    def around(self, graph: Graph, names: Iterable[str]) -> Expanded:
+        """Returns a graph with the calls unfolded that boxes, ops and tensors of these names are inside of.
+
+        A call and the frame of an unfolded one are not inside of it; missing names do not count.
+        """
+        return self.calls_of(graph).expanded(self.to(graph, names))
+
+    def to(self, graph: Graph, names: Iterable[str]) -> list[str]:
+        """Returns the scopes of these calls."""
+        calls, scopes = self.calls_of(graph), list[str]()
+        for name in names:
+            with suppress(SelectionError):
+                scopes += calls.to(name.lstrip("~"))
+        return scopes
+
+    def holding(self, state: State, pane: str, names: Sequence[str]) -> tuple[Tree, list[str]]:
+        """Returns a tree of the graph of a pane that has all boxes of these names, and their names there.
+
+        The frame of an unfolded call is the call itself.
+
+        Args:
+            state: the state on screen.
+            pane: source or destination.
+            names: names of boxes.
+        """
+        return self.holding_of(state, self.graph(state, pane), names)
+
+    def holding_of(self, state: State, graph: Graph, names: Sequence[str]) -> tuple[Tree, list[str]]:
+        """Returns the same for a graph that no pane may show."""
+        calls = self.calls_of(graph)
+        found = [(name, calls.find(name.rstrip("/")) if name.endswith("/") else None) for name in names]
+        boxes = [name if one is None else one[0].named(one[1].op) for name, one in found]
+        return self.tree_of(state, self.around(graph, boxes)), boxes
+
+    def tree_of(self, state: State, shown: Expanded) -> Tree:
+        """Returns the tree of a graph under the filters of a state; the last few are kept."""
+        filters = replace(state.filters, gone=self._gone(shown.parts[0].graph))
+        tree = next((t for t in self._trees if t.graph is shown.graph and t.filters == filters), None)
+        if tree is None:
+            known = scopes_of(shown.graph, self.layers(shown.parts[0].graph))
+            classes = {scope: layer.class_name for scope, (layer, _) in known.items()}
+            tree = Tree(shown.graph, filters, classes, shown)
+            self._trees.appendleft(tree)
+        return tree
+
+    def _gone(self, graph: Graph) -> frozenset[str]:
+        """The ops of a graph that an undo has left there, and that nothing else needs."""
+        orphans = (self.source if graph.owner is self.source.snapshot.owner else self.destination).orphans
+        if not orphans:
+            return orphans
+        found = next((gone for one, of, gone in self._left if one is graph and of == orphans), None)
+        if found is None:
+            mask = graph.mask(graph.index[name] for name in orphans if name in graph.index)
+            found = frozenset(graph.names[i] for i in np.flatnonzero(mask & ~needed(graph, ~mask)).tolist())
+            self._left.appendleft((graph, orphans, found))
+        return found
+
+    def ends(self, pane: str) -> Known:
+        """Returns the inputs and outputs that have separate boxes in a pane."""
+        return self.subject(pane).opened.ends
+
+    def draft(self, state: State) -> Plan:
+        """Returns the plan being made, over the graphs as they are now: `settled` keeps it."""
+        now, source, old = self.destination.snapshot, self.source.snapshot, state.draft
+        if old is None:
+            return self.destination.plan()
+        if not self._was_source(source.owner):
+            self._sources.append(_reference(source.owner))
+        steps = tuple(
+            _moved(step, old.base, now, source) if self._knows(bare(step), old.base) else step for step in old.steps
+        )
+        if old.base is now and all(a is b for a, b in zip(steps, old.steps, strict=True)):
+            return old
+        return replace(self.destination.plan(), steps=steps)
+
+    def _knows(self, step: Any, base: Graph) -> bool:
+        """Whether the ops copied by a step are of a pane's graph, now or before; ops pasted from elsewhere are not."""
+        if not isinstance(step, CopyStep):
+            return False
+        owner = step.selection.graph.folded.owner
+        return owner is base.owner or self._was_source(owner)
+
+    def _was_source(self, owner: Any) -> bool:
+        return any(current(known()) is owner for known in self._sources)
+
+    def region(self, state: State) -> tuple[Selection | None, str]:
+        """Returns the ops between the marks, or None and the problem of the marks."""
+        key = (self.source.snapshot, state.marks)
+        if self._region is None or self._region[0][0] is not key[0] or self._region[0][1] != key[1]:
+            self._region = (key, self._between(state.marks))
+        return self._region[1]
+
+    def _between(self, marks: Marks) -> tuple[Selection | None, str]:
+        if not marks.outputs:
+            return None, "Mark an output: the region is between the inputs and outputs" if marks.inputs else ""
+        try:
+            region = between = self.source.select(inputs=marks.inputs or None, outputs=marks.outputs)
+            for one in marks.included:
+                region = region | (
+                    select(region.graph, name=[one[1:]]).ancestors()
+                    if one.startswith("^")
+                    else self.source.select(outputs=one)
+                )
+            if not region.mask[[op for op, _ in between.inputs]].any():  # its leaks are still those of the boundary
+                region = replace(region, inputs=between.inputs, outputs=between.outputs)
+            return region, ""
+        except SelectionError as error:
+            return None, f"{error.problem}. {error.suggestion}"
+
+    def turned(self, state: State) -> bool:
+        """Returns whether the boundary is valid only with inputs and outputs swapped."""
+        marks = state.marks
+        return bool(marks.inputs and marks.outputs and self.region(state)[1] and self._between(marks.swapped)[0])
+
+    def spots(self, state: State, region: Selection) -> Ints:
+        """Returns the numbers of some ops of the source in the picture, with the ops that they call."""
+        calls, shown = self.calls(state, "source"), self.shown(state, "source")
+        own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, shown.graph))
+        both = calls.expanded({*own, *open_})
+        inside = both.seen_in(calls.expanded(own))
+        found: Ints = both.seen_in(shown)[(inside >= 0) & region.mask[inside]]
+        return found
+
+    def selection(self, state: State) -> Selection:
+        """Returns the ops of all selected boxes; the region, if a boundary is marked and nothing is selected.
+
+        If some are inside of calls, they are ops of the graph with these calls unfolded.
+        """
+        selected = state.view.selected
+        region = self.region(state)[0]
+        if not selected and region is not None:
+            return region
+        return selection_of(*self.holding(state, "source", selected))
+
+    def settled(self, state: State) -> State:
+        """Returns the state with its consequences for the graphs: the current plan, and first pictures."""
+        state = self.called(state)
+        draft = self.draft(state)
+        if draft is not state.draft:
+            state = state.but(draft=draft)
+        if state.ran is not None and not state.ran.fits(self.graph(state, state.ran.pane)):
+            state = state.without_run()
+        if self._kept is not self.source.snapshot:
+            self._kept = self.source.snapshot
+            state = self.there(state)
+        if state.view.unfolded is None:
+            tree = self.tree(state, "source")
+            keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends("source")))
+            state = state.seen(unfolded=keys, rows=state.view.rows | keys)
+        if self.same and not draft.steps:
+            return state if state.after is None else state.but(after=None, copies=frozenset())
+        scopes = frozenset(copied.step.to for copied in draft.effect.copies)
+        if state.after is None or scopes - state.copies:
+            keys = opening_of_copies(
+                self.tree(state, "destination"),
+                draft.effect,
+                state.view.unfolded or frozenset(),
+                self.same,
+                state.budget,
+            )
+            return state.but(after=keys | (state.after or frozenset()), copies=scopes)
+        return state if scopes == state.copies else state.but(copies=scopes)
+
+    def called(self, state: State) -> State:
+        """Returns the state by the current names, after plans were applied, undone or redone."""
+        subjects = (self.source, self.destination)
+        now = tuple(map(self._names_of, subjects))
+        if all(a is b for a, b in zip(now, state.called, strict=True)):
+            return state
+        changed = [names_changed(*both) for both in zip(state.called, now, strict=True)]
+        if any(changed):
+            ways = (following(names, one.snapshot) for names, one in zip(changed, subjects, strict=True))
+            state = state.renamed(*ways)
+        return state.but(called=now)
+
+    def _names_of(self, subject: Subject) -> Mapping[str, str]:
+        """Op of the graph that an editor has opened -> its name now, if plans have renamed it."""
+        graph = subject.snapshot
+        if self._names.get(subject, (None,))[0] is not graph:
+            self._names[subject] = graph, subject.history.renamed
+        return self._names[subject][1]
+
+    def there(self, state: State) -> State:
+        """Returns the state without selected boxes that are no longer in the graph or in the picture."""
+        tree, boxes = self.holding(state, "source", state.view.selected)
+        alive = ~tree.graph.mask(tree.graph.index[name] for name in tree.filters.gone if name in tree.graph.index)
+        masks = [ops_named(tree, box) for box in boxes]
+        stay = [mask is not None and bool((mask & alive).any()) for mask in masks]
+        return state if all(stay) else state.seen(selected=tuple(itertools.compress(state.view.selected, stay)))
+
+    def unfolded(self, state: State, pane: str) -> frozenset[str]:
+        """Returns the fold keys that are open in a pane of a settled state."""
+        keys, after = state.view.unfolded or frozenset(), state.after or frozenset()
+        if pane == "source":
+            return keys
+        if not self.staged(state):
+            return after
+        effect = self.draft(state).effect
+        return renamed_keys(keys, effect.renamed, effect.after) | after
+
+    def draw(self, state: State, pane: str, most: int = MOST) -> dict[str, Any]:
+        """Returns the placed and colored scene of a pane; laid out only where something has changed.
+
+        Args:
+            state: the settled state on screen.
+            pane: source or destination.
+            most: more boxes than these are refused.
+
+        Raises:
+            LayoutError: there would be too many boxes, or no layout ends in time.
+        """
+        here, sight = self.panes[pane], self._sight(state, pane)
+        if not (self.staged(state) and self._drawn_both(state, pane, sight, most)):
+            like = self.panes["source"].placed if self.same else None
+            here.draw(sight, state.direction, state.budget, most, self.stop.is_set, like)
+        tree = sight.tree
+        ran, mine = state.ran, pane == (state.ran.pane if state.ran and state.painted_by_run else "source")
+        ran = ran if ran is not None and ran.pane == pane else None
+        return here.coloured(tree, state.paint if mine else Paint(), state.faded, ran)
+
+    def staged(self, state: State) -> bool:
+        """Returns whether the panes are one graph, before and after the plan."""
+        return self.same and bool(self.draft(state).steps)
+
+    def _sight(self, state: State, pane: str) -> Sight:
+        """The subject of the picture of a pane."""
+        tree, draft = self.tree(state, pane), self.draft(state)
+        marks, graph = dict(draft.preview().marks) if pane == "destination" else {}, self.graph(state, pane)
+        for name in self.subject(pane).orphans:
+            marks.setdefault(graph.index[name], "orphan")
+        if pane == "source" and self.same:
+            marks |= dict.fromkeys(draft.effect.removed, "removed")
+        marks = self.shown(state, pane).spread(marks)
+        pins = self.panes[pane].pins(tree, self.ends(pane))
+        return Sight(tree, self.unfolded(state, pane), marks, pins, self._edge_step(state, pane))
+
+    def _edge_step(self, state: State, pane: str) -> EdgeStep | None:
+        """Returns the graph that the edges in a pane are compared with; None if the plan does not change its graph."""
+        draft = self.draft(state)
+        if not draft.steps or (pane == "source" and not self.same):
+            return None
+        effect, keys, later = draft.effect, self.unfolded(state, pane), pane == "destination"
+        if later:
+            old = {new: name for name, new in effect.renamed.items()}
+            other, keys = effect.base, renamed_keys(keys, old, effect.base)
+        else:
+            other, keys = effect.after, renamed_keys(keys, effect.renamed, effect.after)
+        return EdgeStep(effect, self.calls_of(other).expanded(_scopes(keys)).graph, later)
+
+    def _drawn_both(self, state: State, pane: str, sight: Sight, most: int) -> bool:
+        """Lays out the graphs before and after the plan together, if possible."""
+        other = self._sight(state, "source" if pane == "destination" else "destination")
+        sights = (sight, other) if pane == "source" else (other, sight)
+        panes = self.panes["source"], self.panes["destination"]
+        keys = (sights[0].key, sights[1].key, state.direction)
+        if keys == self._apart:
+            return False
+
+        def same() -> tuple[Ints, Ints]:
+            return kept(self.draft(state).effect, *(one.tree.graph for one in sights))
+
+        limits = (most, MOST) if pane == "source" else (MOST, most)
+        done = draw_both(panes, sights, same, state.direction, state.budget, limits, self.stop.is_set)
+        self._apart = None if done else keys
+        return done
+
+    def forget(self, pane: str) -> None:
+        """Drops the layout of a pane that shows nothing now."""
+        self.panes[pane] = Pane()
+
+    def fold(self, state: State, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> State:
+        """Returns the state with other folds open in a pane, once they can be drawn, and says how many boxes there are.
+
+        Raises:
+            LayoutError: there would be more boxes than allowed, and more than before.
+        """
+        state = self.settled(state)
+        boxes, before = self.draw(state, pane)["boxes"], self.unfolded(state, pane)
+        now = frozenset(change(before))
+        opened, closed = now - before, before - now
+        if self.staged(state):
+            return self._folded_both(state, pane, opened, closed, len(boxes))
+        if pane == "source":
+            state = state.seen(unfolded=now, rows=(state.view.rows - closed) | opened)
+        else:
+            state = state.but(after=now)
+        return self._drawn(state, pane, len(boxes))
+
+    def _folded_both(
+        self, state: State, pane: str, opened: frozenset[str], closed: frozenset[str], boxes: int
+    ) -> State:
+        """Opens and closes the same folds before and after the plan, so that both show the same."""
+        renamed = self.draft(state).effect.renamed
+        if pane == "destination" and renamed:
+            old = {new: name for name, new in renamed.items()}
+            base = self.source.snapshot
+            opened, closed = renamed_keys(opened, old, base), closed | renamed_keys(closed, old, base)
+        before = self.tree(state, "source", opened)
+        both = opened if pane == "source" else {k for k in opened if find_item(before, k.removesuffix("+")) is not None}
+        keys = ((state.view.unfolded or frozenset()) - closed) | both
+        state = state.seen(unfolded=keys, rows=(state.view.rows - closed) | both)
+        state = state.but(after=((state.after or frozenset()) - closed) | (opened - both))
+        self.draw(state, "source" if pane == "destination" else "destination")
+        return self._drawn(state, pane, boxes)
+
+    def _drawn(self, state: State, pane: str, boxes: int) -> State:
+        """The state, once it can be drawn in no more boxes than allowed, or than before."""
+        scene = self.draw(state, pane, max(state.budget, boxes))
+        degraded = scene["stats"].get("degraded")
+        return state.saying(counted(len(scene["boxes"]), "boxes") + (f" · {degraded}" if degraded else ""))
+
+
+def _scopes(keys: Iterable[str]) -> list[str]:
+    """The scopes among fold keys."""
+    return [key.removesuffix("+").rstrip("/") for key in keys if not key.startswith("~")]
+
+
+def _reference(owner: Any) -> Callable[[], Any]:
+    """Gives an owner for as long as it is there."""
+    try:
+        return weakref.ref(owner)
+    except TypeError:
+        return lambda: owner
+
+
+def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
+    """Returns a step of a plan as it is over the graphs that have taken the place of those it was made with.
+
+    Args:
+        step: of a plan over `old`.
+        old, new: the destination, then and now.
+        source: the current graph of the copied ops. The copied ops are found there by their names.
+    """
+    if isinstance(step, MutedStep):
+        inner = _moved(step.step, old, new, source)
+        return step if inner is step.step else MutedStep(inner)
+    owner = step.selection.graph.folded.owner
+    there = new if owner is old.owner else source
+    if owner is there.owner or not all(name in there.index for name in step.selection.names):
+        return step
+    try:
+        return replace(step, selection=step.selection.moved(there))
+    except SelectionError:
+        return step

@@ -1,0 +1,402 @@
+"""All that a screen shows as one value; each command returns a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import SelectionError, did_you_mean
+from ..graph.graph import Graph, Mask
+from ..graph.names import tensor_name
+from ..graph.selection import Selection, listed
+from ..graph.tf_types import TFNodeDef
+from ..graph.variables import ASKING_TYPES, VARIABLE_TYPES
+from ..plan.plan import Plan
+from ..view.helpers import Filters
+from ..view.paint import Paint
+from ..view.tree import Tree, ops_named
+from .run_results import MEASURES, Ran
+
+
+class Facts(Protocol):
+    """Facts on ops beyond the snapshot."""
+
+    def attribute_text(self, value: Any) -> str:
+        """An attribute in words."""
+
+    def documentation(self, op_type: str) -> str:
+        """The description of an op type; empty if it is not known."""
+
+    def op_types(self, query: str = ..., like: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
+        """Op types that fit, best first, with their descriptions."""
+
+    def attributes(self, node: TFNodeDef) -> Iterable[tuple[str, str, list[str]]]:
+        """The editable attributes of an op: name, value, and all possible values if these are few."""
+
+    def constant_value(self, node: TFNodeDef, most: int = ...) -> Any:
+        """The array in a constant; None without one, or if it is larger than `most` bytes."""
+
+    def body(self, graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
+        """The body of a function that an op calls, in a snapshot; earlier results are in `made`."""
+
+    def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
+        """Floating-point operations of ops, 0 if not known, and whether they are those for one example."""
+
+    def pattern(self, selection: Selection) -> Any:
+        """The pattern of a selection."""
+
+    def check_inserted(self, op_type: str, name: str) -> None:
+        """Refuses an op that cannot stand on an edge."""
+
+    def check_attribute(self, op_type: str, op: str, name: str, value: Any) -> None:
+        """Refuses an attribute that the op type does not have, or another kind of value."""
+
+
+class Kept(Protocol):
+    """Converts a plan and marks to a text for a page that outlives the kernel, and back."""
+
+    @property
+    def of(self) -> str:
+        """The graphs of the plan, in one line that differs for other graphs."""
+
+    @property
+    def by(self) -> str:
+        """Which process makes it."""
+
+    def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
+        """A text of a plan and of the marked tensors of three kinds."""
+
+    def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
+        """The plan and the marks of a text, and notes on them."""
+
+
+_HELPERS = VARIABLE_TYPES | ASKING_TYPES | {"Assign", "Const", "ReadVariableOp"}
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Names of the marked tensors, in the order they were marked; each method returns new marks.
+
+    Args:
+        inputs, outputs: the boundary.
+        included: leaks whose producers are part of the region; ``^op``: an op that the region waits for.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> Marks().with_input(g, "x").with_output(g, "y:0")
+        Marks(inputs=('x:0',), outputs=('y:0',), included=())
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    included: tuple[str, ...] = ()
+
+    def with_input(self, graph: Graph, tensor: Any) -> Marks:
+        """Returns marks with one input more; raises SelectionError where there is no such tensor."""
+        name = _checked(graph, tensor, "mark_input")
+        less = self.without(name) if name in self.outputs else self
+        return less if name in less.inputs else replace(less, inputs=(*less.inputs, name))
+
+    def with_output(self, graph: Graph, tensor: Any) -> Marks:
+        """Returns marks with one output more; raises SelectionError where there is no such tensor."""
+        name = _checked(graph, tensor, "mark_output")
+        less = self.without(name) if name in self.inputs else self
+        return less if name in less.outputs else replace(less, outputs=(*less.outputs, name))
+
+    def without(self, tensor: Any) -> Marks:
+        """Returns marks without this tensor, or without ``^op``, which is waited for."""
+        name = tensor if str(tensor).startswith("^") else tensor_name(tensor)
+        return Marks(*(tuple(t for t in some if t != name) for some in (self.inputs, self.outputs, self.included)))
+
+    def renamed(self, new: Callable[[str], str]) -> Marks:
+        """Returns the marks after tensors got other names."""
+        return Marks(*(tuple(map(new, some)) for some in (self.inputs, self.outputs, self.included)))
+
+    @property
+    def swapped(self) -> Marks:
+        """The marks with inputs and outputs in each other's place."""
+        return replace(self, inputs=self.outputs, outputs=self.inputs)
+
+    @classmethod
+    def around(cls, selection: Selection) -> Marks:
+        """Returns the tensors that enter and leave a selection; constants and the helpers of variables do not count."""
+        graph = selection.graph
+
+        def given(tensor: str) -> bool:
+            op = graph.tensor(tensor)[0]
+            above = graph.data.row(op)
+            read = graph.types[op] == "Identity" and len(above) == 1 and graph.types[int(above[0])] in VARIABLE_TYPES
+            return graph.types[op] not in _HELPERS and not read
+
+        crossing = selection.boundary
+        outputs = tuple(t for t in crossing.outputs if given(t))
+        return cls(tuple(t for t in crossing.inputs if given(t)), outputs or crossing.outputs)
+
+
+def selected_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[str, ...]:
+    """Returns the new selection; `mode` is ``set``, ``add`` or ``toggle``.
+
+    Example:
+        >>> selected_after(("a", "b"), ["b", "c"], "toggle")
+        ('a', 'c')
+    """
+    kept = {"set": [], "add": list(old)}.get(mode, [n for n in old if n not in names])
+    return tuple(dict.fromkeys([*kept, *(n for n in names if mode == "set" or n not in old)]))
+
+
+def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
+    """Returns a mask of the ops of all boxes of these names; raises SelectionError where there is no such box."""
+    graph = tree.graph
+    mask = np.zeros(graph.size, np.bool_)
+    for name in names:
+        found = ops_named(tree, name)
+        if found is None:
+            if graph.call_around(name.rstrip("/")):
+                graph.find(name.rstrip("/"), f"{verb}({name!r})")
+            problem = f"nothing in {graph.title} has this name"
+            raise SelectionError(f"{verb}({name!r})", problem, did_you_mean(name, graph.index))
+        mask |= found
+    return mask
+
+
+def selection_of(tree: Tree, names: Sequence[str]) -> Selection:
+    """Returns the ops of all boxes of these names; names that are gone count for nothing."""
+    graph = tree.graph
+    mask = np.zeros(graph.size, np.bool_)
+    for name in names:
+        found = ops_named(tree, name)
+        if found is not None:
+            mask |= found
+    return listed(graph, mask)
+
+
+def _checked(graph: Graph, tensor: Any, verb: str) -> str:
+    name = tensor_name(tensor)
+    op, port = graph.tensor(name, f"{verb}({name!r})")
+    return f"{graph.names[op]}:{port}"
+
+
+def names_changed(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Returns which ops have other names: name then -> name now.
+
+    Args:
+        was, now: op of the opened graph -> its name, if it changed.
+
+    Example:
+        >>> names_changed({"a": "b", "c": "d"}, {"c": "e"})
+        {'d': 'e', 'b': 'a'}
+    """
+    ends = ((was.get(op, op), now.get(op, op)) for op in {**now, **was})
+    return {old: new for old, new in ends if old != new}
+
+
+def following(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
+    """Returns a function that returns the new name of an op, a tensor, a box or a fold key.
+
+    A scope is renamed with its ops, unless some of them keep their names.
+
+    Args:
+        renamed: op -> its new name.
+        graph: the graph in which they have the new names.
+
+    Example:
+        >>> new = following({"a/b/x": "a/new/x"}, Graph.of([("a/new/x", "NoOp", []), ("a/y", "NoOp", [])]))
+        >>> [new(name) for name in ("a/b/x:0", "^a/b/x", "a/b/", "~a/b/c_[0..3]", "a/", "a/y")]
+        ['a/new/x:0', '^a/new/x', 'a/new/', '~a/new/c_[0..3]', 'a/', 'a/y']
+    """
+    scopes: dict[str, str] = {}
+    for old, now in renamed.items():
+        a, b = old, now
+        scopes[f"{a}/"] = f"{b}/"
+        while "/" in a and "/" in b and a.rpartition("/")[2] == b.rpartition("/")[2]:
+            a, b = a.rpartition("/")[0], b.rpartition("/")[0]
+            scopes.setdefault(f"{a}/", f"{b}/")
+
+    def new(name: str) -> str:
+        path = name.lstrip("~^")
+        op, colon, port = path.partition(":")
+        if op in renamed:
+            return name[: len(name) - len(path)] + renamed[op] + colon + port
+        end = path.rfind("/") + 1
+        while end:
+            scope = path[:end]
+            if scope in scopes and scope[:-1] not in graph.scopes.index:
+                return name[: len(name) - len(path)] + scopes[scope] + path[end:]
+            end = path.rfind("/", 0, end - 1) + 1
+        return name
+
+    return new
+
+
+def renamed_keys(keys: Iterable[str], renamed: Mapping[str, str], graph: Graph) -> frozenset[str]:
+    """Returns fold keys as they are once ops have other names.
+
+    Args:
+        keys: the fold keys.
+        renamed, graph: as for `following`.
+    """
+    return frozenset(map(following(renamed, graph), keys)) if renamed else frozenset(keys)
+
+
+BUDGET = 200
+"""Boxes that read well in one picture."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A visited place: the unfolded and the selected boxes, and the camera: x, y and scale, or nothing."""
+
+    unfolded: frozenset[str]
+    selected: tuple[str, ...] = ()
+    at: tuple[float, ...] = ()
+
+    def renamed(self, new: Callable[[str], str]) -> Place:
+        """Returns the place where names are others."""
+        return replace(self, unfolded=frozenset(map(new, self.unfolded)), selected=tuple(map(new, self.selected)))
+
+
+@dataclass(frozen=True)
+class View:
+    """How the source pane shows its graph.
+
+    Args:
+        unfolded: fold keys that are open; None: those of a first picture.
+        selected: names of boxes.
+        rows: names of the open rows of the outline.
+        back, forward: the visited places, and the places that `back` left.
+    """
+
+    unfolded: frozenset[str] | None = None
+    selected: tuple[str, ...] = ()
+    rows: frozenset[str] = frozenset()
+    back: tuple[Place, ...] = ()
+    forward: tuple[Place, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """The current place."""
+        return Place(self.unfolded or frozenset(), self.selected)
+
+    def renamed(self, new: Callable[[str], str]) -> View:
+        """Returns the view with other names."""
+        return View(
+            None if self.unfolded is None else frozenset(map(new, self.unfolded)),
+            tuple(map(new, self.selected)),
+            frozenset(map(new, self.rows)),
+            tuple(place.renamed(new) for place in self.back),
+            tuple(place.renamed(new) for place in self.forward),
+        )
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status line: a text, and info, warn or error."""
+
+    text: str = ""
+    level: str = "info"
+
+
+@dataclass(frozen=True, eq=False)
+class Was:
+    """The state that undo restores: the plan, the marks and the selection.
+
+    Args:
+        draft, marks, selected: as the state had them.
+        applied: number of the plan that was applied last by then; 0: none was.
+    """
+
+    draft: Plan | None
+    marks: Marks
+    selected: tuple[str, ...]
+    applied: int
+
+    def renamed(self, new: Callable[[str], str]) -> Was:
+        """Returns the same with other names of the source."""
+        return replace(self, marks=self.marks.renamed(new), selected=tuple(map(new, self.selected)))
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The state of a screen.
+
+    Args:
+        view: the source pane.
+        views: saved views by name.
+        after: fold keys that are open in the destination pane; None: those of a first picture.
+        copies: scopes of copies that the destination pane has been opened for.
+        marks: the boundary.
+        draft: the plan being made; None: an empty one.
+        past: the states before each action since the last plan was applied here, oldest first.
+        undone: the undone actions, oldest first: states as in `past`, and events of the history.
+        restored: how often an earlier state was restored here: by undo, redo, back, forward, or a step of the history.
+        status: the status line.
+        direction: TB, LR or auto.
+        filters, paint, faded: the hidden ops, the colors, entries of the legend that fade.
+        budget: the largest number of boxes.
+        stage: the visible part of a plan: the graph ``before`` it, ``after`` it, or ``both``.
+        ran: the run that the picture shows; None: it shows none.
+        saved: the report of the last save, and its call.
+        called: op of the source, and of the destination, as they were opened -> its name here, if the name
+            changed.
+    """
+
+    view: View = View()
+    views: Mapping[str, Place] = field(default_factory=dict)
+    after: frozenset[str] | None = None
+    copies: frozenset[str] = frozenset()
+    marks: Marks = field(default_factory=Marks)
+    draft: Plan | None = None
+    past: tuple[Was, ...] = ()
+    undone: tuple[Any, ...] = ()
+    restored: int = 0
+    status: Status = Status()
+    direction: str = "auto"
+    filters: Filters = field(default_factory=Filters)
+    paint: Paint = field(default_factory=Paint)
+    faded: tuple[str, ...] = ()
+    budget: int = BUDGET
+    stage: str = "both"
+    ran: Ran | None = None
+    saved: Mapping[str, Any] = field(default_factory=dict)
+    called: tuple[Mapping[str, str], ...] = ({}, {})
+
+    @property
+    def painted_by_run(self) -> bool:
+        """Whether the colors are those of the run."""
+        return self.ran is not None and self.paint.by == "values" and self.paint.name in MEASURES
+
+    def without_run(self) -> State:
+        """Returns the state without its run, and without the colors of that."""
+        return self.but(ran=None, paint=Paint() if self.painted_by_run else self.paint, faded=())
+
+    def but(self, **changes: Any) -> State:
+        """Returns the state with some parts changed."""
+        return replace(self, **changes)
+
+    def renamed(self, source: Callable[[str], str], destination: Callable[[str], str]) -> State:
+        """Returns the state with other names of ops, tensors, boxes and fold keys; a plan does not change.
+
+        Args:
+            source: gives the new name of one of the source.
+            destination: gives that of one of the destination.
+        """
+        return self.but(
+            view=self.view.renamed(source),
+            views={name: place.renamed(source) for name, place in self.views.items()},
+            after=None if self.after is None else frozenset(map(destination, self.after)),
+            copies=frozenset(destination(f"{scope}/")[:-1] for scope in self.copies),
+            marks=self.marks.renamed(source),
+            past=tuple(was.renamed(source) for was in self.past),
+            undone=tuple(one.renamed(source) if isinstance(one, Was) else one for one in self.undone),
+        )
+
+    def seen(self, **changes: Any) -> State:
+        """Returns the state with parts of its source view changed."""
+        return replace(self, view=replace(self.view, **changes))
+
+    def saying(self, text: str, level: str = "info") -> State:
+        """Returns the state with another status line."""
+        return replace(self, status=Status(text, level))

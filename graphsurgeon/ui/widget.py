@@ -1,0 +1,231 @@
+"""The Jupyter widget: shows the state of a screen and forwards the commands of the page."""
+
+from __future__ import annotations
+
+import contextvars
+import importlib
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from graphsurgeon.errors import SurgeryError
+from graphsurgeon.ui.commands.table import VERBS
+from graphsurgeon.ui.pane import picture_html
+from graphsurgeon.ui.screen import Screen
+
+from .protocol import VERSION, Request, Turns, answer, parse, parts, refusal
+
+_STATIC = Path(__file__).parent / "static"
+_VIEW = "application/vnd.jupyter.widget-view+json"
+_STILL = (
+    "<p>This is a static picture. Run the cell in JupyterLab or Notebook 7, with the package <code>anywidget</code> "
+    "installed, to click in it. Without the widget, each gesture is a method of <code>ed.screen</code>.</p>"
+)
+"""The sentence below the static picture."""
+_OUTPUT = ":is(.jp-OutputArea-child, .output_container)"
+"""One output of a cell: in JupyterLab, Notebook 7 and pages of nbconvert; in VS Code."""
+_HIDING = (
+    "<style data-graphsurgeon>"
+    f"{_OUTPUT}:has(style[data-graphsurgeon]):has(~ {_OUTPUT} .gs),"
+    f"{_OUTPUT}:has(style[data-graphsurgeon]) + {_OUTPUT}:has(> .jupyter-widgets):not(:has(> .jupyter-widgets > *))"
+    "{display:none !important}</style>"
+)
+"""Hides the static picture if the cell has a live view, and the error of a view that has no kernel if it has none."""
+_TURN = threading.Lock()
+"""Inferring takes a separate process: those of a notebook run one after another."""
+
+
+def enable_in_colab() -> None:
+    """Enables widgets of other projects in Colab, which shows none of them by default; elsewhere, does nothing."""
+    try:
+        output = importlib.import_module("google.colab.output")
+    except ImportError:
+        return
+    output.enable_custom_widget_manager()
+
+
+def _shown(trait: Any) -> Any:
+    """A trait that only Python sets."""
+    return trait.tag(sync=True, echo_update=False)
+
+
+class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
+    """The interactive picture of a screen.
+
+    Args:
+        screen: holds the state, has the verbs.
+
+    Attributes:
+        last_error: the last exception a verb raised, with its traceback; None if there was no exception.
+
+    Example:
+        >>> widget = GraphWidget(screen)                                 # doctest: +SKIP
+        >>> widget.simulate("mark_input", tensor="conv0:0")["ok"]        # doctest: +SKIP
+        True
+    """
+
+    # As text: of a file anywidget keeps a list of all widgets that ever showed it, and of all that they hold.
+    _esm = (_STATIC / "widget.js").read_text(encoding="utf-8")
+    _css = (_STATIC / "widget.css").read_text(encoding="utf-8")
+
+    protocol = _shown(traitlets.Int(VERSION))
+    scenes = _shown(traitlets.Dict())
+    titles = _shown(traitlets.Dict())
+    selected = _shown(traitlets.List())
+    boundary = _shown(traitlets.Dict())
+    plan = _shown(traitlets.Dict())
+    status = _shown(traitlets.Dict())
+    outline = _shown(traitlets.Dict())
+    views = _shown(traitlets.Dict())
+    look = _shown(traitlets.Dict())
+    run = _shown(traitlets.Dict())
+    inferred = _shown(traitlets.Bool(True))
+    theme = _shown(traitlets.Unicode("auto"))
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self.last_error: BaseException | None = None
+        self._lock = threading.Lock()
+        self._pushing = self._stale = False
+        self._turns = Turns()
+        super().__init__(**screen.traits())
+        self.on_msg(self._on_message)
+        screen.on_change(self.push)
+        screen.on_progress(self._progress)
+
+    def push(self) -> None:
+        """Sends the screen's state to the page, once for each burst of changes; callable from any thread."""
+        with self._lock:
+            self._stale = True
+            if self._pushing:
+                return
+            self._pushing = True
+        # no lock is held during a call of the screen, which may hold its own lock
+        while True:
+            with self._lock:
+                if not self._stale:
+                    self._pushing = False
+                    return
+                self._stale = False
+            try:
+                state = self._screen.traits()
+                with self.hold_sync():
+                    for name, value in state.items():
+                        setattr(self, name, value)
+            except Exception as error:
+                self._keep(error, "show the state")
+
+    def _progress(self, text: str) -> None:
+        self.status = {"text": text, "level": "busy"}
+
+    def simulate(self, verb: str, **args: Any) -> dict[str, Any]:
+        """Sends `verb` through the handler of the page's messages, and returns the answer.
+
+        Example:
+            >>> widget.simulate("select", names=["conv0"], mode="set")        # doctest: +SKIP
+            {'v': 1, 'id': 1, 'ok': True, 'result': None}
+        """
+        message = {"v": VERSION, "id": 1, "verb": verb, "args": args}
+        return self._on_message(self, message, [], tell=False)
+
+    def _on_message(self, _widget: Any, message: Any, _buffers: Any, tell: bool = True) -> dict[str, Any]:
+        """Runs the verb of a message and sends the answer; no exception is lost.
+
+        A verb that only looks may run parallel to the kernel, which answers other requests then: `Turns` keeps
+        the order.
+        """
+        try:
+            request = parse(message)
+        except Exception as error:
+            return self._replied(self._refusal(getattr(error, "id", 0), error, "a message of the page"), tell)
+        if request.verb == "cancel":
+            self._screen.cancel()
+            return self._replied(answer(request.id, None), tell)
+        if request.verb == "infer":  # takes long, parallel to everything else
+            if tell:
+                here = contextvars.copy_context()
+                threading.Thread(target=here.run, args=(self._infer,), name="graphsurgeon-shapes", daemon=True).start()
+            else:
+                self._infer()
+            return self._replied(answer(request.id, None), tell)
+        if tell and VERBS[request.verb].looks:
+            self._turns.beside(lambda: self._replied(self._done(request)))
+            return {}
+        self._turns.wait()
+        return self._replied(self._done(request), tell)
+
+    def _done(self, request: Request) -> dict[str, Any]:
+        try:
+            with self._screen.turn():
+                return answer(request.id, getattr(self._screen, request.verb)(**request.args))
+        except Exception as error:
+            return self._refusal(request.id, error, request.verb)
+
+    def _refusal(self, id: int, error: Exception, request: str) -> dict[str, Any]:
+        if request in VERBS and VERBS[request].asks:  # not an error of a person's request
+            self.last_error = error
+        else:
+            self._keep(error, request)
+        return refusal(id, error, request)
+
+    def _infer(self) -> None:
+        with _TURN:
+            try:
+                if self.comm is not None:
+                    self._screen.infer()
+            except Exception as error:
+                self._keep(error, "infer")
+
+    def close(self) -> None:
+        """Leaves the page."""
+        self.layout.close()
+        super().close()
+        if not sys.is_finalizing():  # the remaining work ends with this process
+            self._screen.leave()
+
+    def _replied(self, reply: dict[str, Any], tell: bool = True) -> dict[str, Any]:
+        if tell:
+            self.send(reply)
+        return reply
+
+    def _keep(self, error: Exception, request: str) -> None:
+        """Keeps an error and shows it in the status line."""
+        self.last_error = error
+        shown = parts(error, request)
+        text = str(SurgeryError(*(shown[key] for key in ("request", "problem", "suggestion")))).replace("\n", " ")
+        self.status = {"text": text, "level": "error"}
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Returns the live view and the static pictures as one output, for programs that display outputs themselves."""
+        enable_in_colab()
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        data, metadata = bundle
+        return {**data, **self._pictures()}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Displays the static picture and the live view, as two outputs.
+
+        A notebook saves no live view by default: opened again, with another kernel, it shows an error in its place. Of
+        one output with both, JupyterLab would show the error; of two, the picture remains.
+        """
+        from IPython.display import publish_display_data
+
+        enable_in_colab()
+        bundle = super()._repr_mimebundle_() if self.comm is not None else None
+        pictures = self._pictures()
+        pictures["text/html"] += _HIDING
+        publish_display_data(pictures)
+        if bundle is not None:
+            publish_display_data({_VIEW: bundle[0][_VIEW]})
+
+    def _pictures(self) -> dict[str, str]:
+        """Returns the picture for viewers without a live view, by MIME type."""
+        picture, text = self._screen.svg(), self._screen.describe()
+        html = picture_html(picture, text) + _STILL
+        return {"text/html": html, "image/svg+xml": picture, "text/plain": text}

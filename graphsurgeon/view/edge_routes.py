@@ -1,0 +1,247 @@
+"""The routes of edges around boxes, and the positions of their labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .boxes import SUB, Box, Edge, Group, width
+
+Points = NDArray[np.float64]
+"""Points of a path: the first, then three for each curve, the last of which is its end."""
+
+CLEAR = 5.0, 2.0
+"""The distance of a line from boxes, across and along, px."""
+SPACING = 14.0
+"""The largest distance between two points of a line that are tested, px."""
+_RADIUS = 8.0  # of corners
+
+
+def ways(
+    stops: Sequence[Sequence[tuple[float, float]]], boxes: Points, ends: Sequence[tuple[int, int]]
+) -> list[Points]:
+    """Returns a path for each line: as few curves as possible, so that none meets a box.
+
+    Args:
+        stops: for each line the points from one end to the other; a curve from each to the next meets no box.
+        boxes: left, top, right and bottom of each.
+        ends: for each line the numbers of two boxes that it may meet.
+    """
+    count = len(stops)
+    if not count:
+        return []
+    last = np.array([len(points) - 1 for points in stops])
+    table = np.zeros((count, int(last.max()) + 1, 2))
+    for i, points in enumerate(stops):
+        table[i, : len(points)] = points
+    grown = boxes + np.array([-CLEAR[0], -CLEAR[1], *CLEAR])
+    skip = np.zeros((count, len(boxes) + 1), np.bool_)
+    for side in (0, 1):
+        skip[np.arange(count), np.minimum([pair[side] for pair in ends], len(boxes))] = True
+    at, to, chosen = np.zeros(count, int), last.copy(), [[0] for _ in stops]
+    left = np.arange(count)
+    while len(left):
+        free = to[left] <= at[left] + 1
+        tested = left[~free]
+        if len(tested):
+            start, end = table[tested, at[tested]], table[tested, to[tested]]
+            free[~free] = ~_meets(start, end, grown, skip[tested, :-1])
+        for i in left[free].tolist():
+            chosen[i].append(int(to[i]))
+        at[left[free]] = to[left[free]]
+        to[left] = np.where(free, last[left], (at[left] + to[left]) // 2)
+        to[left] = np.maximum(to[left], at[left] + 1)
+        left = left[at[left] < last[left]]
+    return [_curved(table[i, places]) for i, places in enumerate(chosen)]
+
+
+def _meets(start: Points, end: Points, boxes: Points, skip: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns for each curve whether it meets a box."""
+    far = float(np.abs(end - start).max())
+    t = np.linspace(0, 1, int(max(8, min(96, far / SPACING))))[1:-1]
+    u = 1 - t
+    across, along = 3 * u * t * t + t**3, 1.5 * u * t + t**3  # as _curved puts the control points
+    x = start[:, :1] + (end - start)[:, :1] * across
+    y = start[:, 1:] + (end - start)[:, 1:] * along
+    x, y = x[:, :, None], y[:, :, None]
+    left, top, right, bottom = boxes.T
+    inside = (x > left) & (x < right) & (y > top) & (y < bottom)
+    found: NDArray[np.bool_] = (inside.any(axis=1) & ~skip).any(axis=1)
+    return found
+
+
+def _curved(points: Points) -> Points:
+    """Returns curves through points, each along the flow at its ends."""
+    out = np.empty((3 * len(points) - 2, 2))
+    out[0] = points[0]
+    middle = (points[1:, 1] + points[:-1, 1]) / 2
+    out[1::3, 0], out[1::3, 1] = points[:-1, 0], middle
+    out[2::3, 0], out[2::3, 1] = points[1:, 0], middle
+    out[3::3] = points[1:]
+    return out
+
+
+def straight(start: Any, end: Any) -> Points:
+    """Returns a straight line as a curve."""
+    a, b = np.array(start, float), np.array(end, float)
+    return np.array([a, a + (b - a) / 3, b - (b - a) / 3, b])
+
+
+def bent(points: Sequence[Any]) -> Points:
+    """Returns straight lines with round corners."""
+    out = [np.array([points[0]], float)]
+    for before, at, after in zip(points, points[1:], points[2:], strict=False):
+        corner = np.array(at)
+        near, far = _towards(corner, np.array(before)), _towards(corner, np.array(after))
+        out += [straight(out[-1][-1], near)[1:], np.array([corner, corner, far])]
+    return np.concatenate([*out, straight(out[-1][-1], points[-1])[1:]])
+
+
+def _towards(a: Points, b: Points) -> Points:
+    far = float(np.hypot(*(b - a))) or 1.0
+    found: Points = a + (b - a) * min(_RADIUS, far / 2) / far
+    return found
+
+
+Point = tuple[float, float]
+Rect = tuple[float, float, float, float]
+
+PLACES = 12
+"""A label is put at one of this many places, those nearest to the middle of its edge."""
+
+_NUMBERS = str.maketrans("MC,", "   ")
+
+
+def samples(d: str, per_curve: int = 12) -> list[Point]:
+    """Returns points along SVG path data of the form ``M.. L.. C.. L..``.
+
+    Example:
+        >>> samples("M0,0L10,0", 2)
+        [(0.0, 0.0), (5.0, 0.0), (10.0, 0.0)]
+    """
+    out: list[Point] = []
+    at: Point = (0.0, 0.0)
+    shares = _shares(per_curve)
+    for command, body in re.findall(r"([MLC])([^MLC]*)", d):
+        flat = [float(v) for v in body.replace(",", " ").split()]
+        points = list(zip(flat[::2], flat[1::2], strict=True))
+        if command == "M":
+            at = points[0]
+            out.append(at)
+        elif command == "L":
+            for end in points:
+                (x, y), (dx, dy) = at, (end[0] - at[0], end[1] - at[1])
+                out += [(x + dx * t, y + dy * t) for t, _ in shares]
+                at = end
+        else:
+            for (x1, y1), (x2, y2), end in zip(points[::3], points[1::3], points[2::3], strict=True):
+                (x, y), (x3, y3) = at, end
+                out += [
+                    (a * x + b * x1 + c * x2 + e * x3, a * y + b * y1 + c * y2 + e * y3) for _, (a, b, c, e) in shares
+                ]
+                at = end
+    return out
+
+
+def sampled(paths: Sequence[str], per_curve: int) -> list[NDArray[np.float64]]:
+    """Returns the `samples` of each path; fast if they have curves only."""
+    if not paths or any("L" in d for d in paths):
+        return [np.array(samples(d, per_curve)) for d in paths]
+    counts = np.array([d.count(",") for d in paths])
+    flat = np.array(" ".join(paths).translate(_NUMBERS).split(), float).reshape(-1, 2)
+    curves, starts = (counts - 1) // 3, np.cumsum(counts) - counts
+    before = np.cumsum(curves) - curves
+    firsts = np.repeat(starts - 3 * before, curves) + 3 * np.arange(curves.sum())
+    weights = np.array([each for _, each in _shares(per_curve)])
+    points = np.einsum("tk,skx->stx", weights, flat[firsts[:, None] + np.arange(4)]).reshape(-1, 2)
+    whole = np.insert(points, before * per_curve, flat[starts], axis=0)
+    return np.split(whole, np.cumsum(curves * per_curve + 1)[:-1])
+
+
+@cache
+def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]:
+    """Returns for each step of a number its distance along a line, and the weights of a curve's points there."""
+    found = []
+    for i in range(1, count + 1):
+        t = i / count
+        u = 1 - t
+        found.append((t, (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)))
+    return found
+
+
+def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
+    """Gives each edge label a free place next to its edge, center in (lx, ly), inside a picture `wide` points wide.
+
+    A label without room, or of a quiet edge, is removed; the page still shows it when the edge is touched. The counts
+    of a changed edge stay: without room they are drawn over its middle.
+    """
+    frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
+    frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
+    frames += [side for g in groups for side in _sides(g)]
+    paths = dict(zip((edge.id for edge in edges), sampled([edge.d for edge in edges], 6), strict=True))
+    room = _Room(frames, np.concatenate([np.empty((0, 2)), *paths.values()]))
+    for edge in sorted(edges, key=lambda e: (not e.state, not e.label.startswith("×"), e.id)):
+        points = paths[edge.id]
+        middle = points[len(points) // 2].tolist()
+        edge.lx, edge.ly = round(middle[0], 1), round(middle[1], 1)
+        if edge.quiet:
+            edge.label = ""
+        if not edge.label:
+            continue
+        size = width(edge.label, SUB) + 2, SUB + 2
+        places = _places(points.tolist(), size[0])
+        found = room.first(places, size, wide) if places else None
+        if found is None:
+            edge.label = edge.label if edge.state == "changed" else ""
+        else:
+            edge.lx, edge.ly = round(found[0], 1), round(found[1], 1)
+
+
+class _Room:
+    """Knows which rectangles of a picture are taken, and which points of lines have to stay in sight.
+
+    Args:
+        frames: left, top, right and bottom of each rectangle.
+        points: the points.
+    """
+
+    def __init__(self, frames: Sequence[Rect], points: NDArray[np.float64]) -> None:
+        self._taken = np.array(frames).reshape(-1, 4).T
+        self._x, self._y = points[np.argsort(points[:, 1])].T  # by height: a word is low, and few are as high as it
+
+    def first(self, places: Sequence[Point], size: Point, wide: float) -> Point | None:
+        """Takes the first of these middles around which a rectangle of a size has room, in a picture so wide."""
+        w, h = size
+        x, y = np.array(places).T
+        left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
+        a, b, c, d = self._taken[:, :, None]
+        free = (left >= 0) & (right <= wide) & ~((left < c) & (a < right) & (top < d) & (b < bottom)).any(axis=0)
+        for i in np.flatnonzero(free).tolist():
+            begin, end = np.searchsorted(self._y, top[i], "left"), np.searchsorted(self._y, bottom[i], "right")
+            beside = self._x[begin:end]
+            if not ((left[i] <= beside) & (beside <= right[i])).any():
+                self._taken = np.column_stack([self._taken, (left[i], top[i], right[i], bottom[i])])
+                return places[i]
+        return None
+
+
+def _sides(g: Group) -> list[Rect]:
+    """Returns the lines of a frame: a word across one is read as part of it."""
+    right, bottom = g.x + g.w, g.y + g.h
+    return [
+        (g.x - 1, g.y, g.x + 1, bottom),
+        (right - 1, g.y, right + 1, bottom),
+        (g.x, bottom - 1, right, bottom + 1),
+    ]
+
+
+def _places(points: list[Point], w: float) -> list[Point]:
+    """Returns places to try: next to the middle first, then towards both ends."""
+    n = len(points)
+    order = sorted(range(1, n - 1), key=lambda i: abs(i - n // 2))
+    return [(points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order[: PLACES // 2] for side in (1, -1)]

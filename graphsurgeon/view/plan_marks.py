@@ -1,0 +1,192 @@
+"""The effect of a plan on the boxes and edges of a picture.
+
+The ghost of a copy is a box that is "new".
+
+From the plan to the ghost: `Preview.marks` has the state of each op of `Plan.after()`. `Stage.draw` and `plan_picture`
+give it to `mark`; svg.py and the page's drawing.css draw the result. edge_states.py does the same for edges.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..graph.edges import Edges
+from ..graph.graph import Graph, Ints
+from .boxes import Box, Edge, Group, frames
+
+Marks = Mapping[int, str]
+"""Op number -> "new", "orphan", "removed", "changed", "shape" or "conflict"."""
+
+STATES: dict[str, tuple[str, str]] = {
+    "new": ("#00795A", "5 3"),
+    "orphan": ("#6E6E6E", "2 3"),
+    "removed": ("#6E6E6E", "2 3"),
+    "changed": ("#A3467C", ""),
+    "joined": ("#A3467C", ""),
+    "shape": ("#7A6400", "8 2"),
+    "conflict": ("#C44F00", ""),
+}
+"""Color and dash pattern of a state; each has a second sign besides. A joined edge is new, at an op that stays."""
+SIGNS = {"new": "+", "joined": "→", "orphan": "×", "removed": "×", "changed": "Δ", "shape": "↔", "conflict": "⚠"}
+"""The sign on a box of a state, on the page too: its signs.ts is written from this."""
+MEANINGS = {
+    "new": "new",
+    "joined": "new connection",
+    "changed": "other inputs or attributes",
+    "removed": "removed",
+    "orphan": "no longer used",
+    "shape": "another dtype or shape",
+    "conflict": "cannot be done",
+}
+"""The text of each state in the legend, in order."""
+_WORST = ("conflict", "changed", "new", "removed", "shape", "orphan")
+_COUNTED = {"new": "+", "removed": "\u2212", "changed": SIGNS["changed"]}  # before a count, × would multiply
+
+
+def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: Ints) -> None:
+    """Gives boxes and groups the state of the ops that are drawn in them."""
+    inside: dict[int, Counter[str]] = defaultdict(Counter)
+    around: dict[int, Counter[str]] = defaultdict(Counter)
+    members: Counter[int] = Counter()
+    drawn = np.bincount(op_box[op_box >= 0], minlength=len(boxes)).tolist()
+    for box, count in zip(boxes, drawn, strict=True):
+        for group in frames(groups, box.group):
+            members[group] += count
+    for op, state in marks.items():
+        at = int(op_box[op])
+        if at >= 0:
+            inside[at][state] += 1
+            for group in frames(groups, boxes[at].group):
+                around[group][state] += 1
+    for at, states in inside.items():
+        boxes[at].state = _state(states, drawn[at])
+    for group, states in around.items():
+        groups[group].state = _state(states, members[group])
+
+
+def _state(states: Mapping[str, int], count: int) -> str:
+    """Returns the worst state of the drawn ops of a box; new, removed and orphan must be the state of them all."""
+    worst = next((s for s in _WORST if s in states), "")
+    if worst in ("new", "removed", "orphan") and states[worst] < count:
+        return "" if worst == "orphan" else "changed"
+    return worst
+
+
+def count_text(found: Mapping[str, int]) -> str:
+    """Returns counts of states, each with its sign.
+
+    Example:
+        >>> count_text({"new": 2, "removed": 1})
+        '+2 −1'
+    """
+    return " ".join(f"{sign}{found[state]:,}" for state, sign in _COUNTED.items() if found.get(state))
+
+
+SAME, NEW, REMOVED, JOINED = range(4)
+"""Kinds of an edge: in both graphs, only in the later one, only in the earlier one, new at an op that stays."""
+
+
+class Kinds(NamedTuple):
+    """The kind of each data edge and of each control edge of a graph."""
+
+    data: Ints
+    control: Ints
+
+
+def added(after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[tuple[str, int]] = ()) -> Kinds:
+    """Returns the kinds of the edges of the later of two graphs.
+
+    Args:
+        after, before: the graphs.
+        same: the numbers of the ops of `before` that stay, and their numbers in `after`.
+        joins: (op, input) pairs that a plan connects, by the names of the ops in `after`.
+
+    Example:
+        >>> a = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
+        >>> b = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["x"])])
+        >>> added(b, a, (np.arange(3), np.arange(3))).data.tolist()
+        [0, 3]
+    """
+    place = np.full(after.size, -1, np.int32)
+    place[same[1]] = same[0]
+    data, control = _added(after.data, before.data, place), _added(after.control, before.control, place)
+    for name, position in joins:
+        op = after.index.get(name)
+        if op is not None and position < after.data.degrees[op]:
+            at = int(after.data.ptr[op]) + position
+            data[at] = JOINED if data[at] else SAME
+    return Kinds(data, control)
+
+
+def lost(before: Graph, after: Graph, same: tuple[Ints, Ints]) -> Kinds:
+    """Returns the kinds of the edges of the earlier of two graphs; the arguments are those of `added`."""
+    data, control = added(before, after, same[::-1])
+    return Kinds(np.where(data, REMOVED, SAME), np.where(control, REMOVED, SAME))
+
+
+def of_marks(graph: Graph, marks: Mapping[int, str]) -> Kinds:
+    """Returns the kinds of edges that follow from the states of the ops at their ends."""
+    kind = np.zeros(graph.size, np.int32)
+    for op, state in marks.items():
+        kind[op] = {"new": NEW, "removed": REMOVED}.get(state, SAME)
+    found = (np.maximum(kind[edges.rows], kind[edges.node]) for edges in (graph.data, graph.control))
+    return Kinds(*found)
+
+
+def mark_edges(graph: Graph, kinds: Kinds, boxes: Sequence[Box], edges: Sequence[Edge], op_box: Ints) -> None:
+    """Gives each drawn edge the state of the edges that it combines; if only some changed, it counts them."""
+    number = {box.id: at for at, box in enumerate(boxes)}
+    data, control = (
+        _between(some, kind, op_box) for some, kind in ((graph.data, kinds.data), (graph.control, kinds.control))
+    )
+    for edge in edges:
+        found = (control if edge.control else data).get((number[edge.source], number[edge.target]))
+        if found:
+            _mark_edge(edge, found)
+
+
+def edge_keys(rows: Ints, node: Ints, port: Ints, size: int) -> np.ndarray:
+    """Returns a number for each edge that only equal edges share, for graphs of up to `size` ops."""
+    return (rows.astype(np.int64) * max(size, 1) + node) * 64 + np.minimum(port, 63)
+
+
+def _added(now: Edges, then: Edges, place: Ints) -> Ints:
+    """Returns the kinds of the edges `now`; `place` has the number that each op had then, or -1."""
+    rows, node, size = place[now.rows], place[now.node], len(then.ptr) - 1
+    reader, maker = rows >= 0, node >= 0
+    known = reader & maker
+    known[known] = np.isin(
+        edge_keys(rows[known], node[known], now.port[known], size), edge_keys(then.rows, then.node, then.port, size)
+    )
+    return np.where(known, SAME, np.where(reader | maker, JOINED, NEW)).astype(np.int32)
+
+
+def _between(edges: Edges, kinds: Ints, op_box: Ints) -> dict[tuple[int, int], Counter[int]]:
+    """Returns for each pair of boxes with a changed edge how many edges there are of each kind."""
+    a, b = op_box[edges.node], op_box[edges.rows]
+    keep = (a >= 0) & (b >= 0) & (a != b)
+    if not kinds[keep].any():
+        return {}
+    table, counts = np.unique(np.stack([a[keep], b[keep], kinds[keep]], axis=1), axis=0, return_counts=True)
+    out: dict[tuple[int, int], Counter[int]] = {}
+    for (source, target, kind), count in zip(table.tolist(), counts.tolist(), strict=True):
+        out.setdefault((source, target), Counter())[kind] += count
+    return out
+
+
+def _mark_edge(edge: Edge, found: Counter[int]) -> None:
+    new, gone = found[NEW] + found[JOINED], found[REMOVED]
+    if not new and not gone:
+        return
+    edge.quiet = False
+    if found[SAME] or (new and gone):
+        edge.state = "changed"
+        edge.label = count_text({"new": new, "removed": gone})
+    elif gone:
+        edge.state, edge.label = "removed", ""  # its sign is there
+    else:
+        edge.state = "joined" if found[JOINED] else "new"

@@ -1,1 +1,0 @@
-"""The Jupyter widget: its protocol, the class that speaks it, and the page's source."""

@@ -1,9 +1,0 @@
-// The module that anywidget loads.
-import { mount } from "./app";
-import type { Model } from "./types";
-
-export default {
-  render({ model, el }: { model: Model; el: HTMLElement }): () => void {
-    return mount(model, el);
-  },
-};
