@@ -47,8 +47,8 @@ def constant_bytes(graph: Graph, mask: Mask) -> int:
 
 def bytes_of(graph: Graph, mask: Mask) -> int:
     """Returns how many bytes the constants and variables among the ops of `mask` hold."""
-    held = graph.state.variables.items()
-    return constant_bytes(graph, mask) + sum(variable_bytes(v) for name, v in held if mask[graph.index[name]])
+    variables = graph.state.variables.items()
+    return constant_bytes(graph, mask) + sum(variable_bytes(v) for name, v in variables if mask[graph.index[name]])
 
 
 def size_text(count: int) -> str:
@@ -79,20 +79,20 @@ def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
         >>> {name: array.tolist() for name, array in unpacked(packed(values, "result"), "result").items()}
         {'a:0': [b'x', b'y\x00'], 'b:0': 2.0}
     """
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for name, value in values.items():
         array = np.asarray(value)
         if array.dtype.kind in "OSU":
             texts = [text.encode() if isinstance(text, str) else bytes(text) for text in array.ravel().tolist()]
             ends = np.cumsum([len(text) for text in texts], dtype=np.int64).reshape(array.shape)
-            found[f"{lead}{_PARTS}text{_PARTS}{name}"] = np.frombuffer(b"".join(texts), np.uint8)
-            found[f"{lead}{_PARTS}ends{_PARTS}{name}"] = ends
+            arrays[f"{lead}{_PARTS}text{_PARTS}{name}"] = np.frombuffer(b"".join(texts), np.uint8)
+            arrays[f"{lead}{_PARTS}ends{_PARTS}{name}"] = ends
         elif array.dtype.kind == "V":  # as bfloat16: NumPy would forget its name
             raw = np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.uint8)
-            found[f"{lead}{_PARTS}{array.dtype.name}{_PARTS}{name}"] = raw
+            arrays[f"{lead}{_PARTS}{array.dtype.name}{_PARTS}{name}"] = raw
         else:
-            found[f"{lead}{_PARTS}{_PARTS}{name}"] = array
-    return found
+            arrays[f"{lead}{_PARTS}{_PARTS}{name}"] = array
+    return arrays
 
 
 def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
     Raises:
         TypeError: a dtype is not known here.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, array in arrays.items():
         first, _, rest = key.partition(_PARTS)
         kind, _, name = rest.partition(_PARTS)
@@ -111,10 +111,10 @@ def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
             whole, ends = arrays[f"{lead}{_PARTS}text{_PARTS}{name}"].tobytes(), array.ravel().tolist()
             texts = np.empty(len(ends), object)
             texts[:] = [whole[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-            found[name] = texts.reshape(array.shape)
+            result[name] = texts.reshape(array.shape)
         else:
-            found[name] = array.view(np.dtype(kind)).reshape(array.shape[:-1]) if kind else array
-    return found
+            result[name] = array.view(np.dtype(kind)).reshape(array.shape[:-1]) if kind else array
+    return result
 
 
 def loaded(path: Any, request: str, suggestion: str) -> Any:
@@ -129,8 +129,8 @@ def loaded(path: Any, request: str, suggestion: str) -> Any:
     """
     try:
         with open(path, "rb") as file:  # NumPy leaves one open that is not an archive
-            held = np.load(file, allow_pickle=False)
-            return dict(held) if hasattr(held, "files") else held
+            archive = np.load(file, allow_pickle=False)
+            return dict(archive) if hasattr(archive, "files") else archive
     except OSError as error:
         problem = f"the file cannot be read: {error.strerror or error}"
     except (ValueError, EOFError, BadZipFile):

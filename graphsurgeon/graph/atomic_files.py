@@ -83,14 +83,14 @@ def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
         >>> why(PermissionError(errno.EACCES, "Permission denied"), ".")
         'Permission denied'
     """
-    said = error.strerror or str(error)
+    message = error.strerror or str(error)
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        return said
+        return message
     there = Path(folder).absolute()
     free = shutil.disk_usage(next(one for one in (there, *there.parents) if one.exists())).free
     short = f", {size_text(needed - free)} missing" if needed > free else ""
     request = f"{size_text(needed)} needed, " if needed else ""
-    return f"{said}: {request}{size_text(free)} free{short}"
+    return f"{message}: {request}{size_text(free)} free{short}"
 
 
 def flush(path: str | os.PathLike[str]) -> None:
@@ -147,8 +147,8 @@ def _key(path: str | os.PathLike[str]) -> str:
 
 
 def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    info = os.stat(path)
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
 
 # -- several files at once ------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[str]:
     """
     parent = os.path.dirname(os.path.abspath(path))
     put_back(parent)
-    folder, held = _made(parent)
+    folder, lock_file = _made(parent)
     try:
         yield folder
     finally:
@@ -171,34 +171,34 @@ def beside(path: str | os.PathLike[str]) -> Iterator[str]:
             if not os.path.exists(os.path.join(folder, _MOVES)):  # else the earlier files are still in it
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
-            os.close(held)
+            os.close(lock_file)
 
 
-def put(moves: Sequence[tuple[str, str]], aside: str, gone: Sequence[str] = ()) -> None:
+def put(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequence[str] = ()) -> None:
     """Gives new files and folders their names, all of them or none.
 
     Args:
         moves: (present path, target path); an existing target is replaced. The last target is the file by which the
             others are found: its old file is moved away first, and its new file is moved in last.
         aside: the folder of `beside`; replaced files wait in it.
-        gone: other paths to remove.
+        obsolete: other paths to remove.
 
     Raises:
         OSError: a file cannot be moved; then all files are as before.
     """
-    old = [path for path in [*(new for _, new in reversed(moves)), *gone] if os.path.lexists(path)]
+    old = [path for path in [*(new for _, new in reversed(moves)), *obsolete] if os.path.lexists(path)]
     before = [(os.path.join(aside, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
     if len(moves) == 1 and (not old or (old == [moves[0][1]] and _exchanged(*moves[0]))):
         if not old:
             os.replace(*moves[0])
         return
     plan = {"before": [[*_names(*one), ""] for one in before], "new": [[*_names(*one), _file(one[0])] for one in moves]}
-    listed = os.path.join(aside, _MOVES)
-    with open(f"{listed}.new", "w", encoding="utf-8") as file:
+    list_path = os.path.join(aside, _MOVES)
+    with open(f"{list_path}.new", "w", encoding="utf-8") as file:
         json.dump(plan, file)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(f"{listed}.new", listed)
+    os.replace(f"{list_path}.new", list_path)
     try:
         for place, path in before:
             os.replace(path, place)
@@ -208,7 +208,7 @@ def put(moves: Sequence[tuple[str, str]], aside: str, gone: Sequence[str] = ()) 
         _undo(aside)
         raise
     with suppress(OSError):  # all have their names: `put_back` drops it
-        os.unlink(listed)
+        os.unlink(list_path)
 
 
 def put_back(folder: str | os.PathLike[str]) -> list[str]:
@@ -221,17 +221,17 @@ def put_back(folder: str | os.PathLike[str]) -> list[str]:
         >>> put_back(".")
         []
     """
-    found: list[str] = []
+    restored: list[str] = []
     try:
-        left = [one.path for one in os.scandir(folder) if one.name.startswith(_ASIDE)]
+        folders = [one.path for one in os.scandir(folder) if one.name.startswith(_ASIDE)]
     except OSError:
-        return found
-    for aside in left:
+        return restored
+    for aside in folders:
         with suppress(OSError), _held(aside) as mine:
             if mine:
-                found += _undo(aside)
+                restored += _undo(aside)
                 shutil.rmtree(aside, ignore_errors=True)
-    return found
+    return restored
 
 
 def _undo(aside: str) -> list[str]:
@@ -240,10 +240,10 @@ def _undo(aside: str) -> list[str]:
     Only the very files that were moved are moved back, and never onto an existing file. Files written there since stay,
     and a forged list affects no other file.
     """
-    listed, parent = os.path.join(aside, _MOVES), os.path.dirname(aside)
-    if not os.path.exists(listed):
+    list_path, parent = os.path.join(aside, _MOVES), os.path.dirname(aside)
+    if not os.path.exists(list_path):
         return []
-    moves = _read(listed)
+    moves = _read(list_path)
     back: list[str] = []
     new = [(os.path.join(aside, name), os.path.join(parent, to), file) for name, to, file in moves["new"]]
     if any(os.path.lexists(waiting) for waiting, _, _ in new):  # else all of them have their names
@@ -255,26 +255,26 @@ def _undo(aside: str) -> list[str]:
             if os.path.lexists(place) and not os.path.lexists(path):
                 os.replace(place, path)
                 back.append(path)
-    os.unlink(listed)
+    os.unlink(list_path)
     return back
 
 
-def _read(listed: str) -> dict[str, list[tuple[str, str, str]]]:
+def _read(list_path: str) -> dict[str, list[tuple[str, str, str]]]:
     """A list of moves: names in this folder and in the one it is in, never a path that leads elsewhere; and `_file`.
 
     Raises:
         OSError: it is not such a list.
     """
     try:
-        with open(listed, encoding="utf-8") as text:
+        with open(list_path, encoding="utf-8") as text:
             moves: Any = json.load(text)
-        found = {key: [(str(name), str(to), str(file)) for name, to, file in moves[key]] for key in _LISTED}
+        lists = {key: [(str(name), str(to), str(file)) for name, to, file in moves[key]] for key in _LISTED}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise OSError(errno.EINVAL, "it is not a list of moves", listed) from error
-    names = [name for key in _LISTED for *pair, _ in found[key] for name in pair]
+        raise OSError(errno.EINVAL, "it is not a list of moves", list_path) from error
+    names = [name for key in _LISTED for *pair, _ in lists[key] for name in pair]
     if any(os.path.basename(name) != name or name in ("", ".", "..") for name in names):
-        raise OSError(errno.EINVAL, "a list of moves leads out of its folder", listed)
-    return found
+        raise OSError(errno.EINVAL, "a list of moves leads out of its folder", list_path)
+    return lists
 
 
 def _names(inside: str, path: str) -> list[str]:
@@ -284,10 +284,10 @@ def _names(inside: str, path: str) -> list[str]:
 def _file(path: str) -> str:
     """The identity of a file, independent of its name and unlike that of earlier files at its path; may be empty."""
     try:
-        found = os.lstat(path)
+        info = os.lstat(path)
     except OSError:
         return ""
-    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+    return f"{info.st_ino} {info.st_size} {info.st_mtime_ns}"
 
 
 def _made(parent: str) -> tuple[str, int]:
@@ -298,12 +298,12 @@ def _made(parent: str) -> tuple[str, int]:
     """
     while True:
         folder = tempfile.mkdtemp(prefix=_ASIDE, dir=parent)
-        held = os.path.join(folder, _HELD)
+        lock_file = os.path.join(folder, _HELD)
         try:
-            number = os.open(held, os.O_CREAT | os.O_RDWR, 0o600)
+            number = os.open(lock_file, os.O_CREAT | os.O_RDWR, 0o600)
         except FileNotFoundError:  # another process took it for one that was left
             continue
-        if lock(number) and os.path.exists(held):
+        if lock(number) and os.path.exists(lock_file):
             return folder, number
         os.close(number)
 

@@ -86,8 +86,8 @@ def leaving(graph: Graph, mask: Mask) -> list[Tensor]:
     rows = graph.data.rows
     cross = ~mask[rows] & mask[graph.data.node]
     pairs = dict.fromkeys(zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True))
-    read = graph.mask(graph.data.node)
-    for op in np.flatnonzero(mask & ~read).tolist():
+    consumed = graph.mask(graph.data.node)
+    for op in np.flatnonzero(mask & ~consumed).tolist():
         outputs = graph.outputs(op)
         if outputs and graph.types[op] not in _QUIET:
             pairs.setdefault((op, 0))
@@ -113,9 +113,9 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     """
     cuts = frozenset(inputs)
     through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
-    wanted = graph.mask(t[0] for t in outputs if t not in through)
+    outputs_mask = graph.mask(t[0] for t in outputs if t not in through)
     waits = _outside_rounds(graph, cuts)
-    ancestry = backward(graph, wanted, cuts, waits=waits)
+    ancestry = backward(graph, outputs_mask, cuts, waits=waits)
     if not cuts:
         return ancestry
     rows = graph.data.rows
@@ -128,7 +128,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     core, fed = from_inputs(graph, cuts, ancestry), fed_from(graph, ancestry)
     # An output that is computed from a leak alone is still wanted: keep it, its own inputs become the leaks.
     # Ops that only a leak needs, such as the weights of a layer above it, stay outside with the leak.
-    return backward(graph, core | wanted, cuts, within=ancestry & (core | ~fed) | wanted, waits=waits)
+    return backward(graph, core | outputs_mask, cuts, within=ancestry & (core | ~fed) | outputs_mask, waits=waits)
 
 
 def from_inputs(graph: Graph, cuts: frozenset[Tensor], among: Mask) -> Mask:
@@ -158,14 +158,14 @@ def fed_from(graph: Graph, among: Mask, feeds: Mask | None = None) -> Mask:
 
 def _held(graph: Graph) -> Mask:
     """Returns the arguments of functions that represent a variable, if calls are unfolded."""
-    held = graph.typed(VARIABLE_TYPES)
+    mask = graph.typed(VARIABLE_TYPES)
     arguments = np.flatnonzero(graph.typed(["_Arg"])).tolist() if graph.unfolded is not None else []
     for op in arguments:
         source = op
-        while graph.types[source] == "_Arg" and (given := graph.data.row(source).tolist()):
-            source = given[0]
-        held[op] = held[source]
-    return held
+        while graph.types[source] == "_Arg" and (sources := graph.data.row(source).tolist()):
+            source = sources[0]
+        mask[op] = mask[source]
+    return mask
 
 
 def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
@@ -173,14 +173,14 @@ def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
     loops = {_round_of(graph, op) for op, _ in cuts} - {-1}
     if not loops:
         return None
-    held = [op for op in dict.fromkeys(graph.control.node.tolist()) if _round_of(graph, op) in loops]
-    return ~np.isin(graph.control.node, held)
+    controls = [op for op in dict.fromkeys(graph.control.node.tolist()) if _round_of(graph, op) in loops]
+    return ~np.isin(graph.control.node, controls)
 
 
 def _round_of(graph: Graph, op: int) -> int:
     """The LoopCond of the loop in whose body an op provides a variable; -1 for none."""
-    for given in graph.data.row(op)[:1].tolist() if graph.types[op] == "Identity" else ():
-        op = given
+    for source in graph.data.row(op)[:1].tolist() if graph.types[op] == "Identity" else ():
+        op = source
     asks = graph.data.row(op)[1:2].tolist() if graph.types[op] in ("Switch", "RefSwitch") else []
     return next((one for one in asks if graph.types[one] == "LoopCond"), -1)
 
@@ -190,10 +190,10 @@ def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...
     if not inputs:
         return ()
     rows = graph.data.rows
-    listed = set(inputs)
+    input_set = set(inputs)
     out = []
     for op, port in entering(graph, mask, frozenset(inputs)):
-        if (op, port) in listed:
+        if (op, port) in input_set:
             continue
         readers = rows[(graph.data.node == op) & (graph.data.port == port)]
         names = tuple(graph.names[r] for r in readers[mask[readers]][:8].tolist())

@@ -26,7 +26,7 @@ The bodies are kept in the dictionary: a function that many ops call with the sa
 """
 
 
-def _unread(graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
+def _unread(graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
     raise LookupError(f"nothing reads the body of {function!r}")
 
 
@@ -113,9 +113,9 @@ class Part:
         ends = graph.data.ends(self.call)
         if not self.gradient:
             return given(graph.nodes[self.call], ends, count)
-        known = [*ends] if self.around.calls[self.call].plain else []  # then come the gradients of its results
-        read = self._read_beside if not known else []
-        return [*known, *[None] * (count - len(known) - len(read)), *read][:count]
+        tensors = [*ends] if self.around.calls[self.call].plain else []  # then come the gradients of its results
+        captures = self._read_beside if not tensors else []
+        return [*tensors, *[None] * (count - len(tensors) - len(captures)), *captures][:count]
 
     @cached_property
     def _read_beside(self) -> list[tuple[int, int] | None]:
@@ -123,8 +123,8 @@ class Part:
         assert self.around is not None
         graph = self.around.graph
         attributes = getattr(graph.nodes[self.call], "attr", {})
-        said = attributes[READ_BY_GRADIENT].list.s if READ_BY_GRADIENT in attributes else [b""]
-        own, *names = [text.decode("utf-8", "replace") for text in said]
+        values = attributes[READ_BY_GRADIENT].list.s if READ_BY_GRADIENT in attributes else [b""]
+        own, *names = [text.decode("utf-8", "replace") for text in values]
         scope = graph.names[self.call].removesuffix(own)
         ends = [(graph.index.get(scope + name.partition(":")[0]), int(name.partition(":")[2] or 0)) for name in names]
         return [None if op is None else (op, port) for op, port in ends]
@@ -158,19 +158,19 @@ class Part:
     @cached_property
     def calls(self) -> dict[int, Call]:
         """The ops that call functions, or have a gradient that is one, by number."""
-        graph, known, gradients = self.graph, self.graph.functions, self.graph.gradients
+        graph, functions, gradients = self.graph, self.graph.functions, self.graph.gradients
         kinds, first, kind_of = graph.kinds
         some = [graph.nodes[int(i)] for i in first]  # None if a plan will make it: other ops of its type may exist
-        named = gradients.keys() - known.keys()  # names of gradients: an op of any kind may have one
-        calling = [k for k in range(len(kinds)) if named or some[k] is None or called_by(some[k], known)]
-        found = {}
+        gradient_names = gradients.keys() - functions.keys()  # names of gradients: an op of any kind may have one
+        calling = [k for k in range(len(kinds)) if gradient_names or some[k] is None or called_by(some[k], functions)]
+        result = {}
         for op in np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else ():
             node = graph.nodes[op]
-            called: Sequence[Called] = called_by(node, known) if node is not None else ()
-            slope, _ = gradient_of(node, gradients, known)
-            if called or slope in known:
-                found[op] = self._call(op, called, slope)
-        return found
+            called: Sequence[Called] = called_by(node, functions) if node is not None else ()
+            slope, _ = gradient_of(node, gradients, functions)
+            if called or slope in functions:
+                result[op] = self._call(op, called, slope)
+        return result
 
     @cached_property
     def scopes(self) -> dict[str, Call]:
@@ -179,32 +179,32 @@ class Part:
 
     def _call(self, op: int, called: Sequence[Called], slope: str = "") -> Call:
         graph = self.graph
-        known, name, plain = graph.functions, graph.names[op], gives_way(graph.nodes[op], graph.functions)
-        missing = tuple(one.function for one in called if one.function not in known)
+        functions, name, plain = graph.functions, graph.names[op], gives_way(graph.nodes[op], graph.functions)
+        missing = tuple(one.function for one in called if one.function not in functions)
         around = tuple(one.function for one in called if one.function in self.functions)
         inside = tuple(
             one for one in called
-            if one.function not in missing and one.function not in around and len(known[one.function].node_def)
+            if one.function not in missing and one.function not in around and len(functions[one.function].node_def)
         )  # fmt: skip
-        if slope in known and slope not in self.functions and len(known[slope].node_def):
-            own = {n.name.partition("/")[0] for one in inside if plain for n in known[one.function].node_def}
+        if slope in functions and slope not in self.functions and len(functions[slope].node_def):
+            own = {n.name.partition("/")[0] for one in inside if plain for n in functions[one.function].node_def}
             below = free_name("gradient", lambda wish: wish in own or graph.taken(f"{name}/{wish}"))
             inside = (*inside, Called(slope, below, gradient=True))
         scope = name
         if plain and inside and name in graph.scopes.index:
-            leaves = [node.name.lower() for node in known[inside[0].function].node_def]
+            leaves = [node.name.lower() for node in functions[inside[0].function].node_def]
 
-            def taken(wish: str) -> bool:
+            def is_used(wish: str) -> bool:
                 return any(f"{wish.lower()}/{leaf}" in graph.lowered for leaf in leaves)
 
-            scope = free_name(name, taken, as_tensorflow=True)
+            scope = free_name(name, is_used, as_tensorflow=True)
         return Call(op, scope, plain, inside, missing, around)
 
-    def body(self, call: Call, called: Called, read: Callable[[Graph, str, int], Graph]) -> Part:
+    def body(self, call: Call, called: Called, read_body: Callable[[Graph, str, int], Graph]) -> Part:
         """Returns a function under one of the ops that call it, made once."""
         key = (call.op, called.below)
         if key not in self.inner:
-            graph = read(self.graph, called.function, call.op)
+            graph = read_body(self.graph, called.function, call.op)
             path = under(under(self.path, call.scope), called.below) if called.below else under(self.path, call.scope)
             functions = (*self.functions, called.function)
             self.inner[key] = Part(graph, path, functions, call.op, self, called.below, called.gradient)
@@ -222,8 +222,8 @@ class Calls:
 
     def __init__(self, graph: Graph, body: Body = _unread, most: int = MOST) -> None:
         self.base, self.most = graph, most
-        made: dict[Any, Graph] = {}
-        self._body = lambda graph, function, op: body(graph, function, op, made)
+        cache: dict[Any, Graph] = {}
+        self._body = lambda graph, function, op: body(graph, function, op, cache)
         self._root = Part(graph)
         all_ = np.arange(graph.size, dtype=np.int32)
         self._none = Expanded(graph, (self._root,), np.zeros(graph.size, np.int32), all_, (all_,))
@@ -235,8 +235,8 @@ class Calls:
         Args:
             scopes: the scopes of the calls, each with those around it; other names are left out.
         """
-        wanted = frozenset(scopes)
-        opened = frozenset(path for part, call in self._walk(wanted) if (path := under(part.path, call.scope)))
+        targets = frozenset(scopes)
+        opened = frozenset(path for part, call in self._walk(targets) if (path := under(part.path, call.scope)))
         if not opened:
             return self._none
         if opened not in self._made:
@@ -264,17 +264,17 @@ class Calls:
         Raises:
             SelectionError: a call on the way cannot be unfolded, or there is nothing of that name in it.
         """
-        name, part, found = op_name(name).rstrip("/"), self._root, list[str]()
+        name, part, path = op_name(name).rstrip("/"), self._root, list[str]()
         while True:
             rest = name[len(part.path) + 1 :] if part.path else name
             if rest in part.graph.index or rest in part.graph.scopes.index:
-                return found
+                return path
             inner = self._through(part, rest, name)
             if inner is None:
-                return found
+                return path
             call, part = inner
-            if not found or found[-1] != call:
-                found.append(call)
+            if not path or path[-1] != call:
+                path.append(call)
 
     def _through(self, part: Part, rest: str, name: str) -> tuple[str, Part] | None:
         """Returns the call that `rest` leads into, and the part there."""
@@ -295,9 +295,9 @@ class Calls:
         Raises:
             SelectionError: the call is recursive, its function is missing, or the function has no ops.
         """
-        found = self.find(scope)
-        if found is not None:
-            self._refuse(*found, request)
+        op = self.find(scope)
+        if op is not None:
+            self._refuse(*op, request)
 
     @staticmethod
     def _refuse(part: Part, call: Call, request: str) -> None:
@@ -378,24 +378,24 @@ class Calls:
 
     def callers(self, function: str, most: int = 1000) -> list[str]:
         """Returns the names of the ops that call a function, outer ones first; of the first `most` calls there are."""
-        found = []
+        names = []
         for count, (part, call) in enumerate(self._walk(None)):
             if count >= most:
                 break
             if any(called.function == function and not called.gradient for called in call.functions):
-                found.append(part.named(call.op))
-        return found
+                names.append(part.named(call.op))
+        return names
 
-    def _walk(self, wanted: frozenset[str] | None) -> Iterator[tuple[Part, Call]]:
+    def _walk(self, targets: frozenset[str] | None) -> Iterator[tuple[Part, Call]]:
         """Yields the calls to unfold, outer ones first, as far as there is room; all there are for None."""
-        room, todo = self.most - self.base.size, [self._root]
+        budget, todo = self.most - self.base.size, [self._root]
         for part in todo:
             for call in part.calls.values():
-                if not call.functions or (wanted is not None and under(part.path, call.scope) not in wanted):
+                if not call.functions or (targets is not None and under(part.path, call.scope) not in targets):
                     continue
-                known = part.graph.functions
-                room -= sum(len(known[called.function].node_def) for called in call.functions)
-                if room < 0:
+                functions = part.graph.functions
+                budget -= sum(len(functions[called.function].node_def) for called in call.functions)
+                if budget < 0:
                     return
                 yield part, call
                 todo += [part.body(call, called, self._body) for called in call.functions]
@@ -457,17 +457,17 @@ class Expanded:
     def seen_in(self, other: Expanded) -> Ints:
         """Returns for each op where it is in another expansion of the graph: itself, or the call it is folded into."""
         spots: list[Ints] = []
-        known = {id(part): place for part, place in zip(other.parts, other.places, strict=True)}
+        places = {id(part): place for part, place in zip(other.parts, other.places, strict=True)}
         for part in self.parts:  # those around come first
-            place = known.get(id(part))
+            place = places.get(id(part))
             if place is None:
                 assert part.around is not None
                 outer = spots[self.parts.index(part.around)]
                 place = np.full(part.graph.size, outer[part.call], np.int32)
             spots.append(place)
         first = np.cumsum([0, *(part.graph.size for part in self.parts[:-1])])
-        found: Ints = np.concatenate(spots)[first[self.part] + self.number]
-        return found
+        numbers: Ints = np.concatenate(spots)[first[self.part] + self.number]
+        return numbers
 
     @cached_property
     def derived(self) -> Ints:
@@ -514,7 +514,7 @@ class _Joined:
         self,
         root: Part,
         opened: frozenset[str],
-        read: Callable[[Graph, str, int], Graph],
+        read_body: Callable[[Graph, str, int], Graph],
         expand: Callable[[Iterable[str]], Graph],
         keep: bool = False,
     ) -> None:
@@ -531,7 +531,7 @@ class _Joined:
                 if call.functions and under(part.path, call.scope) in opened:
                     for called in call.functions:
                         self.open.setdefault(self.first[k] + op, []).append(len(self.parts))
-                        self.parts.append(part.body(call, called, read))
+                        self.parts.append(part.body(call, called, read_body))
                         self.first.append(total)
                         total += self.parts[-1].graph.size
         self.total = total
@@ -550,20 +550,20 @@ class _Joined:
         part_of = np.repeat(np.arange(len(self.parts), dtype=np.int32), [p.graph.size for p in self.parts])[order]
         number = (order - np.asarray(self.first, np.int32)[part_of]).astype(np.int32)
         names, types, nodes = [], [], []
-        held = [(p.graph, f"{p.path}/" if p.path else "") for p in self.parts]
+        leads = [(p.graph, f"{p.path}/" if p.path else "") for p in self.parts]
         for k, i in zip(part_of.tolist(), number.tolist(), strict=True):
-            graph, lead = held[k]
+            graph, lead = leads[k]
             names.append(lead + graph.names[i])
             types.append(graph.types[i])
             nodes.append(graph.nodes[i])
         base, parts = self.parts[0].graph, tuple(self.parts)
         outputs_of = _Outputs([part.graph for part in parts], part_of.tolist(), number.tolist())
-        made = replace(
+        graph_out = replace(
             base, names=names, types=types, nodes=nodes, index=dict(zip(names, range(len(names)), strict=True)),
             data=self._data(order, place), control=self._control(order, place, drop), owner=object(),
             outputs_of=outputs_of, stamps=(), unfolded=self._unfolded(names, place),
         )  # fmt: skip
-        return Expanded(made, parts, part_of, number, tuple(np.split(place, self.first[1:])))
+        return Expanded(graph_out, parts, part_of, number, tuple(np.split(place, self.first[1:])))
 
     def _unfolded(self, names: Sequence[str], place: Ints) -> Unfolded:
         root = self.parts[0]
@@ -602,8 +602,8 @@ class _Joined:
         drop[arguments] = True
         self.moved |= {(argument, 0): end for argument, end in zip(arguments, inputs, strict=False)}
         self.moved |= {(op, i): end[0] for i, end in enumerate(ends) if end}
-        kept = dict.fromkeys(own.graph.functions[part.function].control_ret.values())
-        last = [first + graph.index[name] for name in kept if name in graph.index]
+        control_outputs = dict.fromkeys(own.graph.functions[part.function].control_ret.values())
+        last = [first + graph.index[name] for name in control_outputs if name in graph.index]
         self.waits[op] = [*last, *(end[0] for end in gives)]
         before = [i for i, _ in self.control.ends(op)]
         if before:
@@ -614,9 +614,9 @@ class _Joined:
 
     def _end(self, tensor: tuple[int, int]) -> tuple[int, int]:
         """The tensor that takes the place of another, through all calls."""
-        left = len(self.moved)
-        while tensor in self.moved and left:  # a damaged graph may lead in a circle
-            tensor, left = self.moved[tensor], left - 1
+        budget = len(self.moved)
+        while tensor in self.moved and budget:  # a damaged graph may lead in a circle
+            tensor, budget = self.moved[tensor], budget - 1
         return tensor
 
     def _data(self, order: Ints, place: Ints) -> Edges:
@@ -640,17 +640,22 @@ class _Joined:
 
     def _control(self, order: Ints, place: Ints, drop: Any) -> Edges:
         ptr, node = [0], list[int]()
-        rows, ends, stands, gone = self.control.ptr.tolist(), self.control.node.tolist(), place.tolist(), drop.tolist()
+        rows, ends, stands, removed = (
+            self.control.ptr.tolist(),
+            self.control.node.tolist(),
+            place.tolist(),
+            drop.tolist(),
+        )
         for i in order.tolist():
             todo = [*ends[rows[i] : rows[i + 1]], *self.leads.get(i, ())]
-            seen: dict[int, bool] = {}
+            live: dict[int, bool] = {}
             for op in todo:  # grows: an op that waits for a call waits for the last ops in it
-                if op in seen:
+                if op in live:
                     continue
-                seen[op] = not gone[op]
-                if gone[op]:
+                live[op] = not removed[op]
+                if removed[op]:
                     todo += self.waits.get(op) or [self._end((op, 0))[0]]
-            node += [stands[op] for op, stays in seen.items() if stays]
+            node += [stands[op] for op, stays in live.items() if stays]
             ptr.append(len(node))
         return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.zeros(len(node), np.int32))
 

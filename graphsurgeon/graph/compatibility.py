@@ -68,7 +68,7 @@ def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
         >>> hazards(Graph.of([("x", "Placeholder", []), *row]))[0][:97]
         "'i0' begins a row of 20,001 ops like Identity: TensorFlow's graph optimiser would end the process"
     """
-    found = []
+    result = []
     counts = Counter(graph.types)
     for hazard in _HAZARDS:
         if sum(counts[kind] for kind in hazard.counted) <= hazard.most:
@@ -77,11 +77,11 @@ def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
         if row is not None:
             first, length = row
             kind = graph.types[first]
-            found.append(
+            result.append(
                 f"{graph.names[first]!r} begins a row of {counted(length, 'ops')} like {kind}: "
                 f"TensorFlow's graph optimiser {hazard.outcome}; {CURE}"
             )
-    return found
+    return result
 
 
 def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int] | None:
@@ -98,15 +98,15 @@ def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int
     before[ends] = np.flatnonzero(ends)
     # Each round doubles how far back an op has counted.
     weight = graph.typed(hazard.counted)[ops].astype(np.int64)
-    wanted = np.ones(len(ops), np.int64) if mask is None else mask[ops].astype(np.int64)
-    length, shaped = np.where(ends, 0, weight), np.where(ends, 0, wanted)
+    counts = np.ones(len(ops), np.int64) if mask is None else mask[ops].astype(np.int64)
+    length, shaped = np.where(ends, 0, weight), np.where(ends, 0, counts)
     back = before
     for _ in range(len(ops).bit_length()):
         further = back[back]
         if (further == back).all():
             break
         length, shaped, back = length + length[back], shaped + shaped[back], further
-    length, shaped = length + weight[back], shaped + wanted[back]
+    length, shaped = length + weight[back], shaped + counts[back]
     length[shaped == 0] = 0
     last = int(length.argmax())
     if length[last] <= hazard.most:
@@ -115,11 +115,11 @@ def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int
 
 
 def _first(ops: NDArray[np.int64], before: NDArray[np.int64], weight: NDArray[np.int64], last: int) -> int:
-    at = found = last
+    at = position = last
     while before[at] != at:
         at = int(before[at])
-        found = at if weight[at] else found
-    return int(ops[found])
+        position = at if weight[at] else position
+    return int(ops[position])
 
 
 TARGETS = {"tflite": "TFLite", "tfjs": "TF.js"}
@@ -267,24 +267,24 @@ class Compatibility:
         name, located = TARGETS[self.target], len(self.words)
         says = f", says {self.converter}" if self.converter else "; its converter is asked once it can be frozen"
         if self.passed:
-            said = f"nothing keeps its {counted(self.ops, 'ops')} from {name}{says}"
+            summary = f"nothing keeps its {counted(self.ops, 'ops')} from {name}{says}"
         elif located:
-            said = f"{located:,} of {counted(self.ops, 'ops')} keep{'s' * (located == 1)} it from {name}{says}"
+            summary = f"{located:,} of {counted(self.ops, 'ops')} keep{'s' * (located == 1)} it from {name}{says}"
         else:
-            said = f"it does not become {name}{says}"
+            summary = f"it does not become {name}{says}"
         wide = max((len(one.kind) for one in self.blockers), default=0)
-        lines = [f"{self.title}: {said}", *(f"  {one.kind:<{wide}}  {one}" for one in self.blockers)]
+        lines = [f"{self.title}: {summary}", *(f"  {one.kind:<{wide}}  {one}" for one in self.blockers)]
         return "\n".join([*lines, *([f"  {self.proof}"] if self.proof else [])])
 
     __repr__ = __str__
 
 
-def blockers(graph: Graph, made: Converted) -> tuple[Blocker, ...]:
+def blockers(graph: Graph, conversion: Converted) -> tuple[Blocker, ...]:
     """Returns the ops that a converter cannot take, in graph order; empty if it made a model.
 
     Args:
         graph: the snapshot of the graph that was converted.
-        made: the result of the converter, or of freezing.
+        conversion: the result of the converter, or of freezing.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("loop", "While", ["x"])])
@@ -292,15 +292,15 @@ def blockers(graph: Graph, made: Converted) -> tuple[Blocker, ...]:
         >>> [str(one) for one in blockers(g, Converted(said="failed", errors=(said,)))]
         ["'loop' (GRUBlockCell): TFLite has no op for it: it needs a custom op"]
     """
-    found: dict[tuple[str, str], Blocker] = {}
-    for one in made.errors:
+    by_op: dict[tuple[str, str], Blocker] = {}
+    for one in conversion.errors:
         kind = _CODES.get(one.code, REFUSED)
         op = next((name for name in map(op_name, one.names) if name in graph.index), "")
         reason = KINDS[kind] if kind != REFUSED else one.text
-        found.setdefault((op, one.type), Blocker(op, one.type, kind, reason))
-    if made.said and not found:
-        return (Blocker("", "", REFUSED, made.said),)
-    return tuple(sorted(found.values(), key=lambda one: graph.index.get(one.op, -1)))
+        by_op.setdefault((op, one.type), Blocker(op, one.type, kind, reason))
+    if conversion.said and not by_op:
+        return (Blocker("", "", REFUSED, conversion.said),)
+    return tuple(sorted(by_op.values(), key=lambda one: graph.index.get(one.op, -1)))
 
 
 def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -333,38 +333,42 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
             back |= behind
     middle = needed & ~front & ~back & varies
 
-    def read(inside: Any, of: Any) -> list[str]:
+    def boundary(inside: Any, of: Any) -> list[str]:
         found = dict[str, None]()
         for op in range(graph.size):
             if inside[op]:
                 found |= {graph.name(one): None for one in graph.data.ends(op) if of[one[0]]}
         return list(found)
 
-    given = read(middle, front)
-    kept = [name for name in outputs if middle[graph.tensor(name)[0]]]
-    wanted = [*kept, *(name for name in read(back, middle) if name not in kept)] if back.any() else kept
-    if not wanted:
+    front_names = boundary(middle, front)
+    own_outputs = [name for name in outputs if middle[graph.tensor(name)[0]]]
+    targets = (
+        [*own_outputs, *(name for name in boundary(back, middle) if name not in own_outputs)]
+        if back.any()
+        else own_outputs
+    )
+    if not targets:
         return list(inputs), list(outputs)
-    still = backward(graph, graph.mask([graph.tensor(name)[0] for name in wanted]),
-                     frozenset(map(graph.tensor, given)) | ends, control=False)  # fmt: skip
+    still = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]),
+                     frozenset(map(graph.tensor, front_names)) | ends, control=False)  # fmt: skip
     fed = [name for name in inputs if any(still[op] for op, _ in graph.readers(graph.tensor(name)))]
-    read_now = [name for name in given if name not in fed]
-    return [*fed, *read_now], wanted
+    read_now = [name for name in front_names if name not in fed]
+    return [*fed, *read_now], targets
 
 
 def advised(
-    found: Sequence[Blocker], gone: Mapping[str, Sequence[str]], advice: Mapping[str, str]
+    blockers: Sequence[Blocker], removed: Mapping[str, Sequence[str]], advice: Mapping[str, str]
 ) -> tuple[Blocker, ...]:
     """Returns blockers with the code to type.
 
     Args:
-        found: the blockers.
-        gone: code -> the ops that it removes.
+        blockers: the blockers.
+        removed: code -> the ops that it removes.
         advice: op -> the code to type if no other code removes it.
     """
     out = []
-    for one in found:
-        ways = [how for how, names in gone.items() if one.op in names]
+    for one in blockers:
+        ways = [how for how, names in removed.items() if one.op in names]
         more = f"{' or '.join(ways[:2])} takes it out" if ways else advice.get(one.op, "")
         out.append(Blocker(one.op, one.type, one.kind, one.reason, more))
     return tuple(out)

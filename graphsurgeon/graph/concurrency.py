@@ -88,8 +88,8 @@ class Door:
         """Notes that a thread has gone in, with 1, or come out, with -1."""
         if alone:
             self._alone = thread if more > 0 else None
-        for kept in () if alone else (self._inside, self._open_ended)[: 1 + open_ended]:
-            _count(kept, thread, more)
+        for counts in () if alone else (self._inside, self._open_ended)[: 1 + open_ended]:
+            _count(counts, thread, more)
 
     def is_reader(self) -> bool:
         """Returns whether this very thread is inside."""
@@ -238,16 +238,16 @@ class once(Generic[_T]):
     def __get__(self, thing: Any, owner: type) -> Any:
         if thing is None:
             return self
-        held = thing.__dict__
+        cache = thing.__dict__
         with thing.lock:
-            if self._name in held:
-                return held[self._name]
-            if self._running in held:  # the lock is reentrant: only the computing thread comes here
+            if self._name in cache:
+                return cache[self._name]
+            if self._running in cache:  # the lock is reentrant: only the computing thread comes here
                 return self._during(thing)
-            held[self._running] = True
+            cache[self._running] = True
             try:
                 value = self._compute(thing)
             finally:
-                del held[self._running]
-            held[self._name] = value
+                del cache[self._running]
+            cache[self._name] = value
             return value

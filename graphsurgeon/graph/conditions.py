@@ -49,20 +49,20 @@ def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
         >>> carried(g, (0, 0), True)
         {(0, 0): True, (1, 0): True, (2, 0): False}
     """
-    known, todo = {tensor: value}, [tensor]
+    values, todo = {tensor: value}, [tensor]
     while todo:
         one = todo.pop()
         for reader in dict.fromkeys(graph.consumers.row(one[0]).tolist()):
             kind, first = graph.types[reader], int(graph.data.ptr[reader])
             if (int(graph.data.node[first]), int(graph.data.port[first])) != one:
                 continue
-            new = not known[one] if kind == "LogicalNot" else known[one]
+            new = not values[one] if kind == "LogicalNot" else values[one]
             ports = 2 if kind in SWITCHES else 1
             if kind in (*SWITCHES, "Identity", "LogicalNot") or constant_entry(graph, reader):
-                fresh = [(reader, port) for port in range(ports) if (reader, port) not in known]
-                known |= dict.fromkeys(fresh, new)
+                fresh = [(reader, port) for port in range(ports) if (reader, port) not in values]
+                values |= dict.fromkeys(fresh, new)
                 todo += fresh
-    return known
+    return values
 
 
 def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
@@ -108,19 +108,19 @@ def excluded(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
         [('p:0', [False, False, False, True])]
     """
     switches = np.flatnonzero(backward(graph, ops, within=within) & graph.typed(SWITCHES)).tolist()
-    found: dict[Tensor, Mask] = {}
+    masks: dict[Tensor, Mask] = {}
     for root in dict.fromkeys(_root(graph, graph.data.ends(op)[1]) for op in switches):
         if graph.types[root[0]] != "LoopCond":
             dead: Mask = decided(graph, root, True).dead & decided(graph, root, False).dead
-            found |= {root: dead} if (dead & ops).any() else {}
-    return found
+            masks |= {root: dead} if (dead & ops).any() else {}
+    return masks
 
 
 def _types_of(graph: Graph, function: str) -> set[str]:
-    known = graph.functions
+    functions = graph.functions
     return (
-        {node.op for name in reachable([function], known) for node in known[name].node_def}
-        if function in known
+        {node.op for name in reachable([function], functions) for node in functions[name].node_def}
+        if function in functions
         else set()
     )
 
@@ -147,9 +147,9 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
         >>> found.dead.nonzero()[0].tolist(), found.subs
         ([3], {(2, 1): (0, 0), (5, 0): (4, 0)})
     """
-    known = carried(graph, tensor, value)
-    switches = [op for op in np.flatnonzero(graph.typed(SWITCHES)).tolist() if graph.data.ends(op)[1] in known]
-    dead, gone = np.zeros(graph.size, np.bool_), set[Tensor]()
+    values = carried(graph, tensor, value)
+    switches = [op for op in np.flatnonzero(graph.typed(SWITCHES)).tolist() if graph.data.ends(op)[1] in values]
+    dead, dead_tensors = np.zeros(graph.size, np.bool_), set[Tensor]()
     subs: dict[Tensor, Tensor] = {}
     todo: deque[int] = deque()
 
@@ -159,14 +159,14 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
             if dead[op]:
                 return
             dead[op] = True
-            gone.update((op, at) for at in range(len(graph.outputs(op) or (0, 0))))
+            dead_tensors.update((op, at) for at in range(len(graph.outputs(op) or (0, 0))))
             todo.extend(graph.control_consumers.row(op).tolist())
         else:
-            gone.add((op, port))
+            dead_tensors.add((op, port))
         todo.extend(graph.consumers.row(op).tolist())
 
     for op in switches:
-        live = int(bool(known[graph.data.ends(op)[1]]))
+        live = int(bool(values[graph.data.ends(op)[1]]))
         subs[op, live] = graph.data.ends(op)[0]
         kill(op, 1 - live)
     while todo:
@@ -175,22 +175,22 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
             continue
         ends = graph.data.ends(op)
         if graph.types[op] in MERGES:  # it runs if any input arrives; that of the next round arrives only then
-            if all(end in gone for end in ends if graph.types[end[0]] not in TURNING):
+            if all(end in dead_tensors for end in ends if graph.types[end[0]] not in TURNING):
                 kill(op, None)
-        elif any(end in gone for end in ends) or dead[graph.control.row(op)].any():
+        elif any(end in dead_tensors for end in ends) or dead[graph.control.row(op)].any():
             kill(op, None)
     torn, observed = [], []
-    read = set(zip(graph.data.node.tolist(), graph.data.port.tolist(), strict=True)) if switches else set()
+    consumed = set(zip(graph.data.node.tolist(), graph.data.port.tolist(), strict=True)) if switches else set()
     for op in np.flatnonzero(graph.typed(MERGES) & ~dead).tolist() if switches else ():
         ends = graph.data.ends(op)
-        live_ends = [end for end in ends if end not in gone]
+        live_ends = [end for end in ends if end not in dead_tensors]
         if len(live_ends) == len(ends):
             continue
         if len(live_ends) > 1:
             torn.append(op)
-        elif (op, 1) in read:
+        elif (op, 1) in consumed:
             observed.append(op)
         else:
             subs[op, 0] = live_ends[0]
     switches = [op for op in switches if not dead[op]]
-    return Decided(known, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, observed)
+    return Decided(values, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, observed)

@@ -22,18 +22,18 @@ def order(graph: Graph) -> list[int]:
     """Returns the place of each op in an order in which each comes after its inputs, but for back edges of loops."""
     turning, needed = graph.typed(TURNING), graph.needed
     missing = needed.degrees - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
-    left = missing.tolist()
-    done = [op for op in range(graph.size) if not left[op]]
+    in_degrees = missing.tolist()
+    sequence = [op for op in range(graph.size) if not in_degrees[op]]
     place = [graph.size] * graph.size
-    for at, op in enumerate(done):  # grows
+    for at, op in enumerate(sequence):  # grows
         place[op] = at
         if turning[op]:
             continue
         for edges in (graph.consumers, graph.control_consumers):
             for reader in edges.row(op).tolist():
-                left[reader] -= 1
-                if not left[reader]:
-                    done.append(reader)
+                in_degrees[reader] -= 1
+                if not in_degrees[reader]:
+                    sequence.append(reader)
     return place
 
 
@@ -95,11 +95,11 @@ class Frames:
     def _follow(self) -> None:
         """Goes through all ops, each after its inputs and control inputs; a loop comes back to an op that is done."""
         graph, place = self.graph, order(self.graph)
-        seen = dict[tuple[int, str], int]()
+        visited = dict[tuple[int, str], int]()
         for op in sorted(range(graph.size), key=place.__getitem__):
             if place[op] == graph.size:  # the order has none of the later ones either
                 break
-            self._of[op] = self._frame(op, place, seen)
+            self._of[op] = self._frame(op, place, visited)
             if graph.types[op] == "LoopCond" and self._of[op] >= 0:
                 self._found[self._of[op]] = replace(self._found[self._of[op]], asks=op)
         lost = {frame for frame, one in enumerate(self._found) if one.asks < 0}
@@ -107,7 +107,7 @@ class Frames:
             if place[op] == graph.size or self._of[op] in lost:
                 self._of[op] = UNKNOWN
 
-    def _frame(self, op: int, place: list[int], seen: dict[tuple[int, str], int]) -> int:
+    def _frame(self, op: int, place: list[int], visited: dict[tuple[int, str], int]) -> int:
         graph = self.graph
         frame = ROOT
         for its in (self.of(one) for one in graph.needed.row(op).tolist() if place[one] < place[op]):
@@ -116,12 +116,12 @@ class Frames:
         if graph.types[op] not in ENTERS:
             return frame
         name, before = frame_name(graph, op), graph.data.ends(op)[0][0]
-        if (frame, name) not in seen:
-            seen[frame, name] = len(self._found)
+        if (frame, name) not in visited:
+            visited[frame, name] = len(self._found)
             attr = getattr(graph.nodes[op], "attr", {})
             parallel = int(attr["parallel_iterations"].i) if "parallel_iterations" in attr else 10
             self._found.append(Frame(name, frame, self._depth(frame) + 1, parallel, before, -1))
-        return seen[frame, name]
+        return visited[frame, name]
 
     def _depth(self, frame: int) -> int:
         return self._found[frame].depth if frame >= 0 else 0
@@ -172,12 +172,12 @@ def loops_of(graph: Graph) -> Ints:
     part = components(graph, enters, exits)
     frames: dict[str, int] = {}
     frame_of = np.full(int(part.max()) + 1, -1, np.int32)
-    found = np.flatnonzero(enters).tolist()
-    for op in found:
+    entries = np.flatnonzero(enters).tolist()
+    for op in entries:
         frame_of[part[op]] = frames.setdefault(frame_name(graph, op), len(frames))
     outer = list(range(len(frames)))
     beside = []  # a loop that reads a result of another one is next to it, not in it
-    for op in found:
+    for op in entries:
         for above in graph.data.row(op)[:1].tolist():
             frame, other = int(frame_of[part[op]]), int(frame_of[part[above]])
             if exits[above]:
@@ -237,7 +237,7 @@ def loops_in(graph: Graph) -> list[Loop]:
     frames: dict[str, list[int]] = {}
     for op in enters:
         frames.setdefault(frame_name(graph, op), []).append(op)
-    found = []
+    loops = []
     for asks in np.flatnonzero(graph.typed(["LoopCond"])).tolist():
         switches = [op for op in graph.consumers.row(asks).tolist() if graph.types[op] in SWITCHES]
         merges = [int(graph.data.row(op)[0]) for op in switches]
@@ -251,8 +251,8 @@ def loops_in(graph: Graph) -> list[Loop]:
         same = [op for op in frames[frame_name(graph, first[0])] if op not in first]
         if any(not len(graph.data.row(op)) for op in (*first, *back, *same)):
             continue
-        found.append(Loop(asks, *map(tuple, (first, merges, switches, back, leave, same))))
-    return found
+        loops.append(Loop(asks, *map(tuple, (first, merges, switches, back, leave, same))))
+    return loops
 
 
 def body_of(graph: Graph, loop: Loop) -> Mask:
@@ -274,8 +274,8 @@ def body_of(graph: Graph, loop: Loop) -> Mask:
 
 def constant_entry(graph: Graph, op: int) -> bool:
     """Returns whether an op lets something into a loop of TF1 that is the same in every round."""
-    held = getattr(graph.nodes[op], "attr", {}) if graph.types[op] in ENTERS else {}
-    return "is_constant" in held and bool(held["is_constant"].b)
+    attributes = getattr(graph.nodes[op], "attr", {}) if graph.types[op] in ENTERS else {}
+    return "is_constant" in attributes and bool(attributes["is_constant"].b)
 
 
 def entries_alone(graph: Graph, mask: Mask) -> list[int]:
@@ -305,7 +305,7 @@ def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
     if not all(end in cuts or constant_entry(graph, end[0]) for end in open_ends):
         return False
     ends = zip(node[entering].tolist(), graph.data.port[entering].tolist(), strict=True)
-    cut = ~mask[node[entering]] | np.array([end in cuts for end in ends], np.bool_)
+    external = ~mask[node[entering]] | np.array([end in cuts for end in ends], np.bool_)
     framing = graph.typed((*ENTERS, *EXITS, "NextIteration", "RefNextIteration", "LoopCond")) & mask & (loop >= 0)
     framing[entries_alone(graph, mask)] = False
     for one in loops_in(graph):
@@ -314,7 +314,7 @@ def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
         framing[one.parts] = False
         within = ~graph.mask(op for op in one.exits if op >= 0)
         inside = forward(graph, graph.mask([*one.enters, *one.constants]), within=within)
-        if not mask[one.asks] or (cut & inside[rows[entering]] & inside[node[entering]]).any():
+        if not mask[one.asks] or (external & inside[rows[entering]] & inside[node[entering]]).any():
             return False
     return not framing.any()
 
@@ -330,22 +330,22 @@ def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str
     if not graph.typed((*ENTERS, *MERGES)).any():
         return None
     rows, ends = graph.data.rows, frozenset(cuts)
-    given = np.zeros(len(rows), np.bool_)
+    at_input = np.zeros(len(rows), np.bool_)
     for op, port in ends:
-        given |= mask[rows] & (graph.data.node == op) & (graph.data.port == port)
-    entering = given | (mask[rows] & ~mask[graph.data.node])
-    return _loop_fault(graph, mask, entering, given, ends) or _branch_fault(graph, mask, entering)
+        at_input |= mask[rows] & (graph.data.node == op) & (graph.data.port == port)
+    entering = at_input | (mask[rows] & ~mask[graph.data.node])
+    return _loop_fault(graph, mask, entering, at_input, ends) or _branch_fault(graph, mask, entering)
 
 
 def _loop_fault(
-    graph: Graph, mask: Mask, entering: Mask, given: Mask, cuts: frozenset[Tensor]
+    graph: Graph, mask: Mask, entering: Mask, at_input: Mask, cuts: frozenset[Tensor]
 ) -> tuple[str, str] | None:
     loop, rows = loops_of(graph), graph.data.rows
     within = (loop[rows] >= 0) & (loop[rows] == loop[graph.data.node])
     hits = np.flatnonzero(entering & within)
     if not len(hits) or body_alone(graph, mask, cuts):
         return None
-    hit = int(hits[np.argmax(given[hits])])  # the one that was named, if there is one
+    hit = int(hits[np.argmax(at_input[hits])])  # the one that was named, if there is one
     number = loop[rows[hit]]
     whole = loop == number
     enters = np.flatnonzero(whole & graph.typed(ENTERS)).tolist()
@@ -355,8 +355,8 @@ def _loop_fault(
     fed = forward(graph, graph.typed(FEED_TYPES), control=False)
     # Constants and variables are also copied; an end that is read inside is that of an inner loop.
     ins = [tensor for tensor in ins if fed[tensor[0]]] or ins
-    read = [i for i in ends if not whole[graph.consumers.row(i)].all()]
-    ends = read or [i for i in ends if not len(graph.consumers.row(i))]
+    outer = [i for i in ends if not whole[graph.consumers.row(i)].all()]
+    ends = outer or [i for i in ends if not len(graph.consumers.row(i))]
     inputs, outputs = [f"{graph.names[op]}:{port}" for op, port in ins], [f"{graph.names[i]}:0" for i in ends]
     part = int((mask & whole).sum())
     leaves = f"its outputs are {', '.join(outputs)}" if outputs else "nothing leaves it"
@@ -373,16 +373,16 @@ def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] |
     if not (joints & mask).any():
         return None
     loose = ~joints & ~graph.typed(EXITS)
-    chosen = forward(graph, switches, within=loose)
+    switched = forward(graph, switches, within=loose)
     still = forward(graph, switches & mask, within=loose & mask, edges=~entering)
     rows, node = graph.data.rows, graph.data.node
-    lost = joints[rows] & mask[rows] & chosen[node] & ~graph.typed(ENTERS)[node] & (entering | ~still[node])
+    lost = joints[rows] & mask[rows] & switched[node] & ~graph.typed(ENTERS)[node] & (entering | ~still[node])
     hit = np.flatnonzero(lost)
     if not len(hit):
         return None
-    joint, given = int(rows[hit[0]]), _tensor(graph, int(hit[0]))
+    joint, tensor = int(rows[hit[0]]), _tensor(graph, int(hit[0]))
     return (
-        f"the selection cuts through a branch of a cond: {graph.names[joint]!r} would always take {given!r}, "
+        f"the selection cuts through a branch of a cond: {graph.names[joint]!r} would always take {tensor!r}, "
         "whatever the condition is",
         f"Take the cond whole, or cut after it: '{graph.names[joint]}:0'",
     )
@@ -403,7 +403,7 @@ def branch_around(graph: Graph, op: int) -> Tensor | None:
         >>> branch_around(g, 3), branch_around(g, 5)
         ((2, 1), None)
     """
-    todo, seen = [(op, 0)], {(op, 0)}
+    todo, visited = [(op, 0)], {(op, 0)}
     while todo:
         at, depth = todo.pop()  # depth: of how many conds the walk has passed the Merge, and not yet a Switch
         if graph.types[at] in (*ENTERS, *EXITS):
@@ -413,16 +413,16 @@ def branch_around(graph: Graph, op: int) -> Tensor | None:
             switch = graph.types[one] in SWITCHES and port >= 0
             if switch and not inner:
                 return one, port
-            if (step := (one, inner - switch)) not in seen:
-                seen.add(step)
+            if (step := (one, inner - switch)) not in visited:
+                visited.add(step)
                 todo.append(step)
     return None
 
 
 def frame_name(graph: Graph, op: int) -> str:
     """Returns the name of the frame that an op lets something into."""
-    held = getattr(graph.nodes[op], "attr", {})
-    frame = held["frame_name"].s.decode("utf-8", "replace") if "frame_name" in held else ""
+    attributes = getattr(graph.nodes[op], "attr", {})
+    frame = attributes["frame_name"].s.decode("utf-8", "replace") if "frame_name" in attributes else ""
     was, name = getattr(graph.nodes[op], "name", ""), graph.names[op]
     # An op that a plan will copy still has the node of its source; the copy gets its own frame.
     return frame if not was or was == name else f"{name.removesuffix(was)}{frame}"

@@ -65,17 +65,17 @@ def pair(
     """
     if by not in WAYS:
         raise SelectionError(f"diff(by={by!r})", f"{by!r} is not a way to pair ops", f"Choose one of {', '.join(WAYS)}")
-    place, taken = np.full(a.size, -1, np.int32), np.zeros(b.size, np.bool_)
-    alone = _mapped(a, b, mapping or {}, place, taken)
+    place, used = np.full(a.size, -1, np.int32), np.zeros(b.size, np.bool_)
+    alone = _mapped(a, b, mapping or {}, place, used)
     if by in ("name", "structure"):
-        _named(a, b, place, taken, alone, strict=by == "structure")
-    if by == "structure" and not (taken.all() or ((place >= 0) | alone).all()):
-        _Surroundings(a, b, place, taken, alone, meanings).pair()
-        _named(a, b, place, taken, alone, strict=False)
+        _named(a, b, place, used, alone, strict=by == "structure")
+    if by == "structure" and not (used.all() or ((place >= 0) | alone).all()):
+        _Surroundings(a, b, place, used, alone, meanings).pair()
+        _named(a, b, place, used, alone, strict=False)
     return place
 
 
-def _mapped(a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, taken: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _mapped(a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
     alone = np.zeros(a.size, np.bool_)
     for old, new in mapping.items():
         request = f"diff(mapping={{{op_name(old)!r}: {None if new is None else op_name(new)!r}}})"
@@ -84,32 +84,32 @@ def _mapped(a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, taken: 
             alone[i] = True
             continue
         j = b.find(op_name(new), request)
-        if taken[j] and place[i] != j:
+        if used[j] and place[i] != j:
             first = a.names[int(np.flatnonzero(place == j)[0])]
             raise SelectionError(
                 request,
                 f"{b.names[j]!r} is the partner of {first!r} already",
                 "Map each op of one to one op of the other",
             )
-        place[i], taken[j] = j, True
+        place[i], used[j] = j, True
     return alone
 
 
-def _named(a: Graph, b: Graph, place: Ints, taken: NDArray[np.bool_], alone: NDArray[np.bool_], strict: bool) -> None:
+def _named(a: Graph, b: Graph, place: Ints, used: NDArray[np.bool_], alone: NDArray[np.bool_], strict: bool) -> None:
     """Pairs ops with the same name; `strict`: and the same type."""
     find = b.index.get
     for i in np.flatnonzero((place < 0) & ~alone).tolist():
         j = find(a.names[i])
-        if j is not None and not taken[j] and not (strict and a.types[i] != b.types[j]):
-            place[i], taken[j] = j, True
+        if j is not None and not used[j] and not (strict and a.types[i] != b.types[j]):
+            place[i], used[j] = j, True
 
 
 def attributes(node: TFNodeDef | None, meaning: Meaning = attribute_bytes) -> dict[str, bytes] | None:
     """Returns the meanings of the attributes of a NodeDef, without volatile ones; None if the node is not known."""
     if node is None:
         return None
-    held = getattr(node, "attr", None) or {}
-    return {key: meaning(held[key]) for key in held if key not in VOLATILE}
+    values = getattr(node, "attr", None) or {}
+    return {key: meaning(values[key]) for key in values if key not in VOLATILE}
 
 
 class _Side(NamedTuple):
@@ -128,13 +128,13 @@ class _Surroundings:
         a: Graph,
         b: Graph,
         place: Ints,
-        taken: NDArray[np.bool_],
+        used: NDArray[np.bool_],
         alone: NDArray[np.bool_],
         meanings: tuple[Meaning, Meaning],
     ) -> None:
-        self.place, self.taken, self.gone = place, taken, alone | (place >= 0)
-        known: dict[Any, int] = {}
-        labels = [_labels(graph, known, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
+        self.place, self.taken, self.gone = place, used, alone | (place >= 0)
+        key_ids: dict[Any, int] = {}
+        labels = [_labels(graph, key_ids, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
         starts = [_mixed(label.astype(np.uint64)) for label in labels]
         there = np.flatnonzero(place >= 0)
         # Partners have their own hash, so that the ops next to them differ from all others.
@@ -198,24 +198,24 @@ class _Surroundings:
                 self._take(i, j)
 
 
-def _kinds(edges: Edges, op: int, labels: Ints, used: NDArray[np.bool_]) -> dict[Any, int]:
+def _kinds(edges: Edges, op: int, labels: Ints, matched: NDArray[np.bool_]) -> dict[Any, int]:
     """The ops in a row of edges that have no partner yet, by label and output that is read; -1 for several."""
-    found: dict[Any, int] = {}
+    neighbors: dict[Any, int] = {}
     for other, port in edges.ends(op):
-        if not used[other]:
+        if not matched[other]:
             key = int(labels[other]), port
-            found[key] = other if found.get(key, other) == other else -1
-    return found
+            neighbors[key] = other if neighbors.get(key, other) == other else -1
+    return neighbors
 
 
-def _labels(graph: Graph, known: dict[Any, int], meaning: Meaning) -> Ints:
+def _labels(graph: Graph, key_ids: dict[Any, int], meaning: Meaning) -> Ints:
     """The op itself, as numbers: type, attributes that name no op, and number of inputs."""
     counts = graph.data.degrees.tolist()
     out = np.empty(graph.size, np.int32)
     for i, node in enumerate(graph.nodes):
-        held = attributes(node, meaning) or {}
-        key = (graph.types[i], counts[i], *((k, held[k]) for k in sorted(held) if k not in NAMING))
-        out[i] = known.setdefault(key, len(known))
+        values = attributes(node, meaning) or {}
+        key = (graph.types[i], counts[i], *((k, values[k]) for k in sorted(values) if k not in NAMING))
+        out[i] = key_ids.setdefault(key, len(key_ids))
     return out
 
 
@@ -225,16 +225,16 @@ def _rounds(graph: Graph, start: Hashes) -> list[Hashes]:
     data_rows, control_rows = data.rows, control.rows
     slot = np.arange(len(data.node)) - data.ptr[:-1].astype(np.int64)[data_rows]
     which = _mixed((slot * 4096 + data.port + 1).astype(np.uint64))
-    found = [start]
+    rounds = [start]
     for _ in range(_RADIUS):
-        now = found[-1]
+        now = rounds[-1]
         new = _mixed(now)
         np.add.at(new, data_rows, _mixed(now[data.node] ^ which))
         np.add.at(new, data.node, _mixed(now[data_rows] ^ ~which))
         np.add.at(new, control_rows, _mixed(now[control.node] + np.uint64(3)))
         np.add.at(new, control.node, _mixed(now[control_rows] + np.uint64(5)))
-        found.append(_mixed(new))
-    return found
+        rounds.append(_mixed(new))
+    return rounds
 
 
 def _mixed(values: Hashes) -> Hashes:
@@ -247,10 +247,10 @@ def _mixed(values: Hashes) -> Hashes:
 
 def _groups(hashes: Hashes, ops: NDArray[Any]) -> dict[int, list[int]]:
     """The ops with the same hash, in graph order; the groups by their first op."""
-    found: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for key, op in zip(hashes[ops].tolist(), ops.tolist(), strict=True):
-        found.setdefault(key, []).append(op)
-    return found
+        groups.setdefault(key, []).append(op)
+    return groups
 
 
 #: Kinds of changes, in the order in which they are listed.
@@ -361,24 +361,24 @@ class Diff:
     def picture(self) -> Graph:
         """The second graph plus the removed ops of the first, to draw both at once."""
         a, b = self.a, self.b
-        gone = np.flatnonzero(self.place < 0).astype(np.int32)
+        removed = np.flatnonzero(self.place < 0).astype(np.int32)
         spot = self.place.copy()
-        spot[gone] = np.arange(b.size, b.size + len(gone))
-        names, used = [], set(b.names)
-        for i in gone.tolist():
+        spot[removed] = np.arange(b.size, b.size + len(removed))
+        names, used_names = [], set(b.names)
+        for i in removed.tolist():
             name = a.names[i]
-            while name in used:
+            while name in used_names:
                 name += "_removed"
-            used.add(name)
+            used_names.add(name)
             names.append(name)
-        outputs = _both(a, b, gone.tolist()) if a.outputs_of or b.outputs_of else None
+        outputs = _both(a, b, removed.tolist()) if a.outputs_of or b.outputs_of else None
         return replace(
             b,
             names=[*b.names, *names],
-            types=[*b.types, *(a.types[i] for i in gone.tolist())],
-            nodes=[*b.nodes, *(a.nodes[i] for i in gone.tolist())],
-            data=stacked(b.data, a.data.moved(gone, spot)),
-            control=stacked(b.control, a.control.moved(gone, spot)),
+            types=[*b.types, *(a.types[i] for i in removed.tolist())],
+            nodes=[*b.nodes, *(a.nodes[i] for i in removed.tolist())],
+            data=stacked(b.data, a.data.moved(removed, spot)),
+            control=stacked(b.control, a.control.moved(removed, spot)),
             index={**b.index, **{name: b.size + at for at, name in enumerate(names)}},
             stamps=(),
             outputs_of=outputs,
@@ -394,8 +394,8 @@ class Diff:
 
     @property
     def _head(self) -> str:
-        said = [f"{n} {_WORDS[kind]}".replace("{s}", "s" * (n > 1)) for kind, n in self.counts.items() if n]
-        return f"{self.a.title} -> {self.b.title}: {', '.join(said) or 'no difference'}"
+        counts = [f"{n} {_WORDS[kind]}".replace("{s}", "s" * (n > 1)) for kind, n in self.counts.items() if n]
+        return f"{self.a.title} -> {self.b.title}: {', '.join(counts) or 'no difference'}"
 
     def __str__(self) -> str:
         a, b = self.a, self.b
@@ -456,10 +456,10 @@ def diff(
     """
     place = pair(a, b, by, mapping, meanings)
     work = _Work(a, b, place, describe or _plain, meanings)
-    found = [*work.types(), *work.inputs(), *work.control(), *work.inside(), *work.outputs()]
+    pairs = [*work.types(), *work.inputs(), *work.control(), *work.inside(), *work.outputs()]
     order = {kind: number for number, kind in enumerate(KINDS)}
-    found.sort(key=lambda pair: (order[pair[1].kind], pair[0]))
-    return Diff(a, b, place, tuple(change for _, change in found))
+    pairs.sort(key=lambda pair: (order[pair[1].kind], pair[0]))
+    return Diff(a, b, place, tuple(change for _, change in pairs))
 
 
 class _Work:
@@ -492,8 +492,8 @@ class _Work:
         rows = a.rows
         at = np.flatnonzero(same[rows])
         other = at + b.ptr[place[rows[at]]] - a.ptr[rows[at]]
-        moved = (place[a.node[at]] != b.node[other]) | (a.port[at] != b.port[other])
-        hit = set(rows[at[moved]].tolist()) | set(self.ours[~same[self.ours]].tolist())
+        differs = (place[a.node[at]] != b.node[other]) | (a.port[at] != b.port[other])
+        hit = set(rows[at[differs]].tolist()) | set(self.ours[~same[self.ours]].tolist())
         for i in sorted(hit):
             j = int(place[i])
             pairs = zip_longest(a.ends(i), b.ends(j))
@@ -505,17 +505,17 @@ class _Work:
     def control(self) -> Iterator[tuple[int, Change]]:
         a, b, place = self.a.control, self.b.control, self.place
         rows = a.rows
-        kept = place[rows] >= 0
+        paired = place[rows] >= 0
         back = np.full(self.b.size, -1, np.int32)
         back[self.theirs] = self.ours
         wide = max(self.b.size, 1)
-        source = place[a.node[kept]].astype(np.int64)
-        old_keys = place[rows[kept]].astype(np.int64) * wide + source
+        source = place[a.node[paired]].astype(np.int64)
+        old_keys = place[rows[paired]].astype(np.int64) * wide + source
         there = back[b.rows] >= 0
         new_keys = b.rows[there].astype(np.int64) * wide + b.node[there]
         lost = np.flatnonzero((source < 0) | ~np.isin(old_keys, new_keys))
         won = np.flatnonzero(~np.isin(new_keys, old_keys[source >= 0]))
-        hit = set(place[rows[kept][lost]].tolist()) | set(b.rows[there][won].tolist())
+        hit = set(place[rows[paired][lost]].tolist()) | set(b.rows[there][won].tolist())
         for j in sorted(hit):
             i = int(back[j])
             was, now = sorted(self.a.control_names(i)), sorted(self.b.control_names(j))
@@ -541,7 +541,7 @@ class _Work:
         for key in sorted(was.keys() | now.keys()):
             if was.get(key) == now.get(key) or (key in NAMING and self._follows(i, j, old, new, key)):
                 continue
-            texts = [self.describe(n.attr[key]) if key in held else "" for n, held in ((old, was), (new, now))]
+            texts = [self.describe(n.attr[key]) if key in values else "" for n, values in ((old, was), (new, now))]
             yield self._change(i, j, "attribute", key, *texts)
 
     def _follows(self, i: int, j: int, old: Any, new: Any, key: str) -> bool:
@@ -581,8 +581,8 @@ def _row(kind: str, op: str, what: str = "", was: str = "", now: str = "") -> di
 
 
 def _texts(value: Any) -> list[str]:
-    held = list(value.list.s) or [value.s]
-    return [text.decode("utf-8", "replace") for text in held]
+    texts = list(value.list.s) or [value.s]
+    return [text.decode("utf-8", "replace") for text in texts]
 
 
 def _plain(value: Any, most: int = 80) -> str:
@@ -594,5 +594,5 @@ def _plain(value: Any, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _both(a: Graph, b: Graph, gone: list[int]) -> Callable[[int], Sequence[TensorInfo] | None]:
-    return lambda i: b.outputs(i) if i < b.size else a.outputs(gone[i - b.size])
+def _both(a: Graph, b: Graph, removed: list[int]) -> Callable[[int], Sequence[TensorInfo] | None]:
+    return lambda i: b.outputs(i) if i < b.size else a.outputs(removed[i - b.size])

@@ -67,14 +67,14 @@ class Edges(NamedTuple):
         """For each edge, the row it is in."""
         return np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), self.degrees)
 
-    def within(self, wanted: Ints) -> tuple[Ints, Ints]:
+    def within(self, targets: Ints) -> tuple[Ints, Ints]:
         """Returns for each edge in some rows which of them it is in, counted from 0, and its place in the arrays."""
-        if len(wanted) == len(self.ptr) - 1 and (wanted[1:] - wanted[:-1] == 1).all():
+        if len(targets) == len(self.ptr) - 1 and (targets[1:] - targets[:-1] == 1).all():
             return self.rows, np.arange(len(self.node), dtype=np.int32)
-        begin = self.ptr[wanted].astype(np.int64)
-        length = (self.ptr[wanted + 1] - self.ptr[wanted]).astype(np.int64)
-        rows = np.repeat(np.arange(len(wanted), dtype=np.int32), length)
-        start = np.concatenate([[0], np.cumsum(length)[:-1]]) if len(wanted) else np.zeros(0, np.int64)
+        begin = self.ptr[targets].astype(np.int64)
+        length = (self.ptr[targets + 1] - self.ptr[targets]).astype(np.int64)
+        rows = np.repeat(np.arange(len(targets), dtype=np.int32), length)
+        start = np.concatenate([[0], np.cumsum(length)[:-1]]) if len(targets) else np.zeros(0, np.int64)
         at = np.repeat(begin - start, length) + np.arange(int(length.sum()))
         return rows, at.astype(np.int32)
 

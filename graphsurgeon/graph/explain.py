@@ -51,16 +51,16 @@ def evaluated(graph: Graph, query: Query) -> dict[int, Mask]:
         >>> evaluated(g, query)[id(query)].tolist()
         [False, True]
     """
-    found: dict[int, Mask] = {}
+    masks: dict[int, Mask] = {}
     todo = [query]
     while todo:
         top = todo[-1]
-        open_parts = [part for part in top.over if id(part) not in found]
+        open_parts = [part for part in top.over if id(part) not in masks]
         if open_parts:
             todo += open_parts
             continue
-        found[id(todo.pop())] = _mask(graph, top, [found[id(part)] for part in top.over])
-    return found
+        masks[id(todo.pop())] = _mask(graph, top, [masks[id(part)] for part in top.over])
+    return masks
 
 
 def _mask(graph: Graph, query: Query, parts: list[Mask]) -> Mask:
@@ -83,7 +83,7 @@ def _mask(graph: Graph, query: Query, parts: list[Mask]) -> Mask:
 def causes(selection: Selection, number: int) -> list[Cause]:
     """Returns the walks that bring an op into a selection; empty if the op is listed and needs no walk."""
     graph, masks = selection.graph, evaluated(selection.graph, selection.query)
-    found: list[Cause] = []
+    result: list[Cause] = []
     todo = [selection.query]
     while todo:
         query = todo.pop()
@@ -97,8 +97,8 @@ def causes(selection: Selection, number: int) -> list[Cause]:
             cause = _cause(graph, query, masks)
             if cause is None:
                 return []
-            found.append(cause)
-    return found
+            result.append(cause)
+    return result
 
 
 def lacking(selection: Selection, number: int) -> Cause:
@@ -124,15 +124,15 @@ def _is_walk(query: Query) -> bool:
 def _cause(graph: Graph, query: Query, masks: dict[int, Mask]) -> Cause | None:
     if query.verb in _WALKS:
         up = query.verb == "ancestors"
-        said = "it is one of the targets" if up else "it is one of the ops the walk began at"
-        return Cause("walk", masks[id(query.over[0])], up, query.args[0], within=masks[id(query)], said=said)
+        text = "it is one of the targets" if up else "it is one of the ops the walk began at"
+        return Cause("walk", masks[id(query.over[0])], up, query.args[0], within=masks[id(query)], said=text)
     if not _is_walk(query):
         return None
-    given = dict(query.args)
-    ends = [graph.tensor(name)[0] for name in given["outputs"]]
-    cuts = frozenset(graph.tensor(name) for name in given.get("inputs", ()))
-    said = "it computes one of the boundary's outputs"
-    return Cause("walk", graph.mask(ends), cuts=cuts, within=masks[id(query)], said=said)
+    arguments = dict(query.args)
+    ends = [graph.tensor(name)[0] for name in arguments["outputs"]]
+    cuts = frozenset(graph.tensor(name) for name in arguments.get("inputs", ()))
+    text = "it computes one of the boundary's outputs"
+    return Cause("walk", graph.mask(ends), cuts=cuts, within=masks[id(query)], said=text)
 
 
 def _unfit(graph: Graph, query: Query, number: int) -> str:
@@ -140,15 +140,15 @@ def _unfit(graph: Graph, query: Query, number: int) -> str:
     name, kind = graph.names[number], graph.types[number]
     if query.verb == "names":
         return "it is not among the ops listed"
-    given = dict(query.args)
-    kinds = given.get("op", kind)
+    arguments = dict(query.args)
+    kinds = arguments.get("op", kind)
     if kind != kinds and kind not in np.atleast_1d(kinds):
-        wanted = " or ".join(np.atleast_1d(kinds).tolist())
-        return f"it is of type {kind}, and {wanted} was asked for"
-    scope = str(given.get("scope", "")).rstrip("/")
+        required = " or ".join(np.atleast_1d(kinds).tolist())
+        return f"it is of type {kind}, and {required} was asked for"
+    scope = str(arguments.get("scope", "")).rstrip("/")
     if scope and name != scope and not graph.scope_mask(scope)[number]:
         return f"it is not in the scope {scope!r}"
-    patterns = np.atleast_1d(given.get("name", name)).tolist()
+    patterns = np.atleast_1d(arguments.get("name", name)).tolist()
     return f"its name does not fit {' or '.join(map(repr, patterns))}"
 
 
@@ -277,14 +277,14 @@ def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
     """
     name = op_name(op)
     request = f"explain({name!r})"
-    number, chosen = graph.find(name, request), _selection(graph, selection, request)
-    return _why(graph, number, chosen) if chosen.mask[number] else _why_not(graph, number, chosen)
+    number, selected = graph.find(name, request), _selection(graph, selection, request)
+    return _why(graph, number, selected) if selected.mask[number] else _why_not(graph, number, selected)
 
 
-def _why(graph: Graph, number: int, chosen: Selection) -> Path:
+def _why(graph: Graph, number: int, selected: Selection) -> Path:
     name = graph.names[number]
-    found = [(cause, _way(graph, cause, number)) for cause in causes(chosen, number)]
-    ways = [(cause, way) for cause, way in found if way]
+    pairs = [(cause, _way(graph, cause, number)) for cause in causes(selected, number)]
+    ways = [(cause, way) for cause, way in pairs if way]
     if not ways:
         return Path(name, name, (), "it was selected itself")
     cause, way = min(ways, key=lambda pair: len(pair[1]))
@@ -298,9 +298,9 @@ def _why(graph: Graph, number: int, chosen: Selection) -> Path:
     return Path(name, end, links, way_text)
 
 
-def _why_not(graph: Graph, number: int, chosen: Selection) -> WhyNot:
+def _why_not(graph: Graph, number: int, selected: Selection) -> WhyNot:
     name = graph.names[number]
-    cause = lacking(chosen, number)
+    cause = lacking(selected, number)
     if cause.ends is None:
         return WhyNot(name, cause.kind, cause.said)
     return _beyond(graph, number, cause)
@@ -316,9 +316,9 @@ def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
         way = _way(graph, data, number) or _way(graph, free, number)
         crossed = _crossed(graph, number, cause)
         if way and crossed and not _way(graph, replace(cause, within=None), number):
-            shown = few(map(repr, crossed))
+            barriers = few(map(repr, crossed))
             is_are = "which is a boundary input" if len(crossed) == 1 else "which are boundary inputs"
-            text = f"it is needed only through {shown}, {is_are}"
+            text = f"it is needed only through {barriers}, {is_are}"
             return WhyNot(name, "cut", text, tuple(crossed), _links(graph, way, free))
         if way:
             above = np.flatnonzero(backward(graph, graph.mask([number])) & graph.typed(FEED_TYPES)).tolist()
@@ -343,10 +343,10 @@ def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
     return WhyNot(name, "apart", f"no path, of data or control, joins it with {ends}")
 
 
-def _selection(graph: Graph, given: Any, request: str) -> Selection:
-    if isinstance(given, Selection):
-        return given.all_on(graph, request)
-    targets = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
+def _selection(graph: Graph, value: Any, request: str) -> Selection:
+    if isinstance(value, Selection):
+        return value.all_on(graph, request)
+    targets = [value] if isinstance(value, str) or hasattr(value, "name") else list(value)
     names = [op_name(target) for target in targets]
     start = graph.mask(graph.find(n, request) for n in names)
     return Selection(graph, backward(graph, start), Query("ancestors", (True,), (Query("names", tuple(names)),)))
@@ -356,10 +356,10 @@ def _crossed(graph: Graph, number: int, cause: Cause) -> list[str]:
     """The boundary inputs that are computed from an op, and are needed."""
     assert cause.ends is not None
     below = forward(graph, graph.mask([number]), control=True)
-    wanted = backward(graph, cause.ends)
+    ancestry = backward(graph, cause.ends)
     keep = kept_edges(graph, cause.cuts)
     assert keep is not None
-    carried = np.flatnonzero(~keep & below[graph.data.node] & wanted[graph.data.rows])
+    carried = np.flatnonzero(~keep & below[graph.data.node] & ancestry[graph.data.rows])
     pairs = zip(graph.data.node[carried].tolist(), graph.data.port[carried].tolist(), strict=True)
     return [f"{graph.names[o]}:{port}" for o, port in dict.fromkeys(pairs)]
 

@@ -55,14 +55,14 @@ def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Called]:
     attributes = getattr(node, "attr", {})
     if node.op in CALLS:
         return [Called(attributes["f"].func.name)] if "f" in attributes else []
-    found = []
+    calls = []
     for key in sorted(attributes):
         kind = attributes[key].WhichOneof("value")
         if kind == "func":
-            found.append(Called(attributes[key].func.name, key))
+            calls.append(Called(attributes[key].func.name, key))
         elif kind == "list":
-            found += [Called(f.name, f"{key}_{i}") for i, f in enumerate(attributes[key].list.func)]
-    return found
+            calls += [Called(f.name, f"{key}_{i}") for i, f in enumerate(attributes[key].list.func)]
+    return calls
 
 
 def types_inside(node: TFNodeDef | None, functions: Mapping[str, Any]) -> set[str]:
@@ -153,14 +153,14 @@ def named_in(value: Any) -> set[str]:
     return {function.name for function in value.list.func} if kind == "list" else set()
 
 
-def referred(node: TFNodeDef, known: Container[str]) -> set[str]:
-    """Returns the functions of `known` that a NodeDef calls: as its op, or in its attributes."""
-    found = {node.op} if node.op in known else set()
+def referred(node: TFNodeDef, functions: Container[str]) -> set[str]:
+    """Returns the functions of `functions` that a NodeDef calls: as its op, or in its attributes."""
+    names = {node.op} if node.op in functions else set()
     for value in getattr(node, "attr", {}).values():
         kind = value.WhichOneof("value")
         if kind == "func" or (kind == "list" and value.list.func):
-            found.update(name for name in named_in(value) if name in known)
-    return found
+            names.update(name for name in named_in(value) if name in functions)
+    return names
 
 
 def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
@@ -172,19 +172,19 @@ def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Conta
         exclude: names of functions to leave out.
     """
     order: list[str] = []
-    seen: set[str] = set()
+    visited: set[str] = set()
     stack = [(name, False) for name in sorted(start, reverse=True)]
     while stack:
-        name, done = stack.pop()
-        if done:
+        name, complete = stack.pop()
+        if complete:
             order.append(name)
-        elif name not in seen:
-            seen.add(name)
+        elif name not in visited:
+            visited.add(name)
             stack.append((name, True))
             inner: set[str] = set()
             for node in functions[name].node_def:
                 inner |= referred(node, functions)
-            stack.extend((other, False) for other in sorted(inner - seen, reverse=True) if other not in exclude)
+            stack.extend((other, False) for other in sorted(inner - visited, reverse=True) if other not in exclude)
     return order
 
 
@@ -196,15 +196,15 @@ def inside(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tuple[in
         functions: name -> FunctionDef.
     """
 
-    def known(node: TFNodeDef) -> list[str]:
+    def callees(node: TFNodeDef) -> list[str]:
         called = called_by(node, functions) if node is not None else ()
         return [one.function for one in called if one.function in functions]
 
-    calls = [names for names in map(known, nodes if functions else ()) if names]
+    calls = [names for names in map(callees, nodes if functions else ()) if names]
     count = dict[str, int]()
     for name in reachable({name for names in calls for name in names}, functions):
         own = functions[name].node_def
-        count[name] = len(own) + sum(count.get(called, 0) for node in own for called in known(node))
+        count[name] = len(own) + sum(count.get(called, 0) for node in own for called in callees(node))
     return len(calls), sum(count[name] for names in calls for name in names)
 
 
@@ -216,5 +216,5 @@ def own_gradient(node: TFNodeDef) -> str:
 
 def gradients_in(library: Any) -> dict[str, str]:
     """Returns function, or name of a gradient by `tf.custom_gradient` -> its gradient function in a library."""
-    found = {one.function_name: one.gradient_func for one in library.gradient}
-    return found | {one.registered_op_type: one.gradient_func for one in library.registered_gradients}
+    gradients = {one.function_name: one.gradient_func for one in library.gradient}
+    return gradients | {one.registered_op_type: one.gradient_func for one in library.registered_gradients}

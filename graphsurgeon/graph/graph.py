@@ -53,7 +53,7 @@ class TensorInfo(NamedTuple):
         """
         if self.shape is None or len(self.shape) != len(shape):
             return self.shape is None
-        return all(known in (None, size) for known, size in zip(self.shape, shape, strict=True))
+        return all(dimension in (None, size) for dimension, size in zip(self.shape, shape, strict=True))
 
 
 def output_at(outputs: Sequence[TensorInfo] | None, port: int) -> TensorInfo | None:
@@ -263,8 +263,8 @@ class Graph:
                     names=[op],
                 ) from None
         rows = np.repeat(np.arange(len(nodes), dtype=np.int32), np.diff(ends))
-        read, of, ports = ~waits, np.asarray(number), np.asarray(port)
-        data = Edges.of(rows[read], of[read], len(nodes), ports[read])
+        is_data, of, ports = ~waits, np.asarray(number), np.asarray(port)
+        data = Edges.of(rows[is_data], of[is_data], len(nodes), ports[is_data])
         control = Edges.of(rows[waits], of[waits], len(nodes))
         return cls(
             names=[*base.names, *names] if base else names,
@@ -313,8 +313,8 @@ class Graph:
 
         A file may contain a function without a name. No op can call it, because an empty name means no function.
         """
-        found = self.functions_of() if self.functions_of else {}
-        return {name: one for name, one in found.items() if name} if "" in found else found
+        library = self.functions_of() if self.functions_of else {}
+        return {name: one for name, one in library.items() if name} if "" in library else library
 
     @cached_property
     def gradients(self) -> Mapping[str, str]:
@@ -381,9 +381,9 @@ class Graph:
             >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a"])]).typed(["Neg", "Exp"]).tolist()
             [False, True]
         """
-        wanted = frozenset(types)
+        kinds_set = frozenset(types)
         kinds, _, kind_of = self.kinds
-        hit: Mask = np.array([kind in wanted for kind in kinds], np.bool_)[kind_of]
+        hit: Mask = np.array([kind in kinds_set for kind in kinds], np.bool_)[kind_of]
         return hit
 
     @cached_property
@@ -445,8 +445,8 @@ class Graph:
         call = self.call_around(name)
         for one in called_by(self.nodes[self.index[call]], self.functions) if call else ():
             inner = name[len(call) + 1 :].removeprefix(f"{one.below}/" if one.below else "")
-            held = self.functions[one.function].node_def if one.function in self.functions else ()
-            if any(f"{inner}/".startswith(f"{node.name}/") or node.name.startswith(f"{inner}/") for node in held):
+            body = self.functions[one.function].node_def if one.function in self.functions else ()
+            if any(f"{inner}/".startswith(f"{node.name}/") or node.name.startswith(f"{inner}/") for node in body):
                 problem = f": it is inside function {one.function!r}, which {call!r} calls"
                 return problem, f"Put the function in the place of the call first: plan.inline({call!r})"
         slope = gradient_of(self.nodes[self.index[call]], self.gradients, self.functions)[0] if call else ""
@@ -615,8 +615,8 @@ class Graph:
     @cached_property
     def placed(self) -> Mask:
         """A mask of the ops that are to be placed with others (``_class``)."""
-        held = (getattr(node, "attr", ()) for node in self.nodes)
-        return np.fromiter(("_class" in attributes for attributes in held), np.bool_, self.size)
+        attribute_maps = (getattr(node, "attr", ()) for node in self.nodes)
+        return np.fromiter(("_class" in attributes for attributes in attribute_maps), np.bool_, self.size)
 
     @cached_property
     def places(self) -> tuple[Ints, Ints, list[str]]:

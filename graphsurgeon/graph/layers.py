@@ -193,8 +193,8 @@ class Layers(Sequence[Layer]):
         Args:
             word: the word.
         """
-        known = [*(one.path for one in self), *(one.name for one in self), *self.gone]
-        return list(dict.fromkeys(nearest(word, known)))
+        candidates = [*(one.path for one in self), *(one.name for one in self), *self.gone]
+        return list(dict.fromkeys(nearest(word, candidates)))
 
     def find(self, name: Any, request: str = "") -> Layer:
         """Returns the layer of a path, or of a name that no other has.
@@ -210,13 +210,13 @@ class Layers(Sequence[Layer]):
         request = request or f"layer({text!r})"
         if not isinstance(text, str):
             raise SelectionError(request, f"{name!r} is not the name of a layer", "Give it as text: layer('dense')")
-        found = self.called(text)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            problem = f"{counted(len(found), 'layers')} are called {text!r}"
-            paths = list(dict.fromkeys(one.path for one in found))
-            if len(paths) < len(found):
+        candidates = self.called(text)
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            problem = f"{counted(len(candidates), 'layers')} are called {text!r}"
+            paths = list(dict.fromkeys(one.path for one in candidates))
+            if len(paths) < len(candidates):
                 raise SelectionError(request, problem, "Take one of them by its place: ed.layers[0]")
             raise SelectionError(request, problem, f"Type its path: {' or '.join(map(repr, paths))}", names=paths)
         if text in self.gone:
@@ -233,13 +233,13 @@ class Layers(Sequence[Layer]):
         Raises:
             SelectionError: one of them matches no layer.
         """
-        found = []
+        result = []
         for pattern in patterns:
             hits = fitting(self, pattern)
             if not hits:
                 raise self._missing(request, f"no layer fits {pattern!r}", pattern)
-            found += hits
-        return found
+            result += hits
+        return result
 
     def none(self, request: str) -> SelectionError:
         """Returns the error for a request of layers from a graph without layers.
@@ -292,18 +292,18 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> l
         >>> ends(g, Layers((dense,)), ["x", "d"], "select()")
         ['x', 'd/y:0']
     """
-    found: list[Any] = []
+    tensors: list[Any] = []
     for thing in things:
         name = thing if isinstance(thing, str) else getattr(thing, "name", None)
         if isinstance(name, str) and name.endswith("/") and name in scopes_of(graph, layers):
-            found += scopes_of(graph, layers)[name][1].outputs
+            tensors += scopes_of(graph, layers)[name][1].outputs
             continue
         text = name if isinstance(name, str) and not hasattr(thing, "graph") else ""
-        known = (
+        scopes = (
             not text or op_name(text) in graph.index or not (layers.called(text) or _is_closest(layers, text, graph))
         )
-        if known and not isinstance(thing, Layer):
-            found.append(thing)
+        if scopes and not isinstance(thing, Layer):
+            tensors.append(thing)
             continue
         layer = layers.find(thing, request)
         outputs = [call.outputs for call in layer.calls if call.outputs]
@@ -313,8 +313,8 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> l
             raise SelectionError(request, problem, f"Give the result of one of the calls: {which}")
         if not layer.outputs:
             raise SelectionError(request, f"the layer {layer.path!r} gives no tensor", "Give a tensor by its name")
-        found += layer.outputs
-    return found
+        tensors += layer.outputs
+    return tensors
 
 
 def _is_closest(layers: Layers, word: str, graph: Graph) -> bool:
@@ -350,9 +350,9 @@ def moved(layers: Layers, before: Graph, calls: Calls, tensors: Mapping[str, str
         op, _, port = name.rpartition(":")
         return tensors.get(name) or f"{name_of(op)}:{port}"
 
-    found = [fitted(layer, calls, ops, tensor) for layer in layers]
-    gone = {layer.path: how for layer, now in zip(layers, found, strict=True) if now is None}
-    return replace(layers, items=tuple(filter(None, found)), gone={**layers.gone, **gone})
+    result = [fitted(layer, calls, ops, tensor) for layer in layers]
+    removed = {layer.path: how for layer, now in zip(layers, result, strict=True) if now is None}
+    return replace(layers, items=tuple(filter(None, result)), gone={**layers.gone, **removed})
 
 
 def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
@@ -379,8 +379,8 @@ def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -
         op, _, port = name.rpartition(":")
         return names.get(name) or f"{name_of(op)}:{port}"
 
-    found = (fitted(layer, calls, lambda op: [name_of(op)], tensor) for layer in layers)
-    return tuple(replace(layer, path=under(scope, layer.path)) for layer in found if layer is not None)
+    new_layers = (fitted(layer, calls, lambda op: [name_of(op)], tensor) for layer in layers)
+    return tuple(replace(layer, path=under(scope, layer.path)) for layer in new_layers if layer is not None)
 
 
 def fitted(
@@ -397,24 +397,24 @@ def fitted(
 
     def there(name: str) -> str:
         op, _, port = tensor(name).rpartition(":")
-        found = calls.at(op)
-        return "" if found is None else found[0].tensor(found[1], int(port))
+        place = calls.at(op)
+        return "" if place is None else place[0].tensor(place[1], int(port))
 
     def call(old: Call) -> Call:
-        found = {new: at for op in old.ops for new in ops(op) if (at := calls.at(new)) is not None}
-        made = tuple(new for new, (part, i) in found.items() if part.graph.types[i] != "_Arg")
-        given, gives = (tuple(filter(None, map(there, end))) for end in (old.inputs, old.outputs))
-        fed = _fed([found[op] for op in made]) if made else dict.fromkeys(given, "")
-        if len(given) < len(old.inputs) or not set(given) <= set(fed):  # it reads another tensor now
-            given = tuple(t for t, kind in fed.items() if kind not in _OWN)
-        return Call(made, given, gives)
+        places = {new: at for op in old.ops for new in ops(op) if (at := calls.at(new)) is not None}
+        ops_of_call = tuple(new for new, (part, i) in places.items() if part.graph.types[i] != "_Arg")
+        inputs, gives = (tuple(filter(None, map(there, end))) for end in (old.inputs, old.outputs))
+        fed = _fed([places[op] for op in ops_of_call]) if ops_of_call else dict.fromkeys(inputs, "")
+        if len(inputs) < len(old.inputs) or not set(inputs) <= set(fed):  # it reads another tensor now
+            inputs = tuple(t for t, kind in fed.items() if kind not in _OWN)
+        return Call(ops_of_call, inputs, gives)
 
     pairs = [(old, call(old)) for old in layer.calls]
-    left = tuple(new for old, new in pairs if (new.ops or not old.ops) and (new.outputs or not old.outputs))
-    if not left and layer.calls:
+    new_calls = tuple(new for old, new in pairs if (new.ops or not old.ops) and (new.outputs or not old.outputs))
+    if not new_calls and layer.calls:
         return None
-    held = tuple(new for name in layer.variables for new in ops(name)[:1] if calls.at(new) is not None)
-    return replace(layer, calls=left, variables=held)
+    variables = tuple(new for name in layer.variables for new in ops(name)[:1] if calls.at(new) is not None)
+    return replace(layer, calls=new_calls, variables=variables)
 
 
 def _fed(ops: Sequence[tuple[Part, int]]) -> dict[str, str]:
@@ -442,9 +442,9 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
         [('n/d/', 'Dense')]
     """
     scopes = graph.scopes
-    found: dict[str, tuple[Layer, Call]] = {}
+    result: dict[str, tuple[Layer, Call]] = {}
     if graph.unfolded is not None:
-        found |= scopes_of(graph.unfolded.graph, layers)
+        result |= scopes_of(graph.unfolded.graph, layers)
     for layer in layers:
         at: dict[str, list[Call]] = {}
         for call in layer.calls:
@@ -453,11 +453,13 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
             if scope not in scopes.index:
                 continue
             call = calls[0] if len(calls) == 1 else Call(layer.ops, layer.inputs, layer.outputs)
-            held = sum(int(graph.scope_mask(name).sum()) for name in layer.variables if name.startswith(f"{scope}/"))
+            variable_ops = sum(
+                int(graph.scope_mask(name).sum()) for name in layer.variables if name.startswith(f"{scope}/")
+            )
             inside = sum(op.startswith(f"{scope}/") for op in call.ops)
-            if inside == len(call.ops) == int(scopes.counts[scopes.index[scope]]) - held:
-                found.setdefault(f"{scope}/", (layer, call))
-    return found
+            if inside == len(call.ops) == int(scopes.counts[scopes.index[scope]]) - variable_ops:
+                result.setdefault(f"{scope}/", (layer, call))
+    return result
 
 
 def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Layer, ...]:
@@ -477,7 +479,7 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
         x  InputLayer: 1 op, nothing -> x:0
         d  Dense: 1 op, x:0 -> net/d/y:0
     """
-    found = []
+    result = []
     for path, kind in classes.items():
         name = path.rpartition("/")[2]
         scope = f"{model}/{path}"
@@ -487,22 +489,22 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
             numbers = [graph.index[name]]
         else:
             continue
-        found.append(_of_calls(path, kind, [(Part(graph), numbers)]))
-    return in_order(Calls(graph), found)
+        result.append(_of_calls(path, kind, [(Part(graph), numbers)]))
+    return in_order(Calls(graph), result)
 
 
 def _of_calls(path: str, kind: str, calls: Iterable[tuple[Part, list[int]]]) -> Layer:
     """A layer whose calls have made these ops, by their numbers."""
-    made, held = [], dict[str, None]()
+    layer_calls, variables = [], dict[str, None]()
     for part, numbers in calls:
         own = set(numbers)
         fed = _fed([(part, i) for i in numbers])
         sources = (part.source(maker) for i in numbers for maker, _ in part.graph.data.ends(i))
-        held |= {at.named(i): None for at, i in sources if at.graph.types[i] in VARIABLE_TYPES}
+        variables |= {at.named(i): None for at, i in sources if at.graph.types[i] in VARIABLE_TYPES}
         gives = tuple(f"{part.named(i)}:{port}" for i in numbers for port in _read_outside(part.graph, i, own))
         inputs = tuple(t for t, of in fed.items() if of not in _OWN)
-        made.append(Call(tuple(part.named(i) for i in numbers), inputs, gives))
-    return Layer(path.rpartition("/")[2], kind, path, tuple(made), tuple(held))
+        layer_calls.append(Call(tuple(part.named(i) for i in numbers), inputs, gives))
+    return Layer(path.rpartition("/")[2], kind, path, tuple(layer_calls), tuple(variables))
 
 
 def in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
@@ -515,18 +517,18 @@ def in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
     def order(layer: Layer) -> tuple[list[int], int]:
         first = next(iter((*layer.ops, *map(op_name, layer.outputs))), "")
-        found = calls.at(first)
-        return _place(*found) if found is not None else [], len(layer.path)
+        place = calls.at(first)
+        return _place(*place) if place is not None else [], len(layer.path)
 
     return tuple(sorted(layers, key=order))
 
 
 def _place(part: Part, number: int) -> list[int]:
     """The place of an op in the whole; ops inside a call come after the call."""
-    found = [number]
+    path = [number]
     while part.around is not None:
-        part, found = part.around, [part.call, *found]
-    return found
+        part, path = part.around, [part.call, *path]
+    return path
 
 
 # -- by their variables ------------------------------------------------------------------------------
@@ -563,14 +565,14 @@ def named_owners(names: Mapping[str, str]) -> list[Owner]:
         >>> [(one.path, one.variables) for one in named_owners({"a": "net/d/w", "b": "net/w", "c": "net/w"})]
         [('net/d', ('a',))]
     """
-    held: dict[str, dict[str, None]] = {}
+    by_path: dict[str, dict[str, None]] = {}
     often = Counter(names.values())
     blurred = {name.rpartition("/")[0] for name, count in often.items() if count > 1}
     for op, name in names.items():
         parts = name.split("/")[:-1]
         for end in range(1, len(parts) + 1):
-            held.setdefault("/".join(parts[:end]), {})[op] = None
-    return [Owner(path, path, "", tuple(ops)) for path, ops in sorted(held.items()) if path not in blurred]
+            by_path.setdefault("/".join(parts[:end]), {})[op] = None
+    return [Owner(path, path, "", tuple(ops)) for path, ops in sorted(by_path.items()) if path not in blurred]
 
 
 def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
@@ -607,17 +609,17 @@ def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
             places[name] = part, place
             claims.setdefault(name, []).append(owner)
     calls: dict[str, list[tuple[Part, list[int]]]] = {}
-    known: dict[str, Owner] = {}
+    owner_of: dict[str, Owner] = {}
     for name, who in claims.items():
         part, place = places[name]
         numbers = _numbers(part, place) if len(who) == 1 else []
         numbers = [i for i in numbers if part.around is not None or not machinery[i]]
         if numbers:
-            known[who[0].path] = who[0]
+            owner_of[who[0].path] = who[0]
             calls.setdefault(who[0].path, []).append((part, numbers))
-    for found in calls.values():
-        found.sort(key=lambda one: _place(one[0], one[1][0]))
-    return in_order(inside, (_of_calls(path, known[path].class_name, calls[path]) for path in calls))
+    for group in calls.values():
+        group.sort(key=lambda one: _place(one[0], one[1][0]))
+    return in_order(inside, (_of_calls(path, owner_of[path].class_name, calls[path]) for path in calls))
 
 
 def _numbers(part: Part, place: str) -> list[int]:
@@ -628,12 +630,12 @@ def _numbers(part: Part, place: str) -> list[int]:
 
 def _scope_names(inside: Calls, variables: Mask) -> set[str]:
     """The words in the names of scopes, with and without the number at the end; not of scopes with variables alone."""
-    found = set[str]()
+    result = set[str]()
     for part in inside.parts():
         scopes = part.graph.scopes
-        used = scopes.home if part.around is not None else scopes.home[~variables]
-        found.update(*(scopes.names[scope].split("/") for scope in np.unique(used)))
-    return found | {lead for lead, _, number in (name.rpartition("_") for name in found) if number.isdecimal()}
+        homes = scopes.home if part.around is not None else scopes.home[~variables]
+        result.update(*(scopes.names[scope].split("/") for scope in np.unique(homes)))
+    return result | {lead for lead, _, number in (name.rpartition("_") for name in result) if number.isdecimal()}
 
 
 def _read_in(inside: Calls, owner: Owner, scopes: Container[str]) -> list[tuple[Part, str]]:
@@ -643,22 +645,22 @@ def _read_in(inside: Calls, owner: Owner, scopes: Container[str]) -> list[tuple[
     """
     parts = [part for part in owner.scope.split("/") if part]
     parts = [part for part in parts[:-1] if part in scopes] + parts[-1:]
-    found: dict[tuple[int, str], tuple[Part, str]] = {}
+    result: dict[tuple[int, str], tuple[Part, str]] = {}
 
     def place(part: Part, reader: int) -> str:
         scopes = _scopes_like(part, reader, parts)
         # An op in a layer may be called as the layer is, a layer as the model is: that has layers with others.
-        own = (scope for scope in scopes[:0:-1] if held.issuperset(_variables_in(part, scope)))
+        own = (scope for scope in scopes[:0:-1] if variables.issuperset(_variables_in(part, scope)))
         found = next(own, scopes[0] if scopes else "")
         calls = not found and part.around is None and reader in part.calls
         return part.graph.names[reader] if calls and _is_method(part.graph, reader, owner) else found
 
-    held = {*owner.variables}
+    variables = {*owner.variables}
     for name in owner.variables:
         for part, i in inside.readers(name, lambda part, i: not place(part, i)):
             if (at := place(part, i)) and not part.named(i).startswith(f"{name}/"):
-                found.setdefault((id(part), at), (part, at))
-    return list(found.values())
+                result.setdefault((id(part), at), (part, at))
+    return list(result.values())
 
 
 def _variables_in(part: Part, scope: str) -> set[str]:
@@ -675,13 +677,13 @@ def _scopes_like(part: Part, reader: int, like: Sequence[str]) -> list[str]:
     """
     around, names = _scopes_around(part, reader), part.graph.names[reader].split("/")[:-1]
     parts = [name for some in around for name in some]
-    found = []
+    result = []
     for outside in range(len(around[-1]) if like else 0):  # so many scopes are in the one that is tried
         *before, name = parts[: len(parts) - outside]
-        left = iter(before[::-1])
-        if is_like(like[-1], name) and all(any(is_like(wish, one) for one in left) for wish in like[-2::-1]):
-            found.append("/".join(names[: len(names) - outside]))
-    return found
+        remaining = iter(before[::-1])
+        if is_like(like[-1], name) and all(any(is_like(wish, one) for one in remaining) for wish in like[-2::-1]):
+            result.append("/".join(names[: len(names) - outside]))
+    return result
 
 
 def _scopes_around(part: Part, op: int) -> list[list[str]]:
@@ -711,9 +713,9 @@ def is_like(part: str, name: str) -> bool:
 def _is_method(graph: Graph, op: int, owner: Owner) -> bool:
     """Whether an op is a call of a function that is called as one of the owner's, and takes its variables alone."""
     called = called_by(graph.nodes[op], graph.functions)
-    taken = {op_name(t) for t in graph.input_names(op)}
-    held = {name for name in taken if graph.types[graph.index[name]] in VARIABLE_TYPES}
-    return len(called) == 1 and short_name(called[0].function) in owner.methods and held == {*owner.variables}
+    inputs = {op_name(t) for t in graph.input_names(op)}
+    variables = {name for name in inputs if graph.types[graph.index[name]] in VARIABLE_TYPES}
+    return len(called) == 1 and short_name(called[0].function) in owner.methods and variables == {*owner.variables}
 
 
 def _read_outside(graph: Graph, op: int, inside: set[int]) -> list[int]:

@@ -125,7 +125,7 @@ class Pending:
 
     def __init__(
         self,
-        read: Any,
+        read_file: Any,
         fill: Callable[[Any], None] | None,
         records: Sequence[bytes] = (),
         refusal: OpenError | None = None,
@@ -133,7 +133,7 @@ class Pending:
         leave: Callable[[], None] = lambda: None,
         judge: Callable[[], OpenError | None] = lambda: None,
     ) -> None:
-        self.read, self.records, self.refusal, self.filled = read, records, refusal, False
+        self.read, self.records, self.refusal, self.filled = read_file, records, refusal, False
         self._fill, self._infer, self._answered, self._lock = fill, infer, False, threading.RLock()
         self.leave = leave
         self._judge: Callable[[], OpenError | None] | None = judge
@@ -164,11 +164,11 @@ class Pending:
             with suppress(OpenError):
                 self.fill(graph, whole=False)
             return
-        found = self._infer()
-        if found is None:
+        answer = self._infer()
+        if answer is None:
             return
         with self._lock:
-            (self.read, refusal), self._answered = found, True
+            (self.read, refusal), self._answered = answer, True
             if refusal is not None and not self.filled:
                 self.spoil(refusal)
 
@@ -211,8 +211,8 @@ class Pending:
 
 def pending(graph: Any) -> Pending | None:
     """Returns the pending content of a live graph; None if the graph is not pending."""
-    found: Pending | None = getattr(current(graph), _MARK, None)
-    return found
+    handle: Pending | None = getattr(current(graph), _MARK, None)
+    return handle
 
 
 def made(graph: Any, whole: bool = True) -> Any:

@@ -73,11 +73,11 @@ class Scopes:
                 parents.append(number)
                 number = index[path] = len(names)
                 names.append(path)
-        known = len(self.names)
-        found = [(ops.get(names[scope]), scope) for scope in range(known, len(names))]
-        found += [(ops[op], self.index[op]) for op in op_names if op in self.index] if known > 1 else []
+        old_count = len(self.names)
+        pairs = [(ops.get(names[scope]), scope) for scope in range(old_count, len(names))]
+        pairs += [(ops[op], self.index[op]) for op in op_names if op in self.index] if old_count > 1 else []
         homes = np.concatenate([self.home, np.asarray([index[path] for path in paths], np.int32)])
-        for number, scope in found:
+        for number, scope in pairs:
             if number is not None:
                 homes[number] = scope
         return Scopes(names, np.asarray(parents, np.int32), homes, index)
@@ -91,11 +91,11 @@ class Scopes:
         """
         end, (paths, starts) = f"/{name.lower()}", self._paths
         line = f"{end}\n"
-        found, at = [], paths.find(line)
+        positions, at = [], paths.find(line)
         while at >= 0:
-            found.append(at)
+            positions.append(at)
             at = paths.find(line, at + 1)
-        numbers = dict.fromkeys(np.searchsorted(starts, found, "right").tolist())
+        numbers = dict.fromkeys(np.searchsorted(starts, positions, "right").tolist())
         return [self.names[i] for i in numbers if f"/{self.names[i].lower()}".endswith(end)]  # a name may have any sign
 
     @cached_property
@@ -151,14 +151,14 @@ class Scopes:
     def children(self, scope: int) -> list[int]:
         """Returns the child scopes of a scope, in order of first appearance."""
         ends, below = self._children
-        found: list[int] = below[ends[scope] : ends[scope + 1]].tolist()
-        return found
+        numbers: list[int] = below[ends[scope] : ends[scope + 1]].tolist()
+        return numbers
 
     def ops(self, scope: int) -> list[int]:
         """Returns the ops that live directly in a scope, in graph order."""
         at = int(self._preorder[0][scope])
-        found: list[int] = self.order[self._places[at] : self._places[at + 1]].tolist()
-        return found
+        numbers: list[int] = self.order[self._places[at] : self._places[at + 1]].tolist()
+        return numbers
 
     def below(self, scope: int) -> Ints:
         """Returns the ops of a scope and of all scopes below it."""
@@ -210,10 +210,10 @@ def parts(name: str) -> dict[str, str] | None:
     if name and not name.startswith("/"):
         return None
     for piece in filter(None, name.split("/")):
-        found = _PART.fullmatch(piece)
-        if not found:
+        match = _PART.fullmatch(piece)
+        if not match:
             return None
-        job, job_name, unit, number, kind, place, old_kind, old_place = found.groups()
+        job, job_name, unit, number, kind, place, old_kind, old_place = match.groups()
         if job:
             out["job"] = job_name
         elif unit:
@@ -227,14 +227,14 @@ def parts(name: str) -> dict[str, str] | None:
     return out
 
 
-def text_of(found: Mapping[str, str]) -> str:
+def text_of(fields: Mapping[str, str]) -> str:
     """Returns the full name of a device given by its parts.
 
     Example:
         >>> text_of({"device": "GPU:0", "job": "ps"})
         '/job:ps/device:GPU:0'
     """
-    return "".join(f"/{key}:{found[key]}" for key in _ORDER if key in found)
+    return "".join(f"/{key}:{fields[key]}" for key in _ORDER if key in fields)
 
 
 def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
@@ -257,9 +257,9 @@ def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
             continue
         if old == "*":
             return text_of(target)
-        wanted = parts(old)
-        if here is not None and wanted and all(_fits(here.get(key), value) for key, value in wanted.items()):
-            rest = {key: value for key, value in here.items() if key not in wanted}
+        required = parts(old)
+        if here is not None and required and all(_fits(here.get(key), value) for key, value in required.items()):
+            rest = {key: value for key, value in here.items() if key not in required}
             return text_of({**rest, **target})
     return name
 
@@ -280,8 +280,8 @@ def colocate(node: TFNodeDef, names: Mapping[str, str]) -> None:
         del node.attr["_class"]
 
 
-def _fits(have: str | None, want: str) -> bool:
-    return have is not None and (have == want or have.partition(":")[0] == want)
+def _fits(have: str | None, required: str) -> bool:
+    return have is not None and (have == required or have.partition(":")[0] == required)
 
 
 #: The characters that TensorFlow refuses in the name of a node: ``>`` must be followed by a letter, a digit or a dot.
@@ -338,13 +338,13 @@ def valid_name(name: str, empty_parts: bool = False) -> bool:
     return whole and _FIRST.match(name) is not None and _ODD.search(name) is None
 
 
-def unfit(name: str, what: str, taken: Callable[[str], object]) -> tuple[str, str]:
+def unfit(name: str, what: str, is_used: Callable[[str], object]) -> tuple[str, str]:
     """Returns the problem of a name that TensorFlow does not accept, and a suggestion.
 
     Args:
         name: the name.
         what: the kind of name, with its article.
-        taken: returns whether a name is in use.
+        is_used: returns whether a name is in use.
 
     Example:
         >>> unfit("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[0]
@@ -360,19 +360,19 @@ def unfit(name: str, what: str, taken: Callable[[str], object]) -> tuple[str, st
     else:
         why = f"it begins with {name[:1]!r}"
     like = _cleaned(name, "")
-    free = free_name(like if valid_name(like) else "other", taken)
+    free = free_name(like if valid_name(like) else "other", is_used)
     suggestion = f"Use letters, digits, '_', '.', '-' and '/' between parts, for example {free!r}"
     return f"{name!r} is not {what}: {why}", suggestion
 
 
 def name_problem(
-    name: str, taken: Callable[[str], object], title: str, what: str = "a name of an op", key: str = "name"
+    name: str, is_used: Callable[[str], object], title: str, what: str = "a name of an op", key: str = "name"
 ) -> tuple[str, str] | None:
     """Returns why a plan cannot give a name, and a suggestion; None if it can.
 
     Args:
         name: the name.
-        taken: returns whether a name is not free.
+        is_used: returns whether a name is not free.
         title: the title of the graph.
         what: the use of the name, with its article.
         key: the argument that gives the name.
@@ -382,18 +382,18 @@ def name_problem(
         ("the name 'a' is taken in graph", "Type name='a_2', which is free")
     """
     if not valid_name(name):
-        return unfit(name, what, taken)
-    if taken(name):
-        return f"the name {name!r} is taken in {title}", f"Type {key}={free_name(name, taken)!r}, which is free"
+        return unfit(name, what, is_used)
+    if is_used(name):
+        return f"the name {name!r} is taken in {title}", f"Type {key}={free_name(name, is_used)!r}, which is free"
     return None
 
 
-def free_name(wish: str, taken: Callable[[str], object], as_tensorflow: bool = False) -> str:
+def free_name(wish: str, is_used: Callable[[str], object], as_tensorflow: bool = False) -> str:
     """Returns `wish`, or the first name with a number that is free: ``wish_2``; after ``wish_7`` it is ``wish_8``.
 
     Args:
         wish: the preferred name.
-        taken: returns whether a name is in use, as `Graph.taken` does.
+        is_used: returns whether a name is in use, as `Graph.taken` does.
         as_tensorflow: count as TensorFlow does, from 1 and after an existing number: ``wish_1``, ``wish_7_1``.
 
     Example:
@@ -404,17 +404,17 @@ def free_name(wish: str, taken: Callable[[str], object], as_tensorflow: bool = F
         ['a', 'copy_1', 'x_7_1']
     """
     stem, first = wish, 1 if as_tensorflow else 2
-    found = None if as_tensorflow else re.fullmatch(r"(.*)_(\d+)", wish)
-    if found:
-        stem, first = found[1], int(found[2]) + 1
-    return next(name for name in chain([wish], (f"{stem}_{n}" for n in count(first))) if not taken(name))
+    match = None if as_tensorflow else re.fullmatch(r"(.*)_(\d+)", wish)
+    if match:
+        stem, first = match[1], int(match[2]) + 1
+    return next(name for name in chain([wish], (f"{stem}_{n}" for n in count(first))) if not is_used(name))
 
 
-def placeholder_name(op: str, port: int, used: Container[str]) -> str:
+def placeholder_name(op: str, port: int, used_names: Container[str]) -> str:
     """Returns a name for the stand-in of output `port` of `op`: the op's own name if it is free."""
     name = op if port == 0 else f"{op}_{port}"
     base, n = name, 1
-    while name in used:
+    while name in used_names:
         name, n = f"{base}_in{n if n > 1 else ''}", n + 1
     return name
 
@@ -431,14 +431,14 @@ def op_name(thing: Any) -> str:
     return text.lstrip("^").partition(":")[0]
 
 
-def outer_name(name: str, known: Container[str]) -> str | None:
+def outer_name(name: str, names: Container[str]) -> str | None:
     """Returns the op of a name, or the call around it; None if neither is known.
 
     Example:
         >>> outer_name("a/call/b/c", {"a/call"}), outer_name("x", {"x"}), outer_name("y", {"x"})
         ('a/call', 'x', None)
     """
-    while name and name not in known:
+    while name and name not in names:
         name = name.rpartition("/")[0]
     return name or None
 
@@ -556,7 +556,7 @@ def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
     return names is first or list(names[: len(first)]) == list(first)
 
 
-def starred(old: str, new: str, known: Iterable[str], request: str) -> dict[str, str]:
+def starred(old: str, new: str, names: Iterable[str], request: str) -> dict[str, str]:
     """Returns the names that `old` fits -> their new names by `new`: the one ``*`` in both means the same text.
 
     Raises:
@@ -571,5 +571,5 @@ def starred(old: str, new: str, known: Iterable[str], request: str) -> dict[str,
         raise PlanError(request, problem, "Type {'old/*': 'new/*'}: * is the same text on both")
     head, _, tail = old.partition("*")
     least = len(head) + len(tail)
-    fits = (name for name in known if len(name) >= least and name.startswith(head) and name.endswith(tail))
+    fits = (name for name in names if len(name) >= least and name.startswith(head) and name.endswith(tail))
     return {name: new.replace("*", name[len(head) : len(name) - len(tail)]) for name in fits}

@@ -71,8 +71,8 @@ def unknown_counts(graph: Graph, among: Mask | None = None) -> dict[str, int]:
     kinds, _, number = graph.kinds
     counts = np.bincount(number if among is None else number[among], minlength=len(kinds))
     there = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] and kinds[k] in graph.unknown]
-    found = {kinds[k]: int(counts[k]) for k in there}
-    return found | dict.fromkeys(sorted(graph.unknown.difference(found)), 0) if among is None else found
+    result = {kinds[k]: int(counts[k]) for k in there}
+    return result | dict.fromkeys(sorted(graph.unknown.difference(result)), 0) if among is None else result
 
 
 def unknown_rows(graph: Graph) -> list[str]:
@@ -91,14 +91,16 @@ def unknown_words(graph: Graph, among: Mask | None = None) -> str:
         >>> unknown_words(Graph.of([("a", "Addons>Parse", [])], unknown=frozenset({"Addons>Parse"})))
         "1 op of a type that TensorFlow does not know here, 'Addons>Parse' (tensorflow_addons)"
     """
-    found = unknown_counts(graph, among)
-    calls = not any(found.values()) and bool((graph.refused_ops if among is None else graph.refused_ops & among).any())
-    found = found or (unknown_counts(graph) if calls else {})
-    if not found:
+    missing = unknown_counts(graph, among)
+    calls = not any(missing.values()) and bool(
+        (graph.refused_ops if among is None else graph.refused_ops & among).any()
+    )
+    missing = missing or (unknown_counts(graph) if calls else {})
+    if not missing:
         return ""
-    count = "calls of functions with ops" if calls else counted(sum(found.values()), "ops")
-    kinds = few([f"{kind!r}{f' ({of})' if (of := package_of(kind)) else ''}" for kind in found])
-    return f"{count} of {'types' if len(found) > 1 else 'a type'} that TensorFlow does not know here, {kinds}"
+    count = "calls of functions with ops" if calls else counted(sum(missing.values()), "ops")
+    kinds = few([f"{kind!r}{f' ({of})' if (of := package_of(kind)) else ''}" for kind in missing])
+    return f"{count} of {'types' if len(missing) > 1 else 'a type'} that TensorFlow does not know here, {kinds}"
 
 
 def refused(graph: Graph) -> str:

@@ -86,10 +86,10 @@ class OpenedFile:
     @classmethod
     def of(cls, path: Path, main: Path, options: Mapping[str, Any]) -> OpenedFile:
         """Returns the facts of a file that is about to be read."""
-        given = {key: value for key, value in options.items() if value is not None}
-        found = main.stat() if main.exists() else None
-        stamp = (found.st_size, found.st_mtime_ns) if found is not None else (0, 0)
-        return cls(os.path.abspath(path), given, os.path.abspath(main), stamp)
+        values = {key: value for key, value in options.items() if value is not None}
+        info = main.stat() if main.exists() else None
+        stamp = (info.st_size, info.st_mtime_ns) if info is not None else (0, 0)
+        return cls(os.path.abspath(path), values, os.path.abspath(main), stamp)
 
 
 @dataclass(frozen=True)
@@ -153,9 +153,9 @@ class Opened:
         """
         out: dict[str, str] = {}
         words = (("the input", "an input"), ("the output", "an output"))
-        for (named, one), tensors, known in zip(words, self.ends, (self.inputs, self.outputs), strict=True):
-            said = {tensor: f"{named} {key!r}" for key, tensor in known.items()}
-            out |= {renamed_end(tensor, names): said.get(tensor, one) for tensor in (*said, *tensors)}
+        for (singular, one), tensors, names_map in zip(words, self.ends, (self.inputs, self.outputs), strict=True):
+            texts = {tensor: f"{singular} {key!r}" for key, tensor in names_map.items()}
+            out |= {renamed_end(tensor, names): texts.get(tensor, one) for tensor in (*texts, *tensors)}
         return out
 
     @property

@@ -65,15 +65,15 @@ def required(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | 
     ancestry = backward(graph, goals, cuts, within=within)
     if not cuts:
         return ancestry
-    shown = backward(graph, goals, cuts, control=False, within=within)
-    aside = fed_from(graph, ancestry, ~shown) & ~from_inputs(graph, cuts, ancestry) & ~shown
+    visible = backward(graph, goals, cuts, control=False, within=within)
+    aside = fed_from(graph, ancestry, ~visible) & ~from_inputs(graph, cuts, ancestry) & ~visible
     aside &= ~backward(graph, aside & _acting(graph), cuts, within=ancestry)
     while aside.any():
         less = backward(graph, goals, cuts, within=ancestry & ~aside)
-        read = backward(graph, less, cuts, control=False, within=within) & aside
-        if not read.any():
+        needed = backward(graph, less, cuts, control=False, within=within) & aside
+        if not needed.any():
             return less
-        aside &= ~read  # an op that stays needs its inputs
+        aside &= ~needed  # an op that stays needs its inputs
     return ancestry
 
 
@@ -104,18 +104,18 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
             holders.setdefault(holder, []).append(op)
     after = forward(graph, graph.mask(inside for inside, _ in lost), within=mask)
     reads = {holder: [op for op in _users(graph, holder) if after[op] and _reads(graph, op)] for holder in holders}
-    found = list[LostWrite]()
+    result = list[LostWrite]()
     for holder, write in ((holder, write) for holder, those in holders.items() if reads[holder] for write in those):
         behind = forward(graph, graph.mask([write]), within=outside)
         later = forward(graph, graph.mask(inside for inside, op in lost if behind[op]), within=mask)
-        read = next((op for op in sorted(reads[holder]) if later[op]), None)
-        if read is not None:
+        reader = next((op for op in sorted(reads[holder]) if later[op]), None)
+        if reader is not None:
             above = np.flatnonzero(backward(graph, graph.mask([write])) & graph.typed(FEED_TYPES) & ~mask).tolist()
             feeds = tuple(f"{graph.names[op]}:0" for op in above)
-            found.append(LostWrite(f"{graph.names[read]}:0", graph.names[write], graph.names[holder], feeds))
-        if len(found) == _MOST:
+            result.append(LostWrite(f"{graph.names[reader]}:0", graph.names[write], graph.names[holder], feeds))
+        if len(result) == _MOST:
             break
-    return found
+    return result
 
 
 def part_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
@@ -151,8 +151,8 @@ def array_fault(
     runs = mask if beside is None else mask | beside
     users = mask & graph.typed(filter(is_array_type, graph.kinds[0])) & (graph.data.degrees > 1)
     for user in np.flatnonzero(users).tolist():
-        met = met_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, runs, cuts, end))
-        lost = next((end for end in met if end in cuts or not runs[end[0]]), None)
+        tensors = met_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, runs, cuts, end))
+        lost = next((end for end in tensors if end in cuts or not runs[end[0]]), None)
         if lost is not None:
             name = graph.name(lost)
             problem = f"{name!r} orders the writes and reads of a TensorArray; it does not hold the written values"
@@ -224,14 +224,14 @@ def refuse_part(
         PlanError: it cuts through a loop, a branch or a TensorArray; an output is inside a loop; or it would read a
             value that a write before it no longer sets. The message proposes other ops or feeds.
     """
-    given = list(inputs)
-    fault = part_fault(graph, mask, given)
+    input_list = list(inputs)
+    fault = part_fault(graph, mask, input_list)
     if fault is not None:
         raise PlanError(request, *fault)
     refuse_inner(graph, outputs, request)
     for lost in lost_writes(graph, mask)[:1]:
-        names = [graph.name(tensor) for tensor in given]
-        runs = key == "inputs" and backward(graph, mask, frozenset(given))[graph.index[lost.write]]
+        names = [graph.name(tensor) for tensor in input_list]
+        runs = key == "inputs" and backward(graph, mask, frozenset(input_list))[graph.index[lost.write]]
         more = [name for name in lost.feeds if name not in names] if runs else []
         problem = f"{lost.read!r} reads {lost.holder!r} after {lost.write!r} writes to it, which would not run"
         raise PlanError(request, problem, f"Type {key}={[*names, *(more or [lost.read])]!r}")

@@ -198,8 +198,8 @@ def _read(step: int, about: Mapping[str, Any], out: dict[str, Origin]) -> None:
         new[name] = Origin(name, kind if kind in _HOW else "inserted", step, str(was), str(graph))
     for name in about.get("removed", ()):
         out.pop(name, None)
-    known = {str(now): out.pop(name) for name, now in about.get("renamed", {}).items() if name in out}
-    out |= {name: replace(origin, op=name) for name, origin in known.items()}
+    renamed_origins = {str(now): out.pop(name) for name, now in about.get("renamed", {}).items() if name in out}
+    out |= {name: replace(origin, op=name) for name, origin in renamed_origins.items()}
     out |= new
     for name, what in about.get("changed", {}).items():
         old = out.get(name, Origin(name))

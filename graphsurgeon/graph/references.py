@@ -75,13 +75,13 @@ class Given:
         Raises:
             SelectionError: as for `ends`, or if a layer has several outputs.
         """
-        found = self.ends([thing])
-        if len(found) > 1:
+        tensors = self.ends([thing])
+        if len(tensors) > 1:
             name = getattr(thing, "path", getattr(thing, "name", thing))
             raise SelectionError(
-                self.request, f"the layer {name!r} gives {few(map(repr, found))}", "Choose one of these"
+                self.request, f"the layer {name!r} gives {few(map(repr, tensors))}", "Choose one of these"
             )
-        return found[0]
+        return tensors[0]
 
     def tensors(self, things: Any) -> Any:
         """Returns tensors in the form they are given in: one, several, or a dict.
@@ -110,13 +110,13 @@ class Given:
         several = list(things) if isinstance(things, (list, tuple)) else [things]
         if isinstance(things, Mapping) or not any(self.layer(one) is not None for one in several):
             return self.tensors(things)
-        found: dict[str, Any] = {}
+        tensors: dict[str, Any] = {}
         for one in several:
             layer = self.layer(one)
             for end in self.ends([one]):
                 leaf = op_name(end).rpartition("/")[2] if layer is None else layer.name
-                found[free_name(leaf, found.__contains__)] = end
-        return found
+                tensors[free_name(leaf, tensors.__contains__)] = end
+        return tensors
 
     def signatures(self, things: Any) -> Any:
         """Returns signatures with the names of layers replaced.
@@ -197,20 +197,20 @@ class Given:
             return thing, input
         fed = layer.inputs[input : input + 1] if input >= 0 else ()
         own = set(layer.ops)
-        found = [
+        consumers = [
             (self.graph.names[op], at)
             for tensor in fed
             for op, at in self.graph.readers(self.graph.tensor(tensor, self.request))
             if self.graph.names[op] in own
         ]
-        if len(found) == 1:
-            return found[0]
+        if len(consumers) == 1:
+            return consumers[0]
         if not fed:
             problem = f"the layer {layer.path!r} has no input {input}"
             suggestion = f"Its inputs are {few(layer.inputs)}" if layer.inputs else "Name an op"
             raise SelectionError(self.request, problem, suggestion)
-        problem = f"{fed[0]!r} enters the layer {layer.path!r} at {counted(len(found), 'ops')}"
-        how = f"Type reroute({fed[0]!r}, to=..., only={layer.path!r})" if found else "Name an op"
+        problem = f"{fed[0]!r} enters the layer {layer.path!r} at {counted(len(consumers), 'ops')}"
+        how = f"Type reroute({fed[0]!r}, to=..., only={layer.path!r})" if consumers else "Name an op"
         raise SelectionError(self.request, problem, how)
 
     def whole(self, thing: Any) -> Any:

@@ -104,9 +104,9 @@ class Saved:
     untrained: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        held = counted(len(self.variables), "variables")
+        variables = counted(len(self.variables), "variables")
         ops = f"{counted(self.ops, 'ops')}, " if self.ops else ""
-        lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{held}"]
+        lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{variables}"]
         lines += [f"  {counted(self.left, 'ops')} left out"] if self.left else []
         lines += [f"  {note}" for note in (self.proof, *untrained_text(self.untrained), *self.notes) if note]
         return "\n".join(lines)

@@ -58,16 +58,16 @@ class KnownOutputs:
     @classmethod
     def of(cls, graph: Graph) -> KnownOutputs:
         """Returns the known outputs of the ops of a graph."""
-        known = graph.outputs_of
-        return known if isinstance(known, KnownOutputs) else cls([_Part(0, known, None)])
+        outputs = graph.outputs_of
+        return outputs if isinstance(outputs, KnownOutputs) else cls([_Part(0, outputs, None)])
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         at = bisect_right(self._firsts, number) - 1
-        first, tell, numbers = self._parts[at]
-        if tell is None:
+        first, lookup, numbers = self._parts[at]
+        if lookup is None:
             return None
-        found = tell(number - first if numbers is None else int(numbers[number - first]))
-        return [TensorInfo(t.dtype, None) for t in found] if found and number in self._unshaped else found
+        infos = lookup(number - first if numbers is None else int(numbers[number - first]))
+        return [TensorInfo(t.dtype, None) for t in infos] if infos and number in self._unshaped else infos
 
     def longer(self, *more: tuple[int, Telling | None]) -> KnownOutputs:
         """Returns the same with more ops.
@@ -75,7 +75,7 @@ class KnownOutputs:
         Args:
             more: for each call the number of its first op, and the call, which counts its ops from 0.
         """
-        return KnownOutputs([*self._parts, *(_Part(first, tell, None) for first, tell in more)], self._unshaped)
+        return KnownOutputs([*self._parts, *(_Part(first, lookup, None) for first, lookup in more)], self._unshaped)
 
     def cut(self, stay: NDArray[np.integer], size: int) -> KnownOutputs:
         """Returns the known outputs of a graph that has only some of the ops.
@@ -86,11 +86,11 @@ class KnownOutputs:
         """
         ends = [*self._firsts[1:], size]
         parts = []
-        for (first, tell, numbers), end in zip(self._parts, ends, strict=True):
+        for (first, lookup, numbers), end in zip(self._parts, ends, strict=True):
             begin, until = np.searchsorted(stay, [first, end]).tolist()
             mine = (stay[begin:until] - first).astype(np.int32)
             if len(mine):
-                parts.append(_Part(begin, tell, mine if numbers is None else numbers[mine]))
+                parts.append(_Part(begin, lookup, mine if numbers is None else numbers[mine]))
         unshaped = np.flatnonzero(np.isin(stay, list(self._unshaped))) if self._unshaped else stay[:0]
         return KnownOutputs(parts or [_Part(0, None, None)], frozenset(unshaped.tolist()))
 
@@ -154,20 +154,20 @@ def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
     """
     control = graph.control
     counts = control.degrees
-    changed = np.zeros(graph.size, np.bool_)
+    reordered = np.zeros(graph.size, np.bool_)
     for op, new in waits.items():
-        counts[op], changed[op] = len(new), True
+        counts[op], reordered[op] = len(new), True
     ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     node = np.empty(int(ptr[-1]), np.int32)
     rows = control.rows
-    stay = ~changed[rows]
+    stay = ~reordered[rows]
     node[(np.arange(len(rows)) - control.ptr[rows] + ptr[rows])[stay]] = control.node[stay]
     for op, new in waits.items():
         node[ptr[op] : ptr[op + 1]] = new
     return replace(graph, control=Edges(ptr, node, np.zeros(len(node), np.int32)))
 
 
-def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
+def cut_out(graph: Graph, removed: Sequence[int]) -> Graph:
     """Returns a snapshot without some ops, which nothing that stays may read.
 
     Example:
@@ -176,16 +176,16 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
         >>> h.names, h.input_names(1)
         (['a', 'c'], ['a:0'])
     """
-    keep = ~graph.mask(gone)
+    keep = ~graph.mask(removed)
     stay = np.flatnonzero(keep)
     place = np.cumsum(keep, dtype=np.int32) - 1
-    wanted = keep.tolist()
-    names = list(compress(graph.names, wanted))
+    flags = keep.tolist()
+    names = list(compress(graph.names, flags))
     return replace(
         graph,
         names=names,
-        types=list(compress(graph.types, wanted)),
-        nodes=list(compress(graph.nodes, wanted)),
+        types=list(compress(graph.types, flags)),
+        nodes=list(compress(graph.nodes, flags)),
         data=_kept(graph.data, keep, place),
         control=_kept(graph.control, keep, place),
         index=dict(zip(names, range(len(names)), strict=True)),

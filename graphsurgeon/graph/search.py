@@ -68,40 +68,40 @@ class Index:
     def _giving(
         self, outputs: Callable[[int], Iterable[TensorInfo] | None], text: Callable[[TensorInfo], str]
     ) -> dict[str, list[int]]:
-        found: dict[str, dict[int, None]] = {}
+        by_text: dict[str, dict[int, None]] = {}
         for op in range(self.size):
             for info in outputs(op) or ():
-                found.setdefault(text(info), {})[op] = None
-        return {key: list(ops) for key, ops in found.items()}
+                by_text.setdefault(text(info), {})[op] = None
+        return {key: list(ops) for key, ops in by_text.items()}
 
     @cached_property
     def devices(self) -> dict[str, list[int]]:
         """Requested device -> the ops with this device."""
-        found: dict[str, list[int]] = {}
+        by_device: dict[str, list[int]] = {}
         for op, node in enumerate(self.nodes):
             device = getattr(node, "device", "")
             if device:
-                found.setdefault(device, []).append(op)
-        return found
+                by_device.setdefault(device, []).append(op)
+        return by_device
 
     def valued(self, key: str, text: AttributeText) -> dict[str, list[int]]:
         """Returns the values of an attribute, as text in lower case, each with the ops that have it; kept."""
         if (key, text) not in self._valued:
-            found = self._valued[key, text] = {}
+            by_value = self._valued[key, text] = {}
             for op, node in enumerate(self.nodes):
-                held: Any = getattr(node, "attr", {})
-                if key in held:
-                    found.setdefault(text(held[key]).strip("\"'").lower(), []).append(op)
+                attributes: Any = getattr(node, "attr", {})
+                if key in attributes:
+                    by_value.setdefault(text(attributes[key]).strip("\"'").lower(), []).append(op)
         return self._valued[key, text]
 
     @cached_property
     def attributes(self) -> dict[str, set[str]]:
         """Names of attributes, by their lower-case form."""
-        found: dict[str, set[str]] = {}
+        keys: dict[str, set[str]] = {}
         for node in self.nodes:
             for key in getattr(node, "attr", ()):
-                found.setdefault(key.lower(), set()).add(key)
-        return found
+                keys.setdefault(key.lower(), set()).add(key)
+        return keys
 
     def mask(self, ops: list[int]) -> Mask:
         """Returns a mask that is true at these ops."""
@@ -120,9 +120,9 @@ class Index:
 
     def holding(self, text: str) -> Mask:
         """Returns a mask of the ops whose name, or whose module, holds `text`, which is in lower case."""
-        found = np.fromiter(map(contains, self.lowered, repeat(text)), np.bool_, self.size)
-        found[[op for op, inside in self.modules.items() if text in inside]] = True
-        return found
+        mask = np.fromiter(map(contains, self.lowered, repeat(text)), np.bool_, self.size)
+        mask[[op for op, inside in self.modules.items() if text in inside]] = True
+        return mask
 
 
 _indexes: WeakKeyDictionary[Graph, Index] = WeakKeyDictionary()
@@ -193,17 +193,17 @@ def hits(
         no = word[0] == "-" and len(word) > 1
         mask = _fits(index, word[1:] if no else word, query, attribute, layers)
         fits &= ~mask if no else mask
-    found = np.flatnonzero(fits)
-    keys: list[Any] = [] if hidden is None else [hidden[found]]
+    ops = np.flatnonzero(fits)
+    keys: list[Any] = [] if hidden is None else [hidden[ops]]
     last = words[-1].lower()
     if not any(c in last for c in "*?:") and last[0] not in "/-":
         leaves, leaf_of = index.leaves
         ranks = np.array([0 if leaf == last else 1 if leaf.startswith(last) else 2 for leaf in leaves], np.int32)
-        rank = ranks[leaf_of[found]]
+        rank = ranks[leaf_of[ops]]
         if "/" in last:
-            rank[[i for i, op in enumerate(found.tolist()) if index.lowered[op] == last]] = 0
-        keys = [index.lengths[found], *keys, rank]
-    ordered: list[int] = (found[np.lexsort(keys)] if keys else found).tolist()
+            rank[[i for i, op in enumerate(ops.tolist()) if index.lowered[op] == last]] = 0
+        keys = [index.lengths[ops], *keys, rank]
+    ordered: list[int] = (ops[np.lexsort(keys)] if keys else ops).tolist()
     return ordered
 
 
@@ -220,8 +220,8 @@ def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers:
     if low in ("layer", "layer-type"):
         if not layers:
             raise layers.none(request)
-        found = layers.matching(value) if low == "layer" else layers.of_class(value)
-        return index.mask([index.number[op] for op in made_by(found) if op in index.number])
+        matches = layers.matching(value) if low == "layer" else layers.of_class(value)
+        return index.mask([index.number[op] for op in made_by(matches) if op in index.number])
     if low == "is":
         if value.lower() != "unknown":
             how = "Type is:unknown for ops that TensorFlow does not know here"
@@ -231,7 +231,7 @@ def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers:
         return _asked(index, low, value, attribute)
     if low.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():
         problem = f"there is nothing to ask for called {key + ':'!r}"
-        raise SelectionError(request, problem, "The keys are " + ", ".join(f"{known}:" for known in KEYS))
+        raise SelectionError(request, problem, "The keys are " + ", ".join(f"{prefix}:" for prefix in KEYS))
     if any(c in word for c in "*?"):
         return index.where(re.compile(fnmatch.translate(word.lower())).match, index.lowered)
     return index.holding(word.lower() if colon and not value.isdigit() else key.lower())
@@ -251,8 +251,8 @@ def _asked(index: Index, key: str, value: str, attribute: AttributeText) -> Mask
         return _of(index, index.dtypes, fits)
     if key == "shape":
         return _of(index, index.shapes, lambda text: shape_fits(value, text))
-    name, equals, wanted = low.partition("=")
-    match = re.compile(fnmatch.translate(wanted.strip("\"'") if equals else "*")).match
+    name, equals, pattern = low.partition("=")
+    match = re.compile(fnmatch.translate(pattern.strip("\"'") if equals else "*")).match
     fits_all = np.zeros(index.size, np.bool_)
     for own in index.attributes.get(name, ()):
         fits_all |= _of(index, index.valued(own, attribute if equals else _any_value), match)
@@ -267,11 +267,11 @@ def _of(index: Index, table: dict[str, list[int]], fits: Callable[[str], object]
     return index.mask([op for text, ops in table.items() if fits(text) for op in ops])
 
 
-def shape_fits(wanted: str, shape: str) -> bool:
+def shape_fits(query: str, shape: str) -> bool:
     """Returns whether a shape fits a query.
 
     Args:
-        wanted: dimensions by ``x`` or comma: ``?`` an unknown one, ``*`` any one, ``...`` any number of them.
+        query: dimensions by ``x`` or comma: ``?`` an unknown one, ``*`` any one, ``...`` any number of them.
         shape: as text, ``(?, 224, 224, 3)``; anything else is an unknown shape and fits nothing.
 
     Example:
@@ -281,7 +281,7 @@ def shape_fits(wanted: str, shape: str) -> bool:
     if not shape.startswith("("):
         return False
     dims = [d.strip() for d in shape.strip("()").split(",") if d.strip()]
-    sizes = [d.strip() for d in re.split(r"[x,]", wanted.strip("()[]").lower()) if d.strip()]
+    sizes = [d.strip() for d in re.split(r"[x,]", query.strip("()[]").lower()) if d.strip()]
     if "..." in sizes:
         at = sizes.index("...")
         before, after = sizes[:at], sizes[at + 1 :]

@@ -248,8 +248,8 @@ class Risks:
             return ""
         kinds = Counter(risk.kind for risk in self.items)
         doing = [k if len(self.items) == 1 else _many(k) for k in KINDS if kinds[k]]
-        shown = few([f"{risk.op!r} ({risk.type})" for risk in self.items])
-        return f"{counted(len(self.items), 'ops')} that {' or '.join(doing)}, {shown}"
+        names = few([f"{risk.op!r} ({risk.type})" for risk in self.items])
+        return f"{counted(len(self.items), 'ops')} that {' or '.join(doing)}, {names}"
 
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each op, harmless ones too: op, type, kind, reason, path, load, harmless."""
@@ -257,8 +257,10 @@ class Risks:
 
     def __str__(self) -> str:
         one = len(self.items) == 1
-        said = f"{counted(len(self.items), 'ops')} {'reaches' if one else 'reach'} out of it" if self.items else "clean"
-        lines = [f"{self.title}: {said}"]
+        summary = (
+            f"{counted(len(self.items), 'ops')} {'reaches' if one else 'reach'} out of it" if self.items else "clean"
+        )
+        lines = [f"{self.title}: {summary}"]
         wide = max((len(risk.kind) for risk in (*self.items, *self.harmless)), default=0)
         lines += [f"  {risk.kind:<{wide}}  {risk}" for risk in self.items]
         if self.harmless:
@@ -297,11 +299,11 @@ def risks(
           reads files       'r' (ReadFile) reads a whole file; you give the path when you run it
     """
     reader = _Reader(graph, whole)
-    found = list(reader.risky())
-    if not found:
+    risky = list(reader.risky())
+    if not risky:
         return Risks(graph.title, unknown=tuple(sorted(graph.unknown)))
-    loaded = _loaded(graph, load or {}, found)
-    there = (_risk(reader, one, loaded, assets) for one in found)
+    loaded = _loaded(graph, load or {}, risky)
+    there = (_risk(reader, one, loaded, assets) for one in risky)
     items = sorted((risk for risk in there if risk is not None), key=lambda risk: KINDS.index(risk.kind))
     return Risks(
         graph.title,
@@ -347,21 +349,21 @@ class _Origin(NamedTuple):
 
 def _risk(reader: _Reader, one: _Found, loaded: Mapping[str, str], assets: Collection[str]) -> Risk | None:
     """What an op does; None if it has no such effect."""
-    known, load = one.known, next((loaded[op] for op in one.outer if op in loaded), "")
+    rule, load = one.known, next((loaded[op] for op in one.outer if op in loaded), "")
     origin = reader.path(one)
     texts = sorted(origin.texts)
     if texts and not origin.fed and not origin.unknown:
-        if known.harmless and all(map(known.does_nothing, texts)):
+        if rule.harmless and all(map(rule.does_nothing, texts)):
             return None
-        if known.only and not any(text.strip().lower().startswith(known.only) for text in texts):
+        if rule.only and not any(text.strip().lower().startswith(rule.only) for text in texts):
             return None
-    kind = known.kind
+    kind = rule.kind
     if kind == WRITES and texts and all("://" in text and not text.startswith("file:") for text in texts):
         kind = NETWORK
     why = "" if load and not load.startswith(_RESTORE) else _harmless(one.node.op, origin)
     if not why and texts and not origin.fed and not origin.unknown and all(text in assets for text in texts):
         why = "a file of the model" if kind not in (WRITES, CODE) else ""
-    reason = "runs a module that cannot be read" if known.calls and origin.unknown else known.reason
+    reason = "runs a module that cannot be read" if rule.calls and origin.unknown else rule.reason
     return Risk(one.name, one.node.op, kind, reason, ", ".join(texts), load, why)
 
 
@@ -374,7 +376,7 @@ def _harmless(kind: str, origin: _Origin) -> str:
     return "you give the path when you run it" if origin.fed and not origin.texts else ""
 
 
-def _loaded(graph: Graph, load: Mapping[str, str], found: list[_Found]) -> dict[str, str]:
+def _loaded(graph: Graph, load: Mapping[str, str], risky: list[_Found]) -> dict[str, str]:
     """Op of the graph that leads to something risky -> what makes it run at load."""
     state, ways = graph.state, dict[str, list[str]]()
     for op, why in load.items():
@@ -383,12 +385,12 @@ def _loaded(graph: Graph, load: Mapping[str, str], found: list[_Found]) -> dict[
     tables += [op for ops in state.init_ops.values() for op in ops]
     ways["an initialiser of a table"] = tables
     ways["an initialiser of a variable"] = [op_name(info.initializer) for info in state.variables.values()]
-    wanted = {graph.index[op] for one in found for op in one.outer}
+    numbers = {graph.index[op] for one in risky for op in one.outer}
     out: dict[str, str] = {}
     for why, ops in ways.items():
         start = [graph.index[op] for op in ops if op in graph.index]
         run = backward(graph, graph.mask(start))
-        out |= {graph.names[i]: why for i in wanted if run[i] and graph.names[i] not in out}
+        out |= {graph.names[i]: why for i in numbers if run[i] and graph.names[i] not in out}
     return out
 
 
@@ -413,15 +415,17 @@ class _Reader:
             name, node = self._graph.names[i], self._graph.nodes[i]
             yield _Found("", name, (name,), node, RISKY[self._graph.types[i]])
         for function, scope in self._scopes.items():
-            found = [node for node in self._functions[function].node_def if node.op in RISKY]
-            outer = self._outer(function) if found else ()
-            for node in found:
+            nodes = [node for node in self._functions[function].node_def if node.op in RISKY]
+            outer = self._outer(function) if nodes else ()
+            for node in nodes:
                 yield _Found(function, f"{scope}/{node.name}", outer, node, RISKY[node.op])
 
     def _outer(self, function: str) -> tuple[str, ...]:
         """The ops of the graph that lead to a function."""
-        met = met_from([function], lambda one: (place for place, _ in self._callers.get(one, ()) if place))
-        return tuple(dict.fromkeys(node.name for one in met for place, node in self._callers.get(one, ()) if not place))
+        callers = met_from([function], lambda one: (place for place, _ in self._callers.get(one, ()) if place))
+        return tuple(
+            dict.fromkeys(node.name for one in callers for place, node in self._callers.get(one, ()) if not place)
+        )
 
     def path(self, one: _Found) -> _Origin:
         """Returns the origin of the path, address or token of an op."""
@@ -479,14 +483,14 @@ class _Reader:
 
     def _origin(self, place: str, text: str) -> _Origin:
         """Follows a text back to its origin, also through calls."""
-        texts, added = set[str](), set[str]()
+        texts, more_texts = set[str](), set[str]()
         fed = unknown = False
-        todo, seen = [(place, text, True)], set[tuple[str, str, bool]]()
+        todo, visited = [(place, text, True)], set[tuple[str, str, bool]]()
         while todo:
             here = place, text, first = todo.pop()
-            if here in seen:
+            if here in visited:
                 continue
-            seen.add(here)
+            visited.add(here)
             name = text.partition(":")[0]
             node = self._node(place, name)
             if node is None:
@@ -503,9 +507,9 @@ class _Reader:
                 fed |= first
                 unknown |= not first
             if node.op == "Const":
-                said = _strings(node)
-                (texts if first else added).update(said)
-                unknown |= not said
+                strings = _strings(node)
+                (texts if first else more_texts).update(strings)
+                unknown |= not strings
             elif node.op in _SAME and inputs:
                 todo += [(place, one, first) for one in inputs[_SAME[node.op]]]
             elif node.op in _JOINED and inputs:
@@ -514,7 +518,7 @@ class _Reader:
                          if node.op == "StringJoin" or i == at]  # fmt: skip
             elif node.op not in _FED or place:
                 unknown = True
-        return _Origin(frozenset(texts), frozenset(added), fed, unknown)
+        return _Origin(frozenset(texts), frozenset(more_texts), fed, unknown)
 
     def _given(self, function: str, argument: str) -> list[tuple[str, str]] | None:
         """The values that calls pass to an argument; empty without calls of the function; None if they are not
@@ -523,22 +527,22 @@ class _Reader:
         arguments = [one.name for one in self._functions[function].signature.input_arg]
         if argument not in arguments:
             return None
-        found: list[tuple[str, str]] = []
+        sources: list[tuple[str, str]] = []
         for place, node in self._callers.get(function, ()):
             inputs = [one for one in node.input if one[:1] != "^"]
             plain = gives_way(node, self._functions) or node.op.removeprefix("Stateless") in ("If", "Case")
             one = given(node, inputs, len(arguments))[arguments.index(argument)] if plain else None
             if one is None:
                 return None
-            found.append((place, one))
-        return found
+            sources.append((place, one))
+        return sources
 
 
 def _strings(node: TFNodeDef) -> list[str]:
     """The texts of a constant; empty if it is written in another way than TensorFlow writes constants."""
     attributes = getattr(node, "attr", {})
-    held = attributes["value"].tensor.string_val if "value" in attributes else ()
-    return [text.decode("utf-8", "replace") for text in held]
+    values = attributes["value"].tensor.string_val if "value" in attributes else ()
+    return [text.decode("utf-8", "replace") for text in values]
 
 
 _MARK = "graphsurgeon_origins"
@@ -559,17 +563,17 @@ class Origin:
         assets: the paths of files that belong to it.
     """
 
-    def __init__(self, read: Graph) -> None:
-        self._read, self.title, self.key = read, read.title, b"%d" % next(_numbers)
+    def __init__(self, graph: Graph) -> None:
+        self._read, self.title, self.key = graph, graph.title, b"%d" % next(_numbers)
         self.load: Mapping[str, str] = {}
         self.assets: Collection[str] = ()
 
     @cached_property
     def risks(self) -> Risks:
         """The risks that need the user's permission before the file runs, as they are in the file."""
-        found = risks(self._read, self.load, self.assets)
+        result = risks(self._read, self.load, self.assets)
         del self._read  # it may be large
-        return found
+        return result
 
     @property
     def trusted(self) -> bool:
@@ -582,8 +586,8 @@ class Origin:
 
     def left_in(self, graph: Graph) -> Risks:
         """Returns the risks that remain in a graph with parts of this file, without op types that the file lacks."""
-        found, own = risks(graph, self.load, self.assets), {one.type for one in (*self.risks, *self.risks.harmless)}
-        return replace(found, items=tuple(one for one in found if one.type in own))
+        result, own = risks(graph, self.load, self.assets), {one.type for one in (*self.risks, *self.risks.harmless)}
+        return replace(result, items=tuple(one for one in result if one.type in own))
 
 
 def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
@@ -607,13 +611,13 @@ def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
 
 def origins(graph: TFGraph | Deferred) -> tuple[Origin, ...]:
     """Returns the origins of a live graph, including trusted ones."""
-    found: tuple[Origin, ...] = getattr(current(graph), _MARK, ())
-    return found
+    result: tuple[Origin, ...] = getattr(current(graph), _MARK, ())
+    return result
 
 
-def note(graph: TFGraph | Deferred, found: Iterable[Origin]) -> None:
+def note(graph: TFGraph | Deferred, new_origins: Iterable[Origin]) -> None:
     """Adds these origins to those of a live graph."""
-    setattr(current(graph), _MARK, tuple(dict.fromkeys([*origins(graph), *found])))
+    setattr(current(graph), _MARK, tuple(dict.fromkeys([*origins(graph), *new_origins])))
 
 
 def forget(graph: TFGraph) -> None:

@@ -180,12 +180,12 @@ class Selection:
         Args:
             test: takes an `OpView`, returns whether the op stays.
         """
-        given: Any = test
-        if not callable(given):
+        result: Any = test
+        if not callable(result):
             problem = f"{test!r} is of type {type(test).__name__}, not a function"
             raise SelectionError(f"where({test!r})", problem, "Give one of an OpView: lambda op: op.type == 'Conv2D'")
-        kept = [i for i in self.numbers if test(OpView(self.graph, i))]
-        return listed(self.graph, kept)
+        numbers = [i for i in self.numbers if test(OpView(self.graph, i))]
+        return listed(self.graph, numbers)
 
     def expect(self, count: int) -> Selection:
         """Returns this selection if it has exactly `count` ops.
@@ -218,13 +218,13 @@ class Selection:
             graphs = _with_ops_of_both(self.graph, other.graph)
         missing = dict[Graph, list[str]]()
         for graph in graphs:
-            (own, lost), (others, left) = _carried(self, graph), _carried(other, graph)
-            if not lost and (sign != "|" or not left):
-                made = joined(own, others)
+            (own, lost), (others, missing_names) = _carried(self, graph), _carried(other, graph)
+            if not lost and (sign != "|" or not missing_names):
+                numbers = joined(own, others)
                 if self.graph.derived or other.graph.derived:  # no query of an editor finds these ops
-                    return listed(graph, made)
-                return Selection(graph, made, Query(verb, (), (self.query, other.query)))
-            missing[graph] = [*lost, *left]
+                    return listed(graph, numbers)
+                return Selection(graph, numbers, Query(verb, (), (self.query, other.query)))
+            missing[graph] = [*lost, *missing_names]
         lacks = [f"{_called(graph)} does not have {few(map(repr, names))}" for graph, names in missing.items()]
         way = "Leave out the ops that the second graph does not have: first.on(second.graph) | second"
         raise SelectionError(request, ", and ".join(lacks), way)
@@ -389,18 +389,18 @@ def select(
         >>> select(g, scope="n").names, select(g, inputs=["n/a:0"], outputs=["n/b:0"]).names
         (['n/a', 'n/b'], ['n/b'])
     """
-    kinds, patterns, made = words_of(op, "op"), words_of(name, "name"), words_of(layer, "layer")
+    kinds, patterns, layer_patterns = words_of(op, "op"), words_of(name, "name"), words_of(layer, "layer")
     ins, outs = words_of(inputs, "inputs"), words_of(outputs, "outputs")
     place: Any = scope
     if place is not None and not isinstance(place, str):
         problem = f"{scope!r} is of type {type(scope).__name__}, not the name of a scope"
         raise SelectionError(f"select(scope={scope!r})", problem, "Give one as text: scope='conv1'")
-    given: tuple[tuple[str, Any], ...] = () if scope is None else (("scope", scope),)
-    named = (("op", kinds), ("name", patterns), ("layer", made))
-    given += tuple((key, one_or_all(x)) for key, x in named if x is not None)
-    given += tuple((key, list(x)) for key, x in (("inputs", ins), ("outputs", outs)) if x is not None)
-    request = "select(" + ", ".join(f"{key}={value!r}" for key, value in given) + ")"
-    if not given:
+    arguments: tuple[tuple[str, Any], ...] = () if scope is None else (("scope", scope),)
+    filters = (("op", kinds), ("name", patterns), ("layer", layer_patterns))
+    arguments += tuple((key, one_or_all(x)) for key, x in filters if x is not None)
+    arguments += tuple((key, list(x)) for key, x in (("inputs", ins), ("outputs", outs)) if x is not None)
+    request = "select(" + ", ".join(f"{key}={value!r}" for key, value in arguments) + ")"
+    if not arguments:
         return Selection(graph, np.ones(graph.size, np.bool_), Query("select"))
     mask, notes = np.ones(graph.size, np.bool_), list[str]()
     start: tuple[Tensor, ...] = ()
@@ -411,8 +411,8 @@ def select(
         mask &= _types(graph, kinds, request, notes)
     if patterns is not None:
         mask &= _names(graph, patterns, request)
-    if made is not None:
-        mask &= _made(graph, made_by(layers.chosen(made, request)))
+    if layer_patterns is not None:
+        mask &= _made(graph, made_by(layers.chosen(layer_patterns, request)))
     if ins is not None or outs is not None:
         if not outs:
             raise SelectionError(request, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")
@@ -422,37 +422,37 @@ def select(
             problem = f"{graph.name(end[0])!r} is both an input and an output, so nothing is computed"
             raise SelectionError(request, problem, "Name an output that is computed from it")
         mask &= region(graph, start, end, request)
-    return Selection(graph, mask, Query("select", given), start, end, tuple(notes))
+    return Selection(graph, mask, Query("select", arguments), start, end, tuple(notes))
 
 
 def _made(graph: Graph, ops: Iterable[str]) -> Mask:
     """Ops by name; for an unfolded call, the ops in it."""
-    found = list(ops)
-    mask = graph.mask(graph.index[name] for name in found if name in graph.index)
+    names = list(ops)
+    mask = graph.mask(graph.index[name] for name in names if name in graph.index)
     calls = graph.unfolded.calls if graph.unfolded is not None else {}
-    for name in (name for name in found if name in calls):
+    for name in (name for name in names if name in calls):
         mask |= graph.scope_mask(name)
     return mask
 
 
-def words_of(given: Any, key: str) -> tuple[str, ...] | None:
+def words_of(argument: Any, key: str) -> tuple[str, ...] | None:
     """Returns the names in an argument: a text, an object that has a name, or several of them.
 
     Args:
-        given: the argument; None for nothing.
+        argument: the argument; None for nothing.
         key: the name of the argument of `select`.
 
     Raises:
         SelectionError: if an item is neither a text nor an object with a name.
     """
-    if given is None:
+    if argument is None:
         return None
-    alone = isinstance(given, str | bytes) or hasattr(given, "name") or not isinstance(given, Iterable)
-    items: list[Any] = [given] if alone else list(given)
+    alone = isinstance(argument, str | bytes) or hasattr(argument, "name") or not isinstance(argument, Iterable)
+    items: list[Any] = [argument] if alone else list(argument)
     odd = [item for item in items if not isinstance(item, str) and not isinstance(getattr(item, "name", None), str)]
     if odd:
         problem = f"{odd[0]!r} is of type {type(odd[0]).__name__}, neither a text nor an object with a name"
-        raise SelectionError(f"select({key}={given!r})", problem, f"Give one or a list, as {key}={_LIKE[key]!r}")
+        raise SelectionError(f"select({key}={argument!r})", problem, f"Give one or a list, as {key}={_LIKE[key]!r}")
     return tuple(i if isinstance(i, str) else i.path if isinstance(i, Layer) else str(i.name) for i in items)
 
 

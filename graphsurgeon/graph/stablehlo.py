@@ -128,16 +128,16 @@ class _Module:
     """
 
     def __init__(self, data: bytes) -> None:
-        read = _Reader(data)
-        if read.take(len(_MAGIC)) != _MAGIC:
+        reader = _Reader(data)
+        if reader.take(len(_MAGIC)) != _MAGIC:
             raise ValueError
-        self._version = read.number()
+        self._version = reader.number()
         if self._version > _NEWEST:
             raise ValueError
-        read.text()  # the program that wrote the module
+        reader.text()  # the program that wrote the module
         sections = dict[int, bytes]()
-        while read:
-            kind, section = read.section()
+        while reader:
+            kind, section = reader.section()
             sections[kind] = section
         self._strings = _strings(_Reader(sections[_STRINGS]))
         self._dialects, self.ops = self._names(_Reader(sections[_DIALECTS]))
@@ -150,116 +150,116 @@ class _Module:
         """Returns the target of each custom call."""
         return self._block(_Reader(self._ir)) if any(_CALL in name for name in self.ops) else iter(())
 
-    def _names(self, read: _Reader) -> tuple[list[str], list[str]]:
+    def _names(self, reader: _Reader) -> tuple[list[str], list[str]]:
         """Returns the names of the dialects and of the op types."""
         dialects, ops = list[str](), list[str]()
-        for _ in range(read.number()):
-            name, versioned = read.flagged() if self._version >= _DIALECT_VERSIONS else (read.number(), False)
+        for _ in range(reader.number()):
+            name, versioned = reader.flagged() if self._version >= _DIALECT_VERSIONS else (reader.number(), False)
             dialects.append(self._strings[name])
             if versioned:
-                read.section()
+                reader.section()
         if self._version >= _OPTIONAL_LOCATIONS:
-            read.number()
-        while read:
-            dialect = dialects[read.number()]
-            for _ in range(read.number()):
-                name = read.flagged()[0] if self._version >= _OP_PROPERTIES else read.number()
+            reader.number()
+        while reader:
+            dialect = dialects[reader.number()]
+            for _ in range(reader.number()):
+                name = reader.flagged()[0] if self._version >= _OP_PROPERTIES else reader.number()
                 ops.append(f"{dialect}.{self._strings[name]}")
         return dialects, ops
 
-    def _table(self, read: _Reader, data: _Reader) -> list[tuple[str, bytes]]:
+    def _table(self, reader: _Reader, data: _Reader) -> list[tuple[str, bytes]]:
         """Returns the dialect and the bytes of each attribute; an attribute that is written as text has no dialect."""
-        count = read.number()
-        read.number()  # how many types follow
-        found = list[tuple[str, bytes]]()
-        while len(found) < count:
-            dialect = self._dialects[read.number()]
-            for _ in range(read.number()):
-                size, coded = read.flagged()
-                found.append((dialect if coded else "", data.take(size)))
-        return found
+        count = reader.number()
+        reader.number()  # how many types follow
+        rows = list[tuple[str, bytes]]()
+        while len(rows) < count:
+            dialect = self._dialects[reader.number()]
+            for _ in range(reader.number()):
+                size, coded = reader.flagged()
+                rows.append((dialect if coded else "", data.take(size)))
+        return rows
 
-    def _region(self, read: _Reader) -> Iterator[str]:
-        blocks = read.number()
+    def _region(self, reader: _Reader) -> Iterator[str]:
+        blocks = reader.number()
         if blocks:
-            read.number()  # how many values the region defines
+            reader.number()  # how many values the region defines
         for _ in range(blocks):
-            yield from self._block(read)
+            yield from self._block(reader)
 
-    def _block(self, read: _Reader) -> Iterator[str]:
-        ops, has_arguments = read.flagged()
+    def _block(self, reader: _Reader) -> Iterator[str]:
+        ops, has_arguments = reader.flagged()
         if has_arguments:
-            arguments = read.number()
+            arguments = reader.number()
             for _ in range(arguments):
-                kind = read.number()
+                kind = reader.number()
                 if self._version < _OPTIONAL_LOCATIONS or kind & 1:
-                    read.number()
-            if self._version >= _USE_LISTS and read.byte():
-                _pass_uses(read, arguments)
+                    reader.number()
+            if self._version >= _USE_LISTS and reader.byte():
+                _pass_uses(reader, arguments)
         for _ in range(ops):
-            yield from self._op(read)
+            yield from self._op(reader)
 
-    def _op(self, read: _Reader) -> Iterator[str]:
-        name, has = self.ops[read.number()], read.byte()
-        read.number()  # the location
-        attributes = read.number() if has & _HAS_ATTRIBUTES else None
-        properties = read.number() if has & _HAS_PROPERTIES else None
+    def _op(self, reader: _Reader) -> Iterator[str]:
+        name, has = self.ops[reader.number()], reader.byte()
+        reader.number()  # the location
+        attributes = reader.number() if has & _HAS_ATTRIBUTES else None
+        properties = reader.number() if has & _HAS_PROPERTIES else None
         if _CALL in name:
             yield self._target(attributes, properties)
-        results = len(read.numbers()) if has & _HAS_RESULTS else 0
+        results = len(reader.numbers()) if has & _HAS_RESULTS else 0
         for field in (_HAS_OPERANDS, _HAS_SUCCESSORS):
             if has & field:
-                read.numbers()
+                reader.numbers()
         if self._version >= _USE_LISTS and has & _HAS_USES:
-            _pass_uses(read, results)
+            _pass_uses(reader, results)
         if not has & _HAS_REGIONS:
             return
-        regions, isolated = read.flagged()
-        inner = _Reader(read.section()[1]) if regions and isolated and self._version >= _REGION_SECTIONS else read
+        regions, isolated = reader.flagged()
+        inner = _Reader(reader.section()[1]) if regions and isolated and self._version >= _REGION_SECTIONS else reader
         for _ in range(regions):
             yield from self._region(inner)
 
     def _target(self, attributes: int | None, properties: int | None) -> str:
         """Returns the target of a custom call: the attribute of this name, or the third property."""
         if properties is not None:
-            read = _Reader(self._properties[properties])
-            first = read.number()
-            if read:
-                read.number()
-                return self._string(read.number())
+            reader = _Reader(self._properties[properties])
+            first = reader.number()
+            if reader:
+                reader.number()
+                return self._string(reader.number())
             attributes = first  # the properties of an op type that the writer does not have
         return self._string(self._dictionary(attributes)[_TARGET])
 
     def _dictionary(self, number: int | None) -> dict[str, int]:
         if number is None:
             return {}
-        kind, read = self._coded(number)
+        kind, reader = self._coded(number)
         if kind not in _DICTIONARY:
             raise ValueError
-        return {self._string(read.number()): read.number() for _ in range(read.number())}
+        return {self._string(reader.number()): reader.number() for _ in range(reader.number())}
 
     def _string(self, number: int) -> str:
-        kind, read = self._coded(number)
+        kind, reader = self._coded(number)
         if kind not in _STRING:
             raise ValueError
-        return self._strings[read.number()]
+        return self._strings[reader.number()]
 
     def _coded(self, number: int) -> tuple[tuple[str, int], _Reader]:
         """Returns the kind of an attribute, and a reader of its value."""
         dialect, data = self._attributes[number]
-        read = _Reader(data)
-        return (dialect, read.number()), read
+        reader = _Reader(data)
+        return (dialect, reader.number()), reader
 
 
-def _strings(read: _Reader) -> list[str]:
-    sizes = read.numbers()
-    return [read.take(size)[:-1].decode("utf-8", "replace") for size in reversed(sizes)]
+def _strings(reader: _Reader) -> list[str]:
+    sizes = reader.numbers()
+    return [reader.take(size)[:-1].decode("utf-8", "replace") for size in reversed(sizes)]
 
 
-def _pass_uses(read: _Reader, values: int) -> None:
+def _pass_uses(reader: _Reader, values: int) -> None:
     """Passes over the order of the uses of some values."""
-    for _ in range(read.number() if values > 1 else 1):
+    for _ in range(reader.number() if values > 1 else 1):
         if values > 1:
-            read.number()
-        for _ in range(read.flagged()[0]):
-            read.number()
+            reader.number()
+        for _ in range(reader.flagged()[0]):
+            reader.number()

@@ -186,10 +186,10 @@ def _counted(flat: NDArray[Any]) -> list[float]:
 def _moments(flat: NDArray[Any]) -> tuple[float, float]:
     """The mean and the variance, computed from distances to about the mean: no digits are lost if the mean is large."""
     about, first, second = float(flat[:_AT_ONCE].mean(dtype=np.float64)), 0.0, 0.0
-    room = np.empty(min(flat.size, _AT_ONCE))
+    buffer = np.empty(min(flat.size, _AT_ONCE))
     for start in range(0, flat.size, _AT_ONCE):
         part = flat[start : start + _AT_ONCE]
-        off = np.subtract(part, about, out=room[: part.size], dtype=np.float64)
+        off = np.subtract(part, about, out=buffer[: part.size], dtype=np.float64)
         first += float(off.sum())
         second += float(np.einsum("i,i", off, off))
     mean = first / flat.size

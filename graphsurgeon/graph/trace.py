@@ -115,8 +115,8 @@ class _Search:
     ) -> None:
         self.graph, self.fed, self.skipped = graph, fed, skipped
         self.at: dict[tuple[int, int], dict[_Rounds, Noted]] = {}
-        for name, held in notes.items():
-            self.at[self.graph.tensor(name)] = {note.rounds: note for note in held}
+        for name, group in notes.items():
+            self.at[self.graph.tensor(name)] = {note.rounds: note for note in group}
         for name, origin in handed_on.items():
             source = self.graph.tensor(origin)
             if source in self.at and op_name(name) in self.graph.index:  # the op of a tensor that is fed may not run
@@ -147,7 +147,7 @@ class _Search:
 
     def inputs(self, op: int, rounds: _Rounds) -> list[Noted]:
         """Returns the summaries of the inputs of an op when it ran."""
-        found = []
+        result = []
         if self.graph.types[op] in TURNING and rounds:
             rounds = (*rounds[:-1], rounds[-1] - 1)
         for end in self.graph.data.ends(op):
@@ -155,24 +155,24 @@ class _Search:
             some = next(iter(notes), ())
             if len(some) > len(rounds):  # it comes out of a loop: from the last round that let it
                 inside = [key for key in notes if key[: len(rounds)] == rounds]
-                found += [notes[max(inside)]] if inside else []
+                result += [notes[max(inside)]] if inside else []
             elif rounds[: len(some)] in notes:
-                found.append(notes[rounds[: len(some)]])
-        return found
+                result.append(notes[rounds[: len(some)]])
+        return result
 
     def _cause(self, op: int, note: Noted) -> tuple[int, Noted]:
         """The origin of a NaN, back through infinities: the op among them that is computed first."""
         graph, order = self.graph, self._order
-        todo, seen, ends = [(op, note)], {(op, note.rounds)}, []
-        for here, held in todo:  # grows
+        todo, visited, ends = [(op, note)], {(op, note.rounds)}, []
+        for here, stats in todo:  # grows
             before = []
-            for one in self.inputs(here, held.rounds):
+            for one in self.inputs(here, stats.rounds):
                 if one.bad:
                     before.append((graph.tensor(one.tensor)[0], one))
-            ends += [(here, held)] * (not before)
+            ends += [(here, stats)] * (not before)
             for maker, one in before:
-                if (maker, one.rounds) not in seen:
-                    seen.add((maker, one.rounds))
+                if (maker, one.rounds) not in visited:
+                    visited.add((maker, one.rounds))
                     todo.append((maker, one))
         return min(ends or [(op, note)], key=lambda one: (one[1].rounds[:1], order[one[0]], one[1].rounds))
 
@@ -193,9 +193,9 @@ class _Search:
         if goals[op]:
             return [op]
         for ends in (goals, graph.data.degrees == 0):
-            found = shortest(graph.data.rows, graph.data.node, op, ends)
-            if found:
-                return found
+            path = shortest(graph.data.rows, graph.data.node, op, ends)
+            if path:
+                return path
         return [op]
 
     @cached_property
@@ -265,7 +265,7 @@ def first_difference(
         >>> first_difference(graph, run(2.0), run(3.0), {}, 1e-5).op
         'y'
     """
-    place, found = order(graph), []
+    place, candidates = order(graph), []
     for name, notes in ours.items():
         there = {note.rounds: note for note in theirs.get(names.get(name, name), ())}
         for note in notes:
@@ -274,12 +274,12 @@ def first_difference(
                 op = graph.tensor(name)[0]
                 turned = graph.types[op] in TURNING  # it passes on the result of the round before
                 when = (note.rounds[:1], place[op] if not turned else -1, note.rounds)
-                found.append(((graph.names[op] in unsaid, *when), note, other, apart))
+                candidates.append(((graph.names[op] in unsaid, *when), note, other, apart))
                 break
-    if not found:
+    if not candidates:
         return None
-    _, note, other, apart = min(found, key=lambda one: one[0])
-    return FirstDifference(note, other, graph.types[graph.tensor(note.tensor)[0]], apart, len(found))
+    _, note, other, apart = min(candidates, key=lambda one: one[0])
+    return FirstDifference(note, other, graph.types[graph.tensor(note.tensor)[0]], apart, len(candidates))
 
 
 def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[str, float]:
@@ -295,13 +295,13 @@ def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[st
         >>> differences(ours, theirs, {})
         {'y': 0.25}
     """
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for name, notes in ours.items():
         op, there = name.partition(":")[0], {one.rounds: one for one in theirs.get(names.get(name, name), ())}
         for note in notes:
             if note.rounds in there:
-                found[op] = max(found.get(op, 0.0), difference(note, there[note.rounds]))
-    return found
+                result[op] = max(result.get(op, 0.0), difference(note, there[note.rounds]))
+    return result
 
 
 def difference(note: Noted, other: Noted) -> float:
@@ -381,10 +381,10 @@ class Trace:
     @cached_property
     def by_tensor(self) -> Mapping[str, tuple[Noted, ...]]:
         """Tensor -> its summaries, by round."""
-        found: dict[str, list[Noted]] = {}
+        groups: dict[str, list[Noted]] = {}
         for note in self.notes:
-            found.setdefault(note.tensor, []).append(note)
-        return {name: tuple(sorted(notes, key=lambda note: note.rounds)) for name, notes in found.items()}
+            groups.setdefault(note.tensor, []).append(note)
+        return {name: tuple(sorted(notes, key=lambda note: note.rounds)) for name, notes in groups.items()}
 
     def rounds(self, tensor: Any) -> tuple[Noted, ...]:
         """Returns the summaries of a tensor, one for each round of its loop; one if it is in no loop.
@@ -439,13 +439,13 @@ class Trace:
     @cached_property
     def handed_on(self) -> Mapping[str, str]:
         """Tensor that is handed on as it is -> the one that was computed, through all that hand it on."""
-        found = {}
+        sources = {}
         for name in self.same:
-            source, left = name, len(self.same)
-            while source in self.same and left:
-                source, left = self.same[source], left - 1
-            found[name] = source
-        return found
+            source, budget = name, len(self.same)
+            while source in self.same and budget:
+                source, budget = self.same[source], budget - 1
+            sources[name] = source
+        return sources
 
     def why_not(self, tensor: str) -> str:
         """Returns why a tensor has no numbers.
@@ -555,22 +555,22 @@ class Trace:
             SelectionError: there is no such column.
         """
         by, columns = _KEYS.get(by, by), [columns] if isinstance(columns, str) else columns
-        rows, chosen = self.rows(), [_KEYS.get(key, key) for key in columns] or list(_COLUMNS)
+        rows, row_keys = self.rows(), [_KEYS.get(key, key) for key in columns] or list(_COLUMNS)
         sortable = [key for key in _ROW if key not in ("shape", "dtype", "device")]
-        for argument, keys, known in (("by", [by] if by else [], sortable), ("columns", chosen, _ROW)):
+        for argument, keys, valid in (("by", [by] if by else [], sortable), ("columns", row_keys, _ROW)):
             for key in keys:
-                if key not in known:
+                if key not in valid:
                     problem = f"there is no column {key!r}" + " to sort by" * (key in _ROW)
-                    raise SelectionError(f"trace.table({argument}={key!r})", problem, one_of(key, known))
+                    raise SelectionError(f"trace.table({argument}={key!r})", problem, one_of(key, valid))
         if by:
             rows.sort(key=lambda row: -math.inf if math.isnan(row[by]) else row[by], reverse=True)
-        shown = ["tensor", *chosen]
-        cells = [[_HEADS.get(key, key) for key in shown]] + [[_cell(k, row[k]) for k in shown] for row in rows[:limit]]
-        wide = [max(len(row[at]) for row in cells) for at in range(len(shown))]
+        heads = ["tensor", *row_keys]
+        cells = [[_HEADS.get(key, key) for key in heads]] + [[_cell(k, row[k]) for k in heads] for row in rows[:limit]]
+        wide = [max(len(row[at]) for row in cells) for at in range(len(heads))]
         lines = []
         for row in cells:
-            put = [text.ljust if key in _TEXTS else text.rjust for key, text in zip(shown, row, strict=True)]
-            lines.append("  ".join(pad(width) for pad, width in zip(put, wide, strict=True)))
+            pads = [text.ljust if key in _TEXTS else text.rjust for key, text in zip(heads, row, strict=True)]
+            lines.append("  ".join(pad(width) for pad, width in zip(pads, wide, strict=True)))
         more = [f"… and {counted(len(rows) - limit, 'more tensors')}"] if len(rows) > limit else []
         return "\n".join([line.rstrip() for line in lines] + more)
 
@@ -590,14 +590,14 @@ class Trace:
         if what in ("ms", "bytes"):
             costs = [cost for op, cost in self.costs.items() if op not in self.added]
             return {cost.op: 1e3 * cost.seconds if what == "ms" else float(cost.bytes) for cost in costs}
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for name, notes in self.by_tensor.items():
             op = name.partition(":")[0]
             for note in notes if op not in self.added else ():
                 number = _NUMBER[what](note)
                 if not math.isnan(number):
-                    found[op] = max(found.get(op, 0.0), number)
-        return found
+                    result[op] = max(result.get(op, 0.0), number)
+        return result
 
     def to_frame(self) -> Any:
         """Returns the same as a pandas DataFrame, by tensor.
@@ -668,8 +668,8 @@ class Trace:
         """
         request = f"Trace.load({str(path)!r})"
         try:
-            with np.load(path, allow_pickle=False) as held:
-                arrays = dict(held)
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = dict(archive)
             about = json.loads(arrays["about"].tobytes())
             rows = zip(about["names"], about["types"], about["inputs"], strict=True)
             graph = Graph.of(rows, title=about["title"])
@@ -682,8 +682,8 @@ class Trace:
             raise OpenError(request, "there is no such file", "Give the path that trace.save(path) was given") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise OpenError(request, f"it is not a trace: {error}", "Give a file that trace.save(path) wrote") from None
-        held = (about["same"], about["stopped"], about["unrecorded"], frozenset(about["added"]))
-        return cls(graph, notes, costs, results, fed, *held)
+        archive = (about["same"], about["stopped"], about["unrecorded"], frozenset(about["added"]))
+        return cls(graph, notes, costs, results, fed, *archive)
 
 
 def refuse_no_tolerance(tolerance: Any, request: str) -> None:

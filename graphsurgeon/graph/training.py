@@ -67,13 +67,15 @@ def writers_of(graph: Graph) -> Mask:
     return graph.typed(k for k in graph.kinds[0] if k.startswith(_WRITERS) and k not in _NO_WRITERS)
 
 
-def downstream(graph: Graph, changed: Mask, gone: Mask, until: Iterable[int] = (), assign: bool = False) -> Downstream:
+def downstream(
+    graph: Graph, changed_ops: Mask, removed: Mask, until: Iterable[int] = (), assign: bool = False
+) -> Downstream:
     """Returns the ops that must be made again when some ops change.
 
     Args:
         graph: the snapshot with the changes.
-        changed: the ops that change.
-        gone: ops that are taken out: they are not made again.
+        changed_ops: the ops that change.
+        removed: ops that are taken out: they are not made again.
         until: ops to stop at; none: everything downstream.
         assign: make ops that set state again too; otherwise they, and the ops that only feed them, are unchanged.
 
@@ -83,27 +85,27 @@ def downstream(graph: Graph, changed: Mask, gone: Mask, until: Iterable[int] = (
         >>> [g.names[i] for i in np.flatnonzero(found.ops)]
         ['b', 'c']
     """
-    writers, targets = writers_of(graph) & ~gone, list(until)
+    writers, targets = writers_of(graph) & ~removed, list(until)
     none = np.zeros(graph.size, np.bool_)
-    stay = none if assign else writers & ~changed
-    ops = _reached(graph, changed & ~gone, ~(stay | gone), writers if assign else none, bool(targets))
+    stay = none if assign else writers & ~changed_ops
+    ops = _reached(graph, changed_ops & ~removed, ~(stay | removed), writers if assign else none, bool(targets))
     missed = [t for t in targets if not ops[t]]
     if missed:
         return Downstream(ops, stay, none, missed=missed[0])
-    left = _behind(graph, ops) & stay
+    remaining = _behind(graph, ops) & stay
     if targets:
         ops &= backward(graph, graph.mask(targets))
     else:
-        ops &= backward(graph, ops & ~_feeding(graph, ops, left), control=False)
+        ops &= backward(graph, ops & ~_feeding(graph, ops, remaining), control=False)
     # What waits for it and is waited for stands between: an assertion, mostly.
     if ops.any() and len(graph.control.node):
-        ops |= forward(graph, ops, within=~(stay | gone)) & backward(graph, ops)
-    lost = changed & ~gone & ~ops
-    found = Downstream(ops, left, lost)
+        ops |= forward(graph, ops, within=~(stay | removed)) & backward(graph, ops)
+    lost = changed_ops & ~removed & ~ops
+    result = Downstream(ops, remaining, lost)
     if ops.any():
-        _made_whole(graph, found, gone)
-    found.calls = np.flatnonzero(found.ops & graph.typed(_CALLS)).tolist()
-    return found
+        _made_whole(graph, result, removed)
+    result.calls = np.flatnonzero(result.ops & graph.typed(_CALLS)).tolist()
+    return result
 
 
 def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: bool) -> Mask:
@@ -124,34 +126,34 @@ def _behind(graph: Graph, ops: Mask) -> Mask:
     return graph.mask(graph.data.rows[ops[graph.data.node]])
 
 
-def _feeding(graph: Graph, ops: Mask, left: Mask) -> Mask:
+def _feeding(graph: Graph, ops: Mask, remaining: Mask) -> Mask:
     """Those of the ops that have consumers or waiting ops: the others are ends."""
     rows, later = graph.data.rows, graph.control.rows
-    read, waited_for = graph.data.node[ops[rows] | left[rows]], graph.control.node[left[later]]
-    return (graph.mask(read) | graph.mask(waited_for)) & ops
+    inputs, waited_for = graph.data.node[ops[rows] | remaining[rows]], graph.control.node[remaining[later]]
+    return (graph.mask(inputs) | graph.mask(waited_for)) & ops
 
 
-def _made_whole(graph: Graph, found: Downstream, gone: Mask) -> None:
+def _made_whole(graph: Graph, result: Downstream, removed: Mask) -> None:
     """Completes loops, conds, TensorArrays and stacks of which a part is made again."""
     parts = shared_holders(graph)
     loops = loops_of(graph)
     inner = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in graph.state.contexts]
-    before, count = found.ops.copy(), -1
-    while count != int(np.count_nonzero(found.ops)):
-        count = int(np.count_nonzero(found.ops))
-        hit = np.unique(loops[found.ops])
-        found.ops |= np.isin(loops, hit[hit >= 0])
+    before, count = result.ops.copy(), -1
+    while count != int(np.count_nonzero(result.ops)):
+        count = int(np.count_nonzero(result.ops))
+        hit = np.unique(loops[result.ops])
+        result.ops |= np.isin(loops, hit[hit >= 0])
         for ops in inner:
-            if (ops & found.ops).any():
-                found.ops |= ops
-        found.ops |= _other_branches(graph, found.ops)
+            if (ops & result.ops).any():
+                result.ops |= ops
+        result.ops |= _other_branches(graph, result.ops)
         if parts is not None:
-            touched = np.unique(parts[found.ops])
-            found.ops |= np.isin(parts, touched[touched >= 0])
-        found.ops &= ~gone
-    more = int(np.count_nonzero(found.ops & ~before))
+            touched = np.unique(parts[result.ops])
+            result.ops |= np.isin(parts, touched[touched >= 0])
+        result.ops &= ~removed
+    more = int(np.count_nonzero(result.ops & ~before))
     if more:
-        found.along.append(f"{counted(more, 'ops')}: the rest of loops, conds, TensorArrays and stacks")
+        result.along.append(f"{counted(more, 'ops')}: the rest of loops, conds, TensorArrays and stacks")
 
 
 def _other_branches(graph: Graph, ops: Mask) -> Mask:
@@ -160,11 +162,11 @@ def _other_branches(graph: Graph, ops: Mask) -> Mask:
     if not joints.any():
         return joints
     loose = ~graph.typed(MERGES) & ~graph.typed(EXITS)
-    chosen = forward(graph, graph.typed(SWITCHES), within=loose)
+    selected = forward(graph, graph.typed(SWITCHES), within=loose)
     rows = graph.data.rows
     ends = graph.mask(graph.data.node[joints[rows]])
-    keep = chosen[rows] & chosen[graph.data.node] & ~graph.typed(SWITCHES)[rows]
-    return reached(rows[keep], graph.data.node[keep], ends & chosen)
+    keep = selected[rows] & selected[graph.data.node] & ~graph.typed(SWITCHES)[rows]
+    return reached(rows[keep], graph.data.node[keep], ends & selected)
 
 
 def shared_holders(graph: Graph) -> np.ndarray | None:
@@ -181,15 +183,15 @@ def shared_holders(graph: Graph) -> np.ndarray | None:
     begins = graph.data.ptr[:-1][graph.data.degrees > 0]
     first[begins] = True
     passing = graph.typed(_PASSING)
-    held = holders.copy()
+    mask = holders.copy()
     while True:
-        hit = first & held[node] & passing[rows] & ((port == 0) | graph.typed(SWITCHES)[node])
-        fresh = rows[hit & ~held[rows]]
+        hit = first & mask[node] & passing[rows] & ((port == 0) | graph.typed(SWITCHES)[node])
+        fresh = rows[hit & ~mask[rows]]
         if not len(fresh):
             break
-        held[fresh] = True
-    use = first & held[node]
-    users = held.copy()
+        mask[fresh] = True
+    use = first & mask[node]
+    users = mask.copy()
     users[rows[use]] = True
     return np.where(users, joined_parts(rows[use], node[use], graph.size), -1)
 
@@ -257,7 +259,7 @@ class Gradients:
         return np.asarray(np.isin(self._of[self.graph.scopes.home], ops), np.bool_)
 
     def stale(
-        self, after: Graph, edges: Sequence[Rewired], changed: Sequence[int], names: Mapping[str, str]
+        self, after: Graph, edges: Sequence[Rewired], changed_ops: Sequence[int], names: Mapping[str, str]
     ) -> tuple[list[int], list[int]]:
         """Returns the ops whose existing gradient is no longer theirs, and the gradient ops concerned.
 
@@ -266,7 +268,7 @@ class Gradients:
         Args:
             after: the graph after the change.
             edges: inputs that read other tensors.
-            changed: ops that now compute another result from the same inputs.
+            changed_ops: ops that now compute another result from the same inputs.
             names: old name -> new name of renamed ops.
         """
         if not self.ops.any():
@@ -283,7 +285,7 @@ class Gradients:
         there = [new for i in np.flatnonzero(flows).tolist() if (new := now_at(i)) >= 0]
         through = ~after.typed(_STOPS)
         flows_now = forward(after, after.mask(there) & through, control=False, within=through) & through
-        affected = [op for op in changed if self.known[op]]
+        affected = [op for op in changed_ops if self.known[op]]
         for op, was, now in edges:
             source, port = _value(graph, was)
             if not to_loss[op] or (now_at(source), port) == _value(after, now):
@@ -300,8 +302,8 @@ class Gradients:
         """The variables that are set to values computed from gradients."""
         graph = self.graph
         updates = forward(graph, self.ops, control=False) & ~self.ops
-        read = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
-        return np.asarray(read & graph.typed(VARIABLE_TYPES), np.bool_)
+        inputs = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
+        return np.asarray(inputs & graph.typed(VARIABLE_TYPES), np.bool_)
 
     def _reads_still(self, op: int, was: Tensor, after: Graph, now_at: Callable[[int], int]) -> bool:
         """Whether the gradient of an op still reads a tensor that the op itself no longer reads."""
@@ -312,9 +314,9 @@ class Gradients:
 
 def _value(graph: Graph, tensor: Tensor) -> Tensor:
     """The tensor that is given on as it is, with its gradient."""
-    seen: set[int] = set()  # a file may hold a ring
-    while graph.types[tensor[0]] in _SAME and tensor[0] not in seen and graph.data.ends(tensor[0]):
-        seen.add(tensor[0])
+    visited: set[int] = set()  # a file may hold a ring
+    while graph.types[tensor[0]] in _SAME and tensor[0] not in visited and graph.data.ends(tensor[0]):
+        visited.add(tensor[0])
         tensor = graph.data.ends(tensor[0])[0]
     return tensor
 
@@ -327,9 +329,9 @@ def _derived(scope: str, graph: Graph) -> int:
     parts = scope.removesuffix(_TAIL).split("/")
     for lead in range(len(parts)):
         for rest in range(lead + 1, len(parts)):
-            found = graph.index.get("/".join([*parts[:lead], *parts[rest:]]), -1)
-            if found >= 0:
-                return found
+            op = graph.index.get("/".join([*parts[:lead], *parts[rest:]]), -1)
+            if op >= 0:
+                return op
     return -1
 
 
@@ -407,15 +409,15 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
         return Updates()
     fed = forward(graph, graph.mask(op for tensor in cuts for op, _ in graph.readers(tensor)), control=False)
     others = fed & ~region & _leading_elsewhere(graph, candidates)
-    read = _variables_read(graph, region)
+    variables = _variables_read(graph, region)
     inside, outside = [], {}
     for number in candidates:
         target = int(graph.data.row(number)[0])
-        found = _needs(graph, number, cuts, fed & region, others)
-        if found is None or not (found.reads or (target in read and target in found.variables)):
+        needs = _needs(graph, number, cuts, fed & region, others)
+        if needs is None or not (needs.reads or (target in variables and target in needs.variables)):
             continue
-        if found.missing:
-            outside[graph.names[number]] = found.missing
+        if needs.missing:
+            outside[graph.names[number]] = needs.missing
         else:
             inside.append(graph.names[number])
     return Updates(tuple(inside), outside)
@@ -438,44 +440,44 @@ class _Needs:
 
 def _needs(graph: Graph, number: int, cuts: frozenset[tuple[int, int]], region: Mask, others: Mask) -> _Needs | None:
     """The requirements of an update; None if it updates another part of the graph, below or next to the region."""
-    found = _Needs()
-    seen, todo = {number}, [graph.data.ends(number)[1]]
+    needs = _Needs()
+    visited, todo = {number}, [graph.data.ends(number)[1]]
     while todo:
         op, port = todo.pop()
         if (op, port) in cuts or region[op]:
-            found.reads = True
+            needs.reads = True
         elif graph.types[op] in VARIABLE_TYPES:
-            found.variables.add(op)
+            needs.variables.add(op)
         elif others[op]:
             return None
         elif graph.types[op] in FEED_TYPES | QUEUE_TYPES:
-            found.missing = found.missing or f"{graph.names[op]}:{port}"
-        elif op not in seen:
-            seen.add(op)
+            needs.missing = needs.missing or f"{graph.names[op]}:{port}"
+        elif op not in visited:
+            visited.add(op)
             todo += graph.data.ends(op)
-    return found
+    return needs
 
 
 def _candidates(graph: Graph) -> list[int]:
     """The ops that may be updates of some region."""
     state = graph.state
-    known = state.variables
-    kept = [entry.name.partition(":")[0] for key in _OTHERS for entry in state.collections.get(key, ())]
-    started = {info.initializer for info in known.values()}
-    said = [entry.name.partition(":")[0] for entry in state.collections.get(_SAID, ())]
+    variables = state.variables
+    other_names = [entry.name.partition(":")[0] for key in _OTHERS for entry in state.collections.get(key, ())]
+    started = {info.initializer for info in variables.values()}
+    op_names = [entry.name.partition(":")[0] for entry in state.collections.get(_SAID, ())]
     among = np.ones(graph.size, np.bool_)
-    if said:
-        among = backward(graph, graph.mask(graph.index[name] for name in said if name in graph.index))
-    found = []
+    if op_names:
+        among = backward(graph, graph.mask(graph.index[name] for name in op_names if name in graph.index))
+    numbers = []
     for number in np.flatnonzero(among).tolist():
         row = graph.data.row(number)
         if graph.types[number] not in ASSIGNING or graph.names[number] in started or len(row) < 2:
             continue
         target = graph.names[int(row[0])]
-        info = known.get(target)
-        if info is not None and target not in kept and not (info.collections and info.trainable):
-            found.append(number)
-    return found
+        info = variables.get(target)
+        if info is not None and target not in other_names and not (info.collections and info.trainable):
+            numbers.append(number)
+    return numbers
 
 
 def _leading_elsewhere(graph: Graph, candidates: list[int]) -> Mask:

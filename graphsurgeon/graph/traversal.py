@@ -27,14 +27,14 @@ def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]])
         >>> list(met_from([6], lambda n: [n // 2, n // 3] if n else []))
         [6, 2, 0, 1, 3]
     """
-    met: dict[Thing, None] = {}
+    visited: dict[Thing, None] = {}
     todo = list(start)
     while todo:
         one = todo.pop()
-        if one not in met:
-            met[one] = None
+        if one not in visited:
+            visited[one] = None
             todo.extend(onward(one))
-    return met
+    return visited
 
 
 def end_of(start: Thing, onward: Callable[[Thing], Thing | None]) -> Thing:
@@ -209,10 +209,10 @@ def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = Tr
         >>> shortest_between(g, g.mask([0]), g.mask([2])), shortest_between(g, g.mask([2]), g.mask([0]))
         ([0, 1, 2], [])
     """
-    reader, read = followed(graph, None, control, None)
-    first = np.flatnonzero(starts).astype(read.dtype)
+    reader, target = followed(graph, None, control, None)
+    first = np.flatnonzero(starts).astype(target.dtype)
     # one more op in front of all starts makes it one search
-    row, col = np.concatenate([read, np.full_like(first, graph.size)]), np.concatenate([reader, first])
+    row, col = np.concatenate([target, np.full_like(first, graph.size)]), np.concatenate([reader, first])
     return shortest(row, col, graph.size, np.append(goals, False))[1:]
 
 

@@ -47,10 +47,10 @@ def given(editor: Subject, feeds: Any, request: str, random: bool = False) -> di
             problem = "it holds one array, and does not say for which tensor"
             raise PlanError(f"{request}(feeds={path!r})", problem, f"Give {{{example}: np.load({path!r})}}")
     if feeds is not None and not isinstance(feeds, Mapping):
-        shown = repr(feeds) if isinstance(feeds, (bool, int, float)) else "..."
+        feeds_text = repr(feeds) if isinstance(feeds, (bool, int, float)) else "..."
         problem = f"an object of type {type(feeds).__name__} is not a mapping"
-        raise PlanError(f"{request}(feeds={shown})", problem, f"Give {{{example}: array}}")
-    arguments, found = editor.inputs, {}
+        raise PlanError(f"{request}(feeds={feeds_text})", problem, f"Give {{{example}: array}}")
+    arguments, values = editor.inputs, {}
     layers = Given(graph, editor.layers, request)
     for key, value in (feeds or {}).items():
         name = arguments[key] if isinstance(key, str) and key in arguments else layers.tensor(key)
@@ -62,8 +62,8 @@ def given(editor: Subject, feeds: Any, request: str, random: bool = False) -> di
                 raise
             raise SelectionError(error.request, error.problem, f"What it can be fed: {few(map(repr, ends))}") from None
         with about(name):
-            found[name] = _fitting(editor, name, value, request, random)
-    return found
+            values[name] = _fitting(editor, name, value, request, random)
+    return values
 
 
 def _fitting(editor: Subject, name: str, value: Any, request: str, random: bool) -> Any:
@@ -85,8 +85,8 @@ def _fitting(editor: Subject, name: str, value: Any, request: str, random: bool)
     array = _cast(array, info, label)
     if info.shape is not None and not info.fits(array.shape):
         problem = f"the array has the shape {array.shape}, the tensor {_said(info)}"
-        made = f", or random=0 for {name!r} too" if random and can_be_made_up(info) else ""
-        raise PlanError(label, problem, f"Give one of that shape{made}")
+        hint = f", or random=0 for {name!r} too" if random and can_be_made_up(info) else ""
+        raise PlanError(label, problem, f"Give one of that shape{hint}")
     return array
 
 
@@ -105,23 +105,23 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
             return array
         raise PlanError(label, "that is not text, and the tensor is of string", "Give texts, as ['a', 'b']")
     try:
-        wanted = np.dtype(info.dtype)
+        dtype = np.dtype(info.dtype)
     except TypeError:  # bfloat16 and other dtypes without a name in NumPy, handles, unknown dtypes
         return array
     suggestion = f"Give numbers of {info.dtype}"
     if text or array.dtype.kind == "O":
         what = "text" if text else f"no array of numbers (there is {type(array.ravel().tolist()[0]).__name__} in it)"
         raise PlanError(label, f"that is {what}, and the tensor is {_said(info)}", suggestion)
-    if array.dtype == wanted:
+    if array.dtype == dtype:
         return array
-    imaginary = array.dtype.kind == "c" and wanted.kind != "c"
+    imaginary = array.dtype.kind == "c" and dtype.kind != "c"
     plain = array.real if imaginary else array
     with np.errstate(all="ignore"):
-        cast = plain.astype(wanted)
+        cast = plain.astype(dtype)
     other = np.zeros(array.shape, np.bool_)
     if imaginary:
         other |= array.imag != 0
-    if wanted.kind in "iub":
+    if dtype.kind in "iub":
         other |= cast != plain
     if other.any():
         raise PlanError(label, f"{array[other].ravel()[0]!s} is not a value of {info.dtype}", suggestion)
@@ -170,12 +170,12 @@ def made_up(editor: Subject, names: Iterable[str], random: Any, request: str) ->
     lost = [name for name, tensor in tensors.items() if not _makes(tensor.dtype.base_dtype, tensor.shape.rank)]
     if lost:
         raise missing(editor, lost, request, "only numbers of a known rank are made up")
-    found = {}
+    values = {}
     for name, tensor in tensors.items():
         dtype, shape = tensor.dtype.base_dtype, [1 if d is None else d for d in tensor.shape.as_list()]
         drawn = random.standard_normal(shape) if dtype.is_floating else random.randint(0, 2, shape)
-        found[name] = np.asarray(drawn).astype(dtype.as_numpy_dtype)
-    return found
+        values[name] = np.asarray(drawn).astype(dtype.as_numpy_dtype)
+    return values
 
 
 def _makes(dtype: Any, rank: int | None) -> bool:
@@ -221,9 +221,9 @@ def asked_by_default(editor: Subject, request: str, suggestion: str) -> list[str
     """
     graph, last = editor.snapshot, last_outputs(editor)
     computed = [name for name in last if only_computes(editor, name)]
-    found = [name for name in computed if graph.types[graph.tensor(name)[0]] not in _LOOKS]
-    if found:
-        return found
+    fetches = [name for name in computed if graph.types[graph.tensor(name)[0]] not in _LOOKS]
+    if fetches:
+        return fetches
     words = [unknown_words(graph, editor.select(outputs=name).mask) for name in last]
     problem = "all that nothing reads sets variables or files when it runs" if last else "nothing has an output"
     if any(words):

@@ -49,7 +49,7 @@ _REFUSED = {kind.__name__: kind for kind in (PlanError, SelectionError)}
 
 def isolated_trace(
     editor: Subject,
-    wanted: Sequence[str],
+    fetches: Sequence[str],
     fed: Mapping[str, Any],
     *,
     session: Any = None,
@@ -60,7 +60,7 @@ def isolated_trace(
 
     Args:
         editor: of the graph; it is written with its values.
-        wanted: what is asked for, by name.
+        fetches: what is asked for, by name.
         fed: tensor -> array.
         session: whose values are taken; None for those of the editor.
         watch: called with how many tensors have been noted, and of how many; if it returns False, the run ends.
@@ -73,7 +73,7 @@ def isolated_trace(
         folder = Path(name)
         editor.save(folder / GRAPH, values=session, verify=False)
         np.savez(folder / FEEDS, **packed(fed, "feed"))  # type: ignore[arg-type]
-        request = {"title": editor.title, "fetches": list(wanted), "how": how}
+        request = {"title": editor.title, "fetches": list(fetches), "how": how}
         (folder / REQUEST).write_text(json.dumps(request), encoding="utf-8")
         code = _run_worker(folder, watch)
         if (folder / FAULT).exists():
@@ -95,8 +95,8 @@ def _run_worker(folder: Path, watch: Watch | None) -> int:
             assert process.stdout is not None
             assert process.stdin is not None
             for line in process.stdout:
-                seen = _PROGRESS.fullmatch(line.strip())  # ops that print write there too
-                if seen and watch is not None and not watch(int(seen[1]), int(seen[2])):
+                progress = _PROGRESS.fullmatch(line.strip())  # ops that print write there too
+                if progress and watch is not None and not watch(int(progress[1]), int(progress[2])):
                     with suppress(OSError):  # it may be at its end
                         process.stdin.write(STOP)
                         process.stdin.flush()
@@ -162,13 +162,13 @@ def trace(
     editor.graph  # noqa: B018  # a graph that can only be looked at says so here
     if plan is not None:
         editor, session = _tried(editor, plan, session), None
-    chosen = None if ops is None else _chosen(editor, ops)
-    if chosen is not None and fetches is None:
-        fetches = _ends_of(editor, chosen) or None
-    wanted, fed = asked_for(editor, fetches), given(editor, feeds, request, random=True)
+    op_names = None if ops is None else _chosen(editor, ops)
+    if op_names is not None and fetches is None:
+        fetches = _ends_of(editor, op_names) or None
+    targets, fed = asked_for(editor, fetches), given(editor, feeds, request, random=True)
     graph = editor.snapshot
-    refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in wanted], "trace()")
-    needed = _needed(editor, wanted, fed)
+    refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in targets], "trace()")
+    needed = _needed(editor, targets, fed)
     open_ends = [name for name in placeholders(editor, needed) if name not in fed]
     if open_ends and random is None:
         raise missing(editor, open_ends, request)
@@ -179,11 +179,11 @@ def trace(
     if reaches_out(editor.graph) if isolated is None else isolated:
         refuse_untrusted(editor.graph, request)
         how: dict[str, Any] = {"timeout": timeout, "rounds": rounds, "seed": seed, "memory": memory, "called": called}
-        how["ops"] = None if chosen is None else sorted(chosen)
-        return isolated_trace(editor, wanted, fed, session=session, watch=watch, **how)
+        how["ops"] = None if op_names is None else sorted(op_names)
+        return isolated_trace(editor, targets, fed, session=session, watch=watch, **how)
     with gc_paused():
         return _run(
-            editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory, chosen)
+            editor, needed, targets, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory, op_names)
         )
 
 
@@ -217,16 +217,16 @@ def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
     about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
-    tried: Subject = make(Opened(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
+    result: Subject = make(Opened(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
     try:
-        tried.apply(plan.anew() if plan.steps else plan)
+        result.apply(plan.anew() if plan.steps else plan)
     except PlanError as error:
         if error.kind not in (Kind.PLAN, Kind.FOREIGN_PLAN):
             raise
         suggestion = "Trace it with its own editor" if error.kind is Kind.FOREIGN_PLAN else error.suggestion
         raise type(error)("trace(plan=...)", error.problem, suggestion) from None
-    tried.session(session if session is not None else editor.values.reader())
-    return tried
+    result.session(session if session is not None else editor.values.reader())
+    return result
 
 
 def _now(editor: Subject, tensor: str) -> str:
@@ -237,8 +237,8 @@ def _now(editor: Subject, tensor: str) -> str:
 def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
     """The names of the ops whose tensors are noted."""
     if not isinstance(ops, Selection):
-        given = Given(editor.snapshot, editor.layers, "trace(ops=...)")
-        return frozenset(editor.select(name=list(map(op_name, given.ops(ops)))).names)
+        resolver = Given(editor.snapshot, editor.layers, "trace(ops=...)")
+        return frozenset(editor.select(name=list(map(op_name, resolver.ops(ops)))).names)
     if not len(ops):
         raise SelectionError("trace(ops=...)", "the selection is empty", "Select what is to be noted, or leave ops out")
     lost = [name for name in ops.names if outer_name(name, editor.snapshot.index) is None]
@@ -248,13 +248,15 @@ def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
     return frozenset(ops.names)
 
 
-def _ends_of(editor: Subject, chosen: Iterable[str]) -> list[str]:
+def _ends_of(editor: Subject, op_names: Iterable[str]) -> list[str]:
     """Returns the tensors to fetch so that some ops run; nothing if some are in a loop or a branch."""
     graph = editor.snapshot
-    inside = graph.mask({graph.index[outer] for name in chosen if (outer := outer_name(name, graph.index)) is not None})
-    read = np.zeros(graph.size, np.bool_)
-    read[graph.data.node[inside[graph.data.rows]]] = True
-    ends = np.flatnonzero(inside & ~read)
+    inside = graph.mask(
+        {graph.index[outer] for name in op_names if (outer := outer_name(name, graph.index)) is not None}
+    )
+    consumed = np.zeros(graph.size, np.bool_)
+    consumed[graph.data.node[inside[graph.data.rows]]] = True
+    ends = np.flatnonzero(inside & ~consumed)
     plain = in_the_open(graph)
     return [graph.names[op] for op in ends.tolist()] if plain[ends].all() else []
 
@@ -266,10 +268,10 @@ def feeds_needed(editor: Subject, fetches: Any = None) -> dict[str, TensorInfo |
     return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
 
 
-def _needed(editor: Subject, wanted: Sequence[str], fed: Iterable[str]) -> Selection:
+def _needed(editor: Subject, fetches: Sequence[str], fed: Iterable[str]) -> Selection:
     """What runs: all that is needed, up to what is fed; a placeholder that is fed is a part of it."""
     graph = editor.snapshot
-    start = graph.mask(graph.index[name.partition(":")[0]] for name in wanted)
+    start = graph.mask(graph.index[name.partition(":")[0]] for name in fetches)
     ends = [graph.tensor(name) for name in fed]
     inside = frozenset(end for end in ends if graph.types[end[0]] not in _FED)
     mask = backward(graph, start, inside)
@@ -292,32 +294,32 @@ def asked_for(editor: Subject, fetches: Any, request: str = "trace", key: str = 
     """
     graph = editor.snapshot
     if fetches is None:
-        known = [now for end in editor.opened.ends[1] if op_name(now := _now(editor, end)) in graph.index]
-        if known:
-            return known
+        default = [now for end in editor.opened.ends[1] if op_name(now := _now(editor, end)) in graph.index]
+        if default:
+            return default
         return asked_by_default(editor, f"{request}()", key)
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     if not several:
         problem = "nothing is asked for"
         raise PlanError(f"{request}({key}={fetches!r})", problem, "Name a tensor or an op, or leave it out")
-    layers, named, found = Given(graph, editor.layers, f"{request}({key}={fetches!r})"), list[Any](), list[str]()
+    layers, things, targets = Given(graph, editor.layers, f"{request}({key}={fetches!r})"), list[Any](), list[str]()
     for one in several:
         own = isinstance(one, str) and one in editor.outputs
-        named += [_now(editor, editor.outputs[one])] if own else layers.ends([one])
-    for name in (getattr(one, "name", one) for one in named):
+        things += [_now(editor, editor.outputs[one])] if own else layers.ends([one])
+    for name in (getattr(one, "name", one) for one in things):
         if ":" in str(name):
             graph.tensor(tensor_name(name), f"{request}({key}={name!r})")
-            found.append(tensor_name(name))
+            targets.append(tensor_name(name))
         else:
             op = graph.find(op_name(name), f"{request}({key}={name!r})")
-            found.append(f"{graph.names[op]}:0" if graph.outputs(op) else graph.names[op])
-    return found
+            targets.append(f"{graph.names[op]}:0" if graph.outputs(op) else graph.names[op])
+    return targets
 
 
 def _run(
     editor: Subject,
     needed: Selection,
-    wanted: Sequence[str],
+    fetches: Sequence[str],
     fed: Mapping[str, Any],
     how: _How,
 ) -> Trace:
@@ -325,11 +327,11 @@ def _run(
     from ..tf.run.traced_run import fill, lasts, passes, unoptimised, watched_run
 
     within, whole = needed.graph, needed
-    needed, wanted, lacking = _with_kernels(needed, wanted)
+    needed, fetches, lacking = _with_kernels(needed, fetches)
     aside = [name for name in fed if not needed.mask[within.tensor(name)[0]]]
     stand_ins = {name: _stand_in(name, within.index) for name in aside}
-    scratch, base, shown = _copied(editor, needed, wanted, stand_ins, how)
-    names = {name: scratch.outputs.get(name, name) for name in wanted}
+    scratch, base, full_graph = _copied(editor, needed, fetches, stand_ins, how)
+    names = {name: scratch.outputs.get(name, name) for name in fetches}
     feeds = {name: value for name, value in fed.items() if op_name(stand_ins.get(name, name)) in base.index}
     fed = {stand_ins.get(name, name): value for name, value in feeds.items()}
     same, unrecorded = _unprobed(base)
@@ -345,8 +347,10 @@ def _run(
         for port in range(len(base.outputs(op) or ()))
         if base.name((op, port)) not in same and base.name((op, port)) not in unrecorded
     ]
-    known = [tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed]
-    tensors = sorted(set(tensors).difference(known))
+    constant_tensors = [
+        tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed
+    ]
+    tensors = sorted(set(tensors).difference(constant_tensors))
     probed = probe(base, tensors, how.rounds)
 
     def started(copy: Subject) -> Any:
@@ -359,7 +363,7 @@ def _run(
         """Returns a session like the first one: of another copy if a run changes the state for the next one."""
         if lasts(base, runs):
             lives.pop().close()
-            lives.append(started(_copied(editor, needed, wanted, stand_ins, how)[0]))
+            lives.append(started(_copied(editor, needed, fetches, stand_ins, how)[0]))
         return lives[-1]
 
     lives = [started(scratch)]
@@ -368,45 +372,45 @@ def _run(
     ran = watched_run(*about, **limits) if how.memory is None else passes(*about, **limits, memory=how.memory)
     lives.pop().close()
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
-    stopped, notes = lacking or ran.stopped, (*constants(base, known), *ran.notes)
+    stopped, notes = lacking or ran.stopped, (*constants(base, constant_tensors), *ran.notes)
     unrecorded |= ran.unrecorded
     same |= {name: stand_ins[name] for name in feeds if stand_ins.get(name, name) != name}
-    shown = replace(shown, title=editor.snapshot.title)
-    return Trace(shown, notes, ran.costs, results, feeds, same, stopped, unrecorded, _added(within, base))
+    full_graph = replace(full_graph, title=editor.snapshot.title)
+    return Trace(full_graph, notes, ran.costs, results, feeds, same, stopped, unrecorded, _added(within, base))
 
 
 def _leave_out(
-    chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], unrecorded: dict[str, str]
+    op_names: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], unrecorded: dict[str, str]
 ) -> None:
     """Removes ops that were not chosen from a run; the bodies of calls are removed with the calls."""
-    noted = {
+    recorded = {
         name
         for name in ran.names
-        if name in chosen or (name not in graph.index and outer_name(name, chosen) is not None)
+        if name in op_names or (name not in graph.index and outer_name(name, op_names) is not None)
     }
     for op, name in enumerate(ran.names):
-        for port in range(len(ran.outputs(op) or ()) if name not in noted else 0):
+        for port in range(len(ran.outputs(op) or ()) if name not in recorded else 0):
             unrecorded.setdefault(f"{name}:{port}", "it is not among the ops that were to be noted")
             same.pop(f"{name}:{port}", None)
     for name, source in list(same.items()):
-        if source.partition(":")[0] not in noted:
+        if source.partition(":")[0] not in recorded:
             del same[name]
 
 
 def _copied(
-    editor: Subject, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], how: _How
+    editor: Subject, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _How
 ) -> tuple[Subject, Graph, Graph]:
     """A copy that can be run, its snapshot, and that without what is ours: the seeds of random ops."""
     from ..tf.open.snapshot import snapshot
     from ..tf.private.graphs import guarded_ops
     from ..tf.run.probes import give_seeds
 
-    scratch = _scratch(editor, needed, wanted, stand_ins, how.session)
+    scratch = _scratch(editor, needed, fetches, stand_ins, how.session)
     (guarded_ops(scratch.graph) or set()).clear()  # what is in a branch has a value if the condition takes it
-    shown = scratch.snapshot
-    if how.seed is not None and give_seeds(scratch.graph, shown, how.seed, how.called):
-        return scratch, snapshot(scratch.graph, title=shown.title), shown
-    return scratch, shown, shown
+    full_graph = scratch.snapshot
+    if how.seed is not None and give_seeds(scratch.graph, full_graph, how.seed, how.called):
+        return scratch, snapshot(scratch.graph, title=full_graph.title), full_graph
+    return scratch, full_graph, full_graph
 
 
 def _added(graph: Graph, ran: Graph) -> frozenset[str]:
@@ -419,7 +423,7 @@ def _added(graph: Graph, ran: Graph) -> frozenset[str]:
     return frozenset(more - Calls(graph, body).listed.graph.index.keys())
 
 
-def _with_kernels(needed: Selection, wanted: Sequence[str]) -> tuple[Selection, list[str], str]:
+def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection, list[str], str]:
     """What is needed without the ops that have no kernel here and what reads them; what is left of what is wanted."""
     from ..tf.run.sessions import without_kernel
 
@@ -427,15 +431,15 @@ def _with_kernels(needed: Selection, wanted: Sequence[str]) -> tuple[Selection, 
     kinds = {graph.types[i]: None for i in needed.numbers}
     lost = without_kernel(kinds, graph.functions)
     if not lost:
-        return needed, list(wanted), ""
+        return needed, list(fetches), ""
     ops = [i for i in needed.numbers if graph.types[i] in lost]
     dead = forward(graph, graph.mask(ops))
-    left = [name for name in wanted if not dead[graph.index[name.partition(":")[0]]]]
+    remaining = [name for name in fetches if not dead[graph.index[name.partition(":")[0]]]]
     where = " or ".join(lost[graph.types[ops[0]]])
     why = f"TensorFlow runs it on {where} alone" if where else "this TensorFlow has no kernel for it"
-    said = f"{graph.names[ops[0]]!r} ({graph.types[ops[0]]}) cannot run here: {why}"
-    gone = select(graph, name=[graph.names[i] for i in np.flatnonzero(dead).tolist()])
-    return needed - gone, left, said
+    reason = f"{graph.names[ops[0]]!r} ({graph.types[ops[0]]}) cannot run here: {why}"
+    lost_ops = select(graph, name=[graph.names[i] for i in np.flatnonzero(dead).tolist()])
+    return needed - lost_ops, remaining, reason
 
 
 def _stand_in(tensor: str, names: Container[str]) -> str:
@@ -445,33 +449,33 @@ def _stand_in(tensor: str, names: Container[str]) -> str:
 
 
 def _scratch(
-    editor: Subject, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], session: Any
+    editor: Subject, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], session: Any
 ) -> Subject:
     """A copy of what is needed, with its values, in which calls, conds and loops are in the open.
 
     Args:
         editor: of the graph.
         needed: what is copied.
-        wanted: what is asked for; the outputs of the editor of the copy say what took its place.
+        fetches: what is asked for; the outputs of the editor of the copy say what took its place.
         stand_ins: tensor that is fed, though an op computes it -> the placeholder in its place.
         session: whose values are taken; None for those of the editor.
     """
     from ..tf.protos import fresh
     from ..tf.values.variables import INITIALIZE
 
-    outputs = {name: name for name in wanted if ":" in name}
+    outputs = {name: name for name in fetches if ":" in name}
     make: Any = type(editor)
     scratch: Subject = make(Opened(fresh(), f"a run of {editor.title}", outputs=outputs))
     names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
     values = session if session is not None else editor
     kinds = {needed.graph.types[i] for i in needed.numbers}
-    held = not VARIABLE_TYPES.isdisjoint(kinds)
+    has_variables = not VARIABLE_TYPES.isdisjoint(kinds)
     may_look_up = any(_TABLE in kind for kind in kinds) or not kinds.isdisjoint(CALLS | needed.graph.functions.keys())
     if may_look_up and (fill := editor.values.init_ops[0]):
         needed |= editor.select(name=fill).ancestors()  # what fills the tables of a file: `watched_run.fill` runs it
-        held = True
+        has_variables = True
     about: dict[str, Any] = {"unmapped": "placeholder", "control": "drop", "collections": "keep", "names": names}
-    plan = scratch.plan().copy(needed, values=values if held else None, **about)
+    plan = scratch.plan().copy(needed, values=values if has_variables else None, **about)
     try:
         scratch.apply(plan)
     except PlanError as error:  # the message is about a copy, which the user did not request
@@ -481,7 +485,7 @@ def _scratch(
         raise type(error)("trace()", error.problem, suggestion) from None
     closed: set[str] = set()
     while True:
-        plain, flow = _calls(scratch.snapshot, closed, [scratch.outputs.get(name, name) for name in wanted])
+        plain, flow = _calls(scratch.snapshot, closed, [scratch.outputs.get(name, name) for name in fetches])
         if plain:
             scratch = scratch.inlined(*plain)
         elif flow:
@@ -495,7 +499,7 @@ def _scratch(
             return scratch
 
 
-def _calls(graph: Graph, closed: set[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+def _calls(graph: Graph, closed: set[str], fetches: Sequence[str]) -> tuple[list[str], list[str]]:
     """The calls that run and can be taken apart; and the conds, cases and loops."""
     from ..tf.functions.calls import Calls
 
@@ -503,7 +507,7 @@ def _calls(graph: Graph, closed: set[str], wanted: Sequence[str]) -> tuple[list[
     if not kinds & (BRANCHING | CALLS | graph.functions.keys()):
         return [], []
     work, plain, flow = Calls(graph), list[str](), list[str]()
-    runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in wanted))
+    runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in fetches))
     for op in np.flatnonzero(runs).tolist():
         node = graph.nodes[op]
         if graph.names[op] in closed or not (work.called(node) or node.op in BRANCHING):
@@ -517,8 +521,8 @@ def _settled(graph: Graph, op: int) -> bool:
     """Whether an op normalises by the moments it is given, and not by those of the batch."""
     if not graph.types[op].startswith("FusedBatchNorm") or graph.types[op].startswith("FusedBatchNormGrad"):
         return False
-    held = graph.nodes[op].attr
-    return "is_training" in held and not held["is_training"].b
+    attributes = graph.nodes[op].attr
+    return "is_training" in attributes and not attributes["is_training"].b
 
 
 def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:

@@ -94,8 +94,8 @@ def _twins(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> dict[int, in
     """Which box before is which after: by name, and else by most of their ops."""
     here = {(box.kind, box.name): i for i, box in enumerate(after.boxes)}
     out = {i: here[box.kind, box.name] for i, box in enumerate(before.boxes) if (box.kind, box.name) in here}
-    left = [set(range(len(s.boxes))) - set(known) for s, known in ((before, out), (after, out.values()))]
-    if not left[0] or not left[1]:
+    unpaired = [set(range(len(s.boxes))) - set(box_pairs) for s, box_pairs in ((before, out), (after, out.values()))]
+    if not unpaired[0] or not unpaired[1]:
         return out
     was, now = before.op_box[same[0]], after.op_box[same[1]]
     drawn = (was >= 0) & (now >= 0)
@@ -104,7 +104,7 @@ def _twins(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> dict[int, in
     totals = [np.bincount(of[drawn], minlength=n) for of, n in ((was, len(before.boxes)), (now, wide))]
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
         a, b = divmod(pair, wide)
-        if a in left[0] and b in left[1] and 2 * count > max(totals[0][a], totals[1][b]):
+        if a in unpaired[0] and b in unpaired[1] and 2 * count > max(totals[0][a], totals[1][b]):
             out[a] = b
     return out
 
@@ -113,15 +113,15 @@ def _frame_twins(before: Scene, after: Scene, twins: dict[int, int]) -> dict[int
     """The frame after the plan for each frame before: by name, else the one around the same boxes."""
     here = {group.name: i for i, group in enumerate(after.groups)}
     out = {i: here[group.name] for i, group in enumerate(before.groups) if group.name in here}
-    known = set(out.values())
+    partners = set(out.values())
     for a, b in twins.items():
         pairs = zip(
             frames(before.groups, before.boxes[a].group), frames(after.groups, after.boxes[b].group), strict=False
         )
         for one, other in pairs:
-            if one not in out and other not in known:
+            if one not in out and other not in partners:
                 out[one] = other
-                known.add(other)
+                partners.add(other)
     return out
 
 
@@ -130,18 +130,18 @@ def _groups(before: Scene, after: Scene, twins: dict[int, int]) -> tuple[list[Gr
     groups: list[Group] = []
     places: tuple[list[int], list[int]] = ([], [])
 
-    def put(group: Group, mine: list[int]) -> int:
+    def add(group: Group, mine: list[int]) -> int:
         groups.append(replace(group, id=f"g{len(groups)}", group=_at(mine, group.group)))
         return len(groups) - 1
 
     for group in before.groups:
-        places[0].append(put(group, places[0]))
-    known = {b: places[0][a] for a, b in twins.items()}
+        places[0].append(add(group, places[0]))
+    targets = {b: places[0][a] for a, b in twins.items()}
     for i, group in enumerate(after.groups):
-        at = known.get(i, -1)
+        at = targets.get(i, -1)
         if at >= 0 and groups[at].group != _at(places[1], group.group):
             at = -1  # it has gone to another frame
-        places[1].append(at if at >= 0 else put(group, places[1]))
+        places[1].append(at if at >= 0 else add(group, places[1]))
     return groups, places
 
 
@@ -168,13 +168,13 @@ def _boxes(
         w, h = map(max, zip(*map(size_of, both), strict=True))
         boxes.append(replace(box, id=f"b{len(boxes)}", group=_at(in_group[which], box.group), w=w, h=h))
         beside.append(box.beside and f"{which}{box.beside}")
-    found = {
+    new_ids = {
         f"{which}{box.id}": boxes[at].id
         for which, scene in enumerate((before, after))
         for box, at in zip(scene.boxes, places[which], strict=True)
     }
     for box, of in zip(boxes, beside, strict=True):
-        box.beside = found[of] if of else ""
+        box.beside = new_ids[of] if of else ""
     return boxes, places
 
 
@@ -182,17 +182,17 @@ def _edges(
     before: Scene, after: Scene, places: tuple[list[int], list[int]]
 ) -> tuple[list[Edge], tuple[list[int], list[int]]]:
     """All edges between the boxes of both; one that is loud in either is loud."""
-    known: dict[tuple[str, str], int] = {}
+    numbers: dict[tuple[str, str], int] = {}
     edges: list[Edge] = []
     out: tuple[list[int], list[int]] = ([], [])
     for which, scene in enumerate((before, after)):
         at = {box.id: f"b{i}" for box, i in zip(scene.boxes, places[which], strict=True)}
         for edge in scene.edges:
             ends = at[edge.source], at[edge.target]
-            if ends not in known:
-                known[ends] = len(edges)
+            if ends not in numbers:
+                numbers[ends] = len(edges)
                 edges.append(replace(edge, id=f"e{len(edges)}", source=ends[0], target=ends[1], label=""))
-            one = edges[known[ends]]
+            one = edges[numbers[ends]]
             one.quiet, one.control = one.quiet and edge.quiet, one.control and edge.control
-            out[which].append(known[ends])
+            out[which].append(numbers[ends])
     return edges, out

@@ -151,11 +151,11 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
         >>> blocks(names, np.array([[i, i + 1] for i in range(5)]))
         {'b1': [1, 2], 'b2': [3, 4]}
     """
-    known = _numbered(names)
-    used = [len(lead)] * len(names)
+    prefixes = _numbered(names)
+    used_lengths = [len(lead)] * len(names)
     groups: Groups = {}
     for turn in range(TRIES + 4):
-        groups = _grouped(known, used)
+        groups = _grouped(prefixes, used_lengths)
         refused = [head for head, places in groups.items() if not _is_block(names, head, places)]
         if not refused:
             groups = _filled(groups, edges, len(names))
@@ -166,7 +166,7 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
         for head in refused:
             for place in groups[head]:
                 if names[place].startswith(head):
-                    used[place] = len(head) if turn < TRIES else len(names[place])
+                    used_lengths[place] = len(head) if turn < TRIES else len(names[place])
     stems = Counter(stem(head) for head in groups)
     groups = {head: places for head, places in groups.items() if len(places) > 2 or stems[stem(head)] > 1}
     if len(groups) < 2:
@@ -179,18 +179,18 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
 
 def _numbered(names: Sequence[str]) -> list[list[str]]:
     """Returns the heads of each name; conv2d says how many dimensions there are, block2d comes after block2c."""
-    known = [heads(name) for name in names]
-    there = {head for found in known for head in found}
+    all_prefixes = [heads(name) for name in names]
+    there = {head for prefixes in all_prefixes for head in prefixes}
     flat = {head for head in there if _DIMENSIONS.search(head) and not there & {f"{head[:-1]}a", f"{head[:-1]}c"}}
     flat |= {head[:-1] for head in flat}
-    return [[head for head in found if head not in flat] for found in known] if flat else known
+    return [[head for head in prefixes if head not in flat] for prefixes in all_prefixes] if flat else all_prefixes
 
 
-def _grouped(known: Sequence[Sequence[str]], used: Sequence[int]) -> Groups:
+def _grouped(all_prefixes: Sequence[Sequence[str]], used_lengths: Sequence[int]) -> Groups:
     """Puts together the names with the same first head that is longer than the used part of them."""
     out: Groups = defaultdict(list)
-    for place, found in enumerate(known):
-        head = next((h for h in found if len(h) > used[place]), None)
+    for place, prefixes in enumerate(all_prefixes):
+        head = next((h for h in prefixes if len(h) > used_lengths[place]), None)
         if head is not None:
             out[head].append(place)
     return dict(out)
@@ -212,14 +212,14 @@ def stem(head: str) -> str:
     return head.rstrip("abcdefghijklmnopqrstuvwxyz").rstrip("0123456789")
 
 
-def _worded(names: Sequence[str], taken: set[int], lead: str) -> Groups:
+def _worded(names: Sequence[str], used_places: set[int], lead: str) -> Groups:
     """Puts together three or more names with the same first words, such as ``stem_conv_pad`` and ``stem_bn``."""
-    found: Groups = defaultdict(list)
+    groups: Groups = defaultdict(list)
     for place, name in enumerate(names):
-        if place not in taken:
-            found[re.split(r"[_.\-]", name.removeprefix(lead).lstrip(_ENDS), maxsplit=1)[0]].append(place)
+        if place not in used_places:
+            groups[re.split(r"[_.\-]", name.removeprefix(lead).lstrip(_ENDS), maxsplit=1)[0]].append(place)
     out = {}
-    for places in found.values():
+    for places in groups.values():
         if not 2 < len(places) <= PART * len(names):
             continue
         head = _common(names[places[0]], names[places[-1]])
@@ -256,11 +256,11 @@ def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
             above[int(part[other])].add(int(of[one]))
         else:
             below[int(part[one])].add(int(of[other]))
-    home = {piece: next(iter(one)) for piece, one in above.items() if len(one) == 1 and below[piece] == one}
+    owner = {piece: next(iter(one)) for piece, one in above.items() if len(one) == 1 and below[piece] == one}
     more = defaultdict[int, list[int]](list)
     for place in np.flatnonzero(loose).tolist():
-        if int(part[place]) in home:
-            more[home[int(part[place])]].append(place)
+        if int(part[place]) in owner:
+            more[owner[int(part[place])]].append(place)
     return {head: sorted([*places, *more[number]]) for number, (head, places) in enumerate(groups.items())}
 
 

@@ -60,17 +60,17 @@ def united(diff: Diff) -> tuple[Graph, Kinds]:
     return replace(whole, data=data, control=control, owner=object()), Kinds(kinds, waits)
 
 
-def _edges(now: Edges, then: Edges, known: int, spot: Ints, size: int) -> tuple[Edges, Ints]:
-    """Returns the edges of `now`, whose rows from `known` on are removed, and those of `then` that `now` lacks."""
-    mine = now.rows < known
+def _edges(now: Edges, then: Edges, count: int, spot: Ints, size: int) -> tuple[Edges, Ints]:
+    """Returns the edges of `now`, whose rows from `count` on are removed, and those of `then` that `now` lacks."""
+    mine = now.rows < count
     rows, node, port = now.rows[mine], now.node[mine], now.port[mine]
     old_rows, old_node, old_port = spot[then.rows], spot[then.node], then.port
     keys, old = edge_keys(rows, node, port, size), edge_keys(old_rows, old_node, old_port, size)
-    gone = ~np.isin(old, keys)
-    kind = np.concatenate([np.where(np.isin(keys, old), SAME, NEW), np.full(int(gone.sum()), REMOVED)])
-    rows = np.concatenate([rows, old_rows[gone]])
+    removed = ~np.isin(old, keys)
+    kind = np.concatenate([np.where(np.isin(keys, old), SAME, NEW), np.full(int(removed.sum()), REMOVED)])
+    rows = np.concatenate([rows, old_rows[removed]])
     order = np.argsort(rows, kind="stable")
-    node, port = np.concatenate([node, old_node[gone]])[order], np.concatenate([port, old_port[gone]])[order]
+    node, port = np.concatenate([node, old_node[removed]])[order], np.concatenate([port, old_port[removed]])[order]
     return Edges.of(rows[order], node, size, port), kind.astype(np.int32)[order]
 
 
@@ -78,19 +78,19 @@ def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
     """The folds to open: scopes that hold differences and are not completely new or removed, the smallest first."""
     touched = np.zeros(tree.graph.size, np.bool_)
     touched[list(marks)] = True
-    shown, opened = list(tree.inside(tree.root)), set[str]()
+    items, opened = list(tree.inside(tree.root)), set[str]()
     while True:
         ranked = []
-        for item in shown:
+        for item in items:
             inner = len(tree.inside(item)) if item.keys and item.kind != "variable" else 0
             if inner and _mixed(tree, item, marks, touched):
-                count = len(shown) - 1 + inner
+                count = len(items) - 1 + inner
                 if count <= GOOD or (inner <= 2 and count <= FULL):
                     ranked.append((inner, item.first, item))
         if not ranked:
             break
-        open_item(tree, min(ranked, key=lambda r: r[:2])[-1], shown, opened)
-    if len(shown) <= GOOD // 2:  # there is room for the surroundings
+        open_item(tree, min(ranked, key=lambda r: r[:2])[-1], items, opened)
+    if len(items) <= GOOD // 2:  # there is room for the surroundings
         try:
             wider = opened | first_unfolded(tree)
             if len(build(tree, wider).boxes) <= GOOD:
@@ -109,10 +109,10 @@ def _mixed(tree: Tree, item: Item, marks: Mapping[int, str], touched: Mask) -> b
 
 def _texts(diff: Diff) -> dict[int, str]:
     """For each changed op its difference, in a word or two."""
-    found: dict[int, list[Change]] = {}
+    by_op: dict[int, list[Change]] = {}
     for change in diff.changes:
-        found.setdefault(diff.b.index[change.op], []).append(change)
-    return {op: _word(changes) for op, changes in found.items()}
+        by_op.setdefault(diff.b.index[change.op], []).append(change)
+    return {op: _word(changes) for op, changes in by_op.items()}
 
 
 def _word(changes: list[Change]) -> str:
@@ -147,16 +147,16 @@ def _mark_box(box: Box, mine: Counter[str], near: Counter[str], text: str) -> No
     kinds = set(mine)
     whole = len(kinds) == 1 and sum(mine.values()) >= box.count - sum(near.values()) and kinds != {"changed"}
     box.state = kinds.pop() if whole else "changed"
-    said = []
+    texts = []
     if mine and not whole and box.kind not in ("op", "variable"):
-        said.append(count_text(mine + near))
+        texts.append(count_text(mine + near))
     elif text and mine:
-        said.append(text)
+        texts.append(text)
     elif near and not whole:
-        said.append(f"{count_text(near)} hidden")
-    if said:
-        box.sub = " · ".join([box.sub, *said])
-        box.detail = " · ".join([box.detail, *said])
+        texts.append(f"{count_text(near)} hidden")
+    if texts:
+        box.sub = " · ".join([box.sub, *texts])
+        box.detail = " · ".join([box.detail, *texts])
 
 
 def _mark_groups(scene: Scene) -> None:
@@ -165,6 +165,6 @@ def _mark_groups(scene: Scene) -> None:
     for box in scene.boxes:
         for group in frames(scene.groups, box.group):
             states.setdefault(group, set()).add(box.state)
-    for group, found in states.items():
-        if found in ({"new"}, {"removed"}):
-            scene.groups[group].state = found.pop()
+    for group, group_states in states.items():
+        if group_states in ({"new"}, {"removed"}):
+            scene.groups[group].state = group_states.pop()

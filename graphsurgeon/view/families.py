@@ -21,15 +21,15 @@ def dtypes_of(graph: Graph) -> list[str]:
         >>> dtypes_of(Graph.of([("a", "NoOp", [])]))
         ['']
     """
-    known: dict[tuple[str, str], str] = {}
+    dtypes: dict[tuple[str, str], str] = {}
     out = []
     for op, kind in enumerate(graph.types):
-        said = _said(graph.nodes[op])
-        name = known.get((kind, said)) if said else None
+        stated = _said(graph.nodes[op])
+        name = dtypes.get((kind, stated)) if stated else None
         if name is None:
             outputs = graph.stated(op)
-            name = said if outputs is None else outputs[0].dtype.removesuffix("_ref") if outputs else ""
-            known[kind, said] = name
+            name = stated if outputs is None else outputs[0].dtype.removesuffix("_ref") if outputs else ""
+            dtypes[kind, stated] = name
         out.append(name)
     return out
 
@@ -124,9 +124,9 @@ def family(op_type: str) -> str:
         >>> family("Conv2D"), family("Conv2DBackpropFilter"), family("ReluGrad"), family("NoSuchOp")
         ('conv', 'conv', 'activation', 'other')
     """
-    known = _EXACT.get(op_type)
-    if known is None and op_type.endswith("Grad"):
-        known = _EXACT.get(op_type.removesuffix("Grad"))
-    if known is None:
-        known = next((kin for part, kin in _PARTS.items() if part in op_type), "other")
-    return known
+    result = _EXACT.get(op_type)
+    if result is None and op_type.endswith("Grad"):
+        result = _EXACT.get(op_type.removesuffix("Grad"))
+    if result is None:
+        result = next((kin for part, kin in _PARTS.items() if part in op_type), "other")
+    return result

@@ -28,12 +28,12 @@ _NO_OUTPUT = re.compile(
 _SWITCHED = re.compile(r".*(switch_[tf]|pred_id|switch_pred.*|pivot_\w*)")
 
 
-def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
+def ends(tree: Tree, interface: Known = ((), ())) -> tuple[Ints, Ints]:
     """Returns the ops that feed the model and those that give its results, at most `MOST` of each.
 
     Args:
         tree: the graph, with its hidden helpers.
-        known: names of its inputs and outputs, if they were given.
+        interface: names of its inputs and outputs, if they were given.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
@@ -41,46 +41,46 @@ def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
         (array([0], dtype=int32), array([2], dtype=int32))
     """
     graph = tree.graph
-    if known[0] or known[1]:
-        found = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in known]
-        fed, given = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in found)
-        return fed[:LISTED], given[:LISTED]
-    shown = (tree.own.kind == 0) & (tree.helpers.kind != ORPHAN)
-    fed = graph.typed(_FED) & shown
+    if interface[0] or interface[1]:
+        numbers = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in interface]
+        fed, outputs = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in numbers)
+        return fed[:LISTED], outputs[:LISTED]
+    visible = (tree.own.kind == 0) & (tree.helpers.kind != ORPHAN)
+    fed = graph.typed(_FED) & visible
     read_by = graph.consumers
     fed &= read_by.degrees > 0
-    return _first(graph, fed), _first(graph, _results(graph, shown, fed))
+    return _first(graph, fed), _first(graph, _results(graph, visible, fed))
 
 
-def _results(graph: Graph, shown: Mask, fed: Mask) -> Mask:
+def _results(graph: Graph, visible: Mask, fed: Mask) -> Mask:
     """Ops that depend on an input alone, with only gradients, savers and similar ops as consumers."""
-    serves = in_scopes(graph, SERVES) | ~shown
+    serves = in_scopes(graph, SERVES) | ~visible
     useful = forward(graph, fed, control=False) & ~serves if fed.any() else ~serves
-    known, _, number = graph.kinds
-    no = np.array([kind in _FED or _NO_OUTPUT.fullmatch(kind) is not None for kind in known], np.bool_)
-    useful &= ~no[number] if len(known) else useful
+    kinds, _, number = graph.kinds
+    no = np.array([kind in _FED or _NO_OUTPUT.fullmatch(kind) is not None for kind in kinds], np.bool_)
+    useful &= ~no[number] if len(kinds) else useful
     rows = graph.data.rows
-    read = np.zeros(graph.size, np.bool_)
-    read[graph.data.node[~serves[rows]]] = True
-    last = useful & ~read & (graph.data.degrees > 0)
+    consumed = np.zeros(graph.size, np.bool_)
+    consumed[graph.data.node[~serves[rows]]] = True
+    last = useful & ~consumed & (graph.data.degrees > 0)
     for op in np.flatnonzero(last).tolist():
         last[op] = _SWITCHED.fullmatch(graph.names[op]) is None
     return np.asarray(last, np.bool_)
 
 
-def pinned(tree: Tree, known: Known = ((), ())) -> tuple[int, ...]:
+def pinned(tree: Tree, interface: Known = ((), ())) -> tuple[int, ...]:
     """Returns the ops of `ends`, inputs first."""
-    fed, given = ends(tree, known)
-    return tuple(dict.fromkeys([*fed.tolist(), *given.tolist()]))
+    fed, outputs = ends(tree, interface)
+    return tuple(dict.fromkeys([*fed.tolist(), *outputs.tolist()]))
 
 
 def _first(graph: Graph, ops: Mask) -> Ints:
     """Returns the ops that lie highest in the scopes, at most `MOST`, in graph order."""
-    found = np.flatnonzero(ops)
-    if len(found) > MOST:
-        depth = np.array([graph.names[i].count("/") for i in found.tolist()])
-        found = np.sort(found[np.argsort(depth, kind="stable")[:MOST]])
-    return found.astype(np.int32)
+    numbers = np.flatnonzero(ops)
+    if len(numbers) > MOST:
+        depth = np.array([graph.names[i].count("/") for i in numbers.tolist()])
+        numbers = np.sort(numbers[np.argsort(depth, kind="stable")[:MOST]])
+    return numbers.astype(np.int32)
 
 
 FEW, GOOD, FULL, LIMIT = 8, 20, 40, 60
@@ -105,20 +105,23 @@ def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
         >>> sorted(first_unfolded(Tree(g)))
         ['net/']
     """
-    shown = list(tree.inside(tree.root))
+    items = list(tree.inside(tree.root))
     opened: set[str] = set()
     while True:
-        best = _stages(tree, shown) or _best(tree, shown)
+        best = _stages(tree, items) or _best(tree, items)
         if not best:
             break
         for item in best:
-            open_item(tree, item, shown, opened)
-    wanted = set(pins)
-    while wanted:
-        full = next((i for i in shown if i.keys and _mostly(tree, i, wanted, LIMIT - len(wanted) - len(shown))), None)
+            open_item(tree, item, items, opened)
+    pending_pins = set(pins)
+    while pending_pins:
+        full = next(
+            (i for i in items if i.keys and _mostly(tree, i, pending_pins, LIMIT - len(pending_pins) - len(items))),
+            None,
+        )
         if full is None:
             break
-        open_item(tree, full, shown, opened)
+        open_item(tree, full, items, opened)
     return frozenset(opened)
 
 
@@ -141,30 +144,30 @@ def unfolded_to(tree: Tree, depth: int) -> frozenset[str]:
     return frozenset(keys)
 
 
-def open_item(tree: Tree, item: Item, shown: list[Item], opened: set[str]) -> None:
+def open_item(tree: Tree, item: Item, items: list[Item], opened: set[str]) -> None:
     """Replaces an item by its contents among those shown, and adds its key to those opened."""
     opened.add(item.keys[0] if item.members else item.name)
-    at = shown.index(item)
-    shown[at : at + 1] = tree.inside(item)
+    at = items.index(item)
+    items[at : at + 1] = tree.inside(item)
 
 
-def _mostly(tree: Tree, item: Item, wanted: set[int], room: int) -> bool:
+def _mostly(tree: Tree, item: Item, pins: set[int], budget: int) -> bool:
     """Returns whether nearly all that an item would show are ops wanted by themselves."""
     inner = tree.inside(item)
-    found = sum(1 for i in inner if i.op in wanted)
-    return found > 0 and 2 * found >= len(inner) and len(inner) - found <= room
+    hits = sum(1 for i in inner if i.op in pins)
+    return hits > 0 and 2 * hits >= len(inner) and len(inner) - hits <= budget
 
 
-def _stages(tree: Tree, shown: list[Item]) -> list[Item]:
+def _stages(tree: Tree, items: list[Item]) -> list[Item]:
     """Returns the blocks that are made of blocks, as conv2 of conv2_block1: they open together, or none does.
 
     A scope that holds more than all of them, such as the second tower of two, opens first.
     """
-    stages = [item for item in shown if len(item.blocks()) > 1]
-    if not FEW <= len(shown) < GOOD or len(shown) + sum(len(item.members) - 1 for item in stages) > FULL:
+    stages = [item for item in items if len(item.blocks()) > 1]
+    if not FEW <= len(items) < GOOD or len(items) + sum(len(item.members) - 1 for item in stages) > FULL:
         return []
     size = sum(tree.core_of(item) for item in stages)
-    larger = any(item.kind == "scope" and not behind(item.leaf) and tree.core_of(item) > size for item in shown)
+    larger = any(item.kind == "scope" and not behind(item.leaf) and tree.core_of(item) > size for item in items)
     return [] if larger else stages
 
 
@@ -189,17 +192,17 @@ def _layers(tree: Tree, items: list[Item]) -> int:
     return sum(tree.core_of(item) for item in items) if len(joined) == len(items) else 0
 
 
-def _best(tree: Tree, shown: list[Item]) -> list[Item]:
+def _best(tree: Tree, items: list[Item]) -> list[Item]:
     """Returns the item to open next, or none when the picture is good."""
-    n = len(shown)
+    n = len(items)
     if n >= GOOD:
         return []
     ranked = []
-    ahead = [i for i in shown if not i.alike and not behind(i.leaf)]
+    ahead = [i for i in items if not i.alike and not behind(i.leaf)]
     whole, total = max(1, sum(tree.core_of(i) for i in ahead)), int(tree.core[0])
     if 2 * _repeated(tree, ahead) > whole:
         return []
-    for item in shown:
+    for item in items:
         if not item.keys or item.kind == "variable" or (n >= FEW and len(item.blocks()) > 1):
             continue
         inner = len(tree.inside(item))

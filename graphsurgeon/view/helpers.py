@@ -81,8 +81,8 @@ def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
     """Returns the ops in scopes of these names, or below one."""
     scopes = graph.scopes
     leaves = [path.rpartition("/")[2] for path in scopes.names]
-    named = {leaf: names.fullmatch(leaf) is not None for leaf in set(leaves)}
-    inside = [named[leaf] for leaf in leaves]
+    matching = {leaf: names.fullmatch(leaf) is not None for leaf in set(leaves)}
+    inside = [matching[leaf] for leaf in leaves]
     for i, parent in enumerate(scopes.parents.tolist()):
         inside[i] = inside[i] or (i > 0 and inside[parent])
     return np.asarray(np.asarray(inside, np.bool_)[scopes.home], np.bool_)
@@ -151,8 +151,8 @@ class Helpers:
 def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
     """Returns the hidden ops after a person's choice."""
     kind, thing = helpers.kind.copy(), helpers.thing.copy()
-    gone = np.asarray([graph.index[name] for name in filters.gone if name in graph.index], np.int64)
-    kind[gone], thing[gone] = ORPHAN, gone
+    orphans = np.asarray([graph.index[name] for name in filters.gone if name in graph.index], np.int64)
+    kind[orphans], thing[orphans] = ORPHAN, orphans
     back = np.isin(kind, [KINDS.index(word) for word in filters.shown])
     kind[back], thing[back] = 0, np.flatnonzero(back)
     if filters.training != "scopes":
@@ -161,13 +161,13 @@ def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
     return Helpers(kind, thing)
 
 
-def _variables(graph: Graph, held: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
+def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
     """A variable and all that lives in the scope of its name are one thing."""
-    kind[held] = VARIABLE
+    kind[variables] = VARIABLE
     scopes = graph.scopes
     own = np.full(len(scopes.names), -1, np.int32)
     counts = scopes.counts
-    for op in np.flatnonzero(held).tolist():
+    for op in np.flatnonzero(variables).tolist():
         scope = scopes.index.get(graph.names[op])
         if scope and counts[scope] <= _MOST_INSIDE:
             own[scope] = op
@@ -203,10 +203,10 @@ def _is_resource(node: object) -> bool:
     return any(key in attr and attr[key].type == _DT_RESOURCE for key in ("dtype", "T"))
 
 
-def _reads(graph: Graph, readers: Mask, used: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
+def _reads(graph: Graph, readers: Mask, useful: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
     """A plain read of a constant or variable belongs to it."""
     data = graph.data
-    some = np.flatnonzero(readers & used & (kind == 0) & (data.degrees == 1) & (graph.control.degrees == 0))
+    some = np.flatnonzero(readers & useful & (kind == 0) & (data.degrees == 1) & (graph.control.degrees == 0))
     source = data.node[data.ptr[some]]
     reading_variable = kind[source] == VARIABLE
     plain = np.array([graph.names[i].endswith("/read") for i in some.tolist()], np.bool_)
@@ -218,31 +218,31 @@ def _reads(graph: Graph, readers: Mask, used: Mask, kind: NDArray[np.int8], thin
 def _given(graph: Graph, assigns: Mask, consumers: Counts, kind: NDArray[np.int8]) -> None:
     """An assignment that ends there, of a value that hangs on no input and no variable, initializes."""
     data = graph.data
-    known: dict[int, bool] = {}
+    memo: dict[int, bool] = {}
     for op in np.flatnonzero(assigns & (kind == 0) & (consumers == 0)).tolist():
         row = data.row(op)
         if len(row) < 2 or kind[row[0]] != VARIABLE:
             continue
-        seen, stack, fixed = set(), [int(row[1])], True
+        visited, stack, fixed = set(), [int(row[1])], True
         while stack and fixed:
             i = stack.pop()
-            if i in seen or known.get(i):
+            if i in visited or memo.get(i):
                 continue
-            seen.add(i)
-            fixed = len(seen) <= _MOST_INSIDE and kind[i] != VARIABLE and graph.types[i] not in _LIVE
+            visited.add(i)
+            fixed = len(visited) <= _MOST_INSIDE and kind[i] != VARIABLE and graph.types[i] not in _LIVE
             stack.extend(data.row(i).tolist())
         if fixed:
             kind[op] = INITIALISER
-            known.update(dict.fromkeys(seen, True))
+            memo.update(dict.fromkeys(visited, True))
 
 
 def _savers(graph: Graph, savers: Mask, kind: NDArray[np.int8]) -> None:
     scopes = graph.scopes
-    for home in np.unique(scopes.home[savers]).tolist():
-        while home > 0 and not _SAVE_SCOPE.fullmatch(scopes.names[home].rpartition("/")[2]):
-            home = int(scopes.parents[home])
-        if home > 0:
-            inside = graph.scope_mask(scopes.names[home])
+    for scope in np.unique(scopes.home[savers]).tolist():
+        while scope > 0 and not _SAVE_SCOPE.fullmatch(scopes.names[scope].rpartition("/")[2]):
+            scope = int(scopes.parents[scope])
+        if scope > 0:
+            inside = graph.scope_mask(scopes.names[scope])
             kind[inside & (kind != VARIABLE)] = SAVING
 
 
@@ -266,11 +266,11 @@ def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
     within = (drawn | asking)[makers] & drawn[readers]  # all that depends on one question is one part
     part = joined_parts(makers[within], readers[within], graph.size)
     enters, leaves = drawn[readers] & ~drawn[makers], drawn[makers] & ~drawn[readers]
-    known = np.isin(kind, (CONSTANT, VARIABLE, INITIALISER))
+    classified = np.isin(kind, (CONSTANT, VARIABLE, INITIALISER))
     serves = np.zeros(graph.size, np.bool_)
     serves[part[makers[leaves & (kind[readers] == INITIALISER)]]] = True
-    serves[part[readers[enters & ~known[makers]]]] = False
-    serves[part[makers[leaves & ~known[readers]]]] = False
+    serves[part[readers[enters & ~classified[makers]]]] = False
+    serves[part[makers[leaves & ~classified[readers]]]] = False
     kind[drawn & serves[part]] = INITIALISER
 
 

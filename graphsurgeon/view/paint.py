@@ -56,8 +56,8 @@ def _proved(tree: Tree, names: Sequence[str]) -> list[list[str]]:
     """Puts together scopes that are equal in one of the two orders."""
     first: list[int] = []
     for by_name in (False, True):
-        seen: dict[bytes, int] = {}
-        first += [seen.setdefault(_written(tree, name, by_name), i) for i, name in enumerate(names)]
+        first_of: dict[bytes, int] = {}
+        first += [first_of.setdefault(_written(tree, name, by_name), i) for i, name in enumerate(names)]
     parts = joined_parts(np.array(first), np.tile(np.arange(len(names)), 2), len(names))
     groups: dict[int, list[str]] = defaultdict(list)
     for part, name in zip(parts.tolist(), names, strict=True):
@@ -74,11 +74,11 @@ def _written(tree: Tree, name: str, by_name: bool) -> bytes:
     place: dict[int, int] = {op: i for i, op in enumerate(ops.tolist())}
     digest = hashlib.blake2b(digest_size=32)
     for op in ops.tolist():
-        read = [(place.get(maker, -1), port) for maker, port in graph.data.ends(op)]
+        sources = [(place.get(maker, -1), port) for maker, port in graph.data.ends(op)]
         waits = sorted(place.get(maker, -1) for maker in graph.control.row(op).tolist())
         attr = getattr(graph.nodes[op], "attr", None) or {}
         attributes = [(key, str(attr[key])) for key in _TELLING if key in attr]
-        digest.update(repr((graph.types[op], read, waits, attributes)).encode("utf-8", "surrogatepass"))
+        digest.update(repr((graph.types[op], sources, waits, attributes)).encode("utf-8", "surrogatepass"))
     return digest.digest()
 
 
@@ -123,11 +123,11 @@ class Paint:
     scale: str = "auto"
 
     def __post_init__(self) -> None:
-        for word, known in (("by", WAYS), ("reduce", REDUCTIONS), ("scale", SCALES)):
-            given = getattr(self, word)
-            if given not in known:
-                problem = f"{given!r} is not a value of {word}"
-                raise LayoutError(f"paint({word}={given!r})", problem, f"Choose one of {', '.join(known)}")
+        for word, choices in (("by", WAYS), ("reduce", REDUCTIONS), ("scale", SCALES)):
+            value = getattr(self, word)
+            if value not in choices:
+                problem = f"{value!r} is not a value of {word}"
+                raise LayoutError(f"paint({word}={value!r})", problem, f"Choose one of {', '.join(choices)}")
 
 
 Legend = list[dict[str, Any]]
@@ -156,18 +156,18 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
     if paint.by == "family":
         return {**placed, "legend": _families(placed["boxes"])}
     if paint.by == "values":
-        found, items, title = _numbers(scene, tree.graph, paint)
+        colors, items, title = _numbers(scene, tree.graph, paint)
     elif paint.by == "words":
-        found, items = _said(scene, tree.graph, paint)
+        colors, items = _said(scene, tree.graph, paint)
         title = paint.name
     elif paint.by == "structure":
-        found, items = _structure(scene, tree)
+        colors, items = _structure(scene, tree)
         title = "same structure" if items else ""
     else:
-        found, items = _kinds(scene, tree.graph, paint.by)
+        colors, items = _kinds(scene, tree.graph, paint.by)
         title = paint.by
-    boxes = [{**box, "paint": one} for box, one in zip(placed["boxes"], found, strict=True)]
-    counts = Counter(one["key"] for one in found)
+    boxes = [{**box, "paint": one} for box, one in zip(placed["boxes"], colors, strict=True)]
+    counts = Counter(one["key"] for one in colors)
     for item in items:
         item["boxes"] = counts[item["key"]]
     return {**placed, "boxes": boxes, "legend": {"by": paint.by, "title": title, "items": items}}
@@ -193,17 +193,17 @@ def _kinds(scene: Scene, graph: Graph, by: str) -> tuple[list[dict[str, Any]], L
     order = [word for word, _ in total.most_common()]
     colour = {word: HUES[i] if i < len(HUES) else GREY for i, word in enumerate(order)}
     key = {word: f"c{min(i, len(HUES))}" for i, word in enumerate(order)}
-    found = []
+    colors = []
     for counts in inside:
         whole = sum(counts.values()) or 1
         most = counts.most_common(1)[0][0] if counts else order[0] if order else ""
         bars = [[colour[w], round(n / whole, 4)] for w, n in counts.most_common(6)] if len(counts) > 1 else []
         text = ", ".join(f"{w} {n / whole:.0%}" for w, n in counts.most_common(3)) if len(counts) > 1 else most
-        found.append({"key": key.get(most, "c10"), "colour": colour.get(most, GREY), "bars": bars, "text": text})
+        colors.append({"key": key.get(most, "c10"), "colour": colour.get(most, GREY), "bars": bars, "text": text})
     items = [{"key": key[w], "text": elide(w, 40), "colour": colour[w]} for w in order[: len(HUES)]]
     if len(order) > len(HUES):
         items.append({"key": "c10", "text": counted(len(order) - len(HUES), "others"), "colour": GREY})
-    return found, items
+    return colors, items
 
 
 def _words(graph: Graph, by: str) -> list[str]:
@@ -230,20 +230,20 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
         if alike and len(alike[0]) == len(inner):
             of[box.name] = len(groups)
             groups.append(alike[0])
-    found, items = [], []
+    colors, items = [], []
     for i, group in enumerate(groups[: len(HUES)]):
         size = len(tree.ops_below(tree.graph.scopes.index[group[0].rstrip("/")]))
         items.append({"key": f"c{i}", "text": f"{len(group)} × {counted(size, 'ops')}", "colour": HUES[i]})
     for box in scene.boxes:
         at = of.get(box.name, len(HUES))
-        known = at < len(HUES)
-        text = f"one of {len(groups[at])} of the same structure" if known else ""
-        if known and box.kind == "series":
+        has_color = at < len(HUES)
+        text = f"one of {len(groups[at])} of the same structure" if has_color else ""
+        if has_color and box.kind == "series":
             text = f"{len(groups[at])} of the same structure"
-        found.append(
-            {"key": f"c{at}" if known else "c10", "colour": HUES[at] if known else "", "bars": [], "text": text}
+        colors.append(
+            {"key": f"c{at}" if has_color else "c10", "colour": HUES[at] if has_color else "", "bars": [], "text": text}
         )
-    return found, items
+    return colors, items
 
 
 @dataclass(frozen=True)
@@ -294,43 +294,43 @@ def _straight(place: float, tiny: float) -> float:
 
 
 def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend, str]:
-    held: list[list[float]] = [[] for _ in scene.boxes]
+    by_box: list[list[float]] = [[] for _ in scene.boxes]
     for at, value in _placed(scene, graph, paint):
-        held[at].append(float(value))
-    reduce = paint.reduce if paint.reduce != "auto" else _reduction(held, paint.scale)
-    totals = [_total(values, reduce) if values else None for values in held]
-    known = [t for t in totals if t is not None and math.isfinite(t)]
-    scale = _Scale.of([t for t in known if t], paint.scale)
+        by_box[at].append(float(value))
+    reduce = paint.reduce if paint.reduce != "auto" else _reduction(by_box, paint.scale)
+    totals = [_total(values, reduce) if values else None for values in by_box]
+    finite = [t for t in totals if t is not None and math.isfinite(t)]
+    scale = _Scale.of([t for t in finite if t], paint.scale)
 
-    found: list[dict[str, Any]] = []
-    for total, values in zip(totals, held, strict=True):
+    colors: list[dict[str, Any]] = []
+    for total, values in zip(totals, by_box, strict=True):
         if total is None:
-            found.append({"key": "c10", "colour": "", "bars": [], "text": ""})
+            colors.append({"key": "c10", "colour": "", "bars": [], "text": ""})
             continue
         of = f" ({reduce} of {len(values)})" if len(values) > 1 and reduce != "sum" else ""
         text = f"{figure(total, 4)} {paint.name}{of}"
         if not math.isfinite(total):
-            found.append({"key": "odd", "colour": ODD, "bars": [[ODD, 1.0]], "text": text})
+            colors.append({"key": "odd", "colour": ODD, "bars": [[ODD, 1.0]], "text": text})
         elif not total:
-            found.append({"key": "zero", "colour": ZERO, "bars": [], "text": text})
+            colors.append({"key": "zero", "colour": ZERO, "bars": [], "text": text})
         else:
             at = scale.step(total)
-            share = abs(total) / max(map(abs, known)) if not scale.tiny else max(0.04, scale.share(total))
-            found.append({"key": f"c{at}", "colour": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "text": text})
-    used = {scale.step(t) for t in known if t}
+            share = abs(total) / max(map(abs, finite)) if not scale.tiny else max(0.04, scale.share(total))
+            colors.append({"key": f"c{at}", "colour": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "text": text})
+    used_steps = {scale.step(t) for t in finite if t}
     items: Legend = [
-        {"key": f"c{i}", "text": words, "colour": STEPS[i]} for i, words in enumerate(scale.words()) if i in used
+        {"key": f"c{i}", "text": words, "colour": STEPS[i]} for i, words in enumerate(scale.words()) if i in used_steps
     ]
-    if 0.0 in known:
+    if 0.0 in finite:
         items.insert(0, {"key": "zero", "text": "0", "colour": ZERO})
-    if len(known) < sum(t is not None for t in totals):
+    if len(finite) < sum(t is not None for t in totals):
         items.append({"key": "odd", "text": "not finite", "colour": ODD})
     if any(t is None for t in totals):
         items.append({"key": "c10", "text": "no value", "colour": GREY})
-    folds = any(len(values) > 1 for values in held)
+    folds = any(len(values) > 1 for values in by_box)
     folded = f"{reduce} in each fold" if folds and reduce != "sum" else ""
     words = [paint.name, folded, "log scale" if scale.tiny else ""]
-    return found, items, ", ".join(filter(None, words))
+    return colors, items, ", ".join(filter(None, words))
 
 
 def _placed(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any]]:
@@ -354,20 +354,20 @@ def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]
     order = list(dict.fromkeys(str(word) for word in paint.values.values()))
     key = {word: f"c{i}" if i < len(WORDS) else "c10" for i, word in enumerate(order)}
     colour = {word: WORDS[i] if i < len(WORDS) else GREY for i, word in enumerate(order)}
-    found = []
+    colors = []
     for counts in inside:
         most = counts.most_common(1)[0][0] if counts else ""
         text = ", ".join(f"{word}: {counted(n, 'ops')}" if sum(counts.values()) > 1 else word
                          for word, n in counts.most_common(3))  # fmt: skip
-        found.append({"key": key.get(most, "none"), "colour": colour.get(most, ""), "bars": [], "text": text})
+        colors.append({"key": key.get(most, "none"), "colour": colour.get(most, ""), "bars": [], "text": text})
     items = [{"key": key[word], "text": elide(word, 40), "colour": colour[word]} for word in order[: len(WORDS)]]
-    return found, [*items, {"key": "none", "text": "all others", "colour": GREY}]
+    return colors, [*items, {"key": "none", "text": "all others", "colour": GREY}]
 
 
-def _reduction(held: Sequence[Sequence[float]], wish: str) -> str:
+def _reduction(by_box: Sequence[Sequence[float]], wish: str) -> str:
     """The sum; or the largest, if the box of the op with the largest number would have one of the lowest colors."""
-    sizes = [max(map(abs, filter(math.isfinite, values)), default=0.0) for values in held]
-    sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in held]
+    sizes = [max(map(abs, filter(math.isfinite, values)), default=0.0) for values in by_box]
+    sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in by_box]
     if not any(sizes):
         return "sum"
     scale = _Scale.of([total for total in sums if total], wish)

@@ -76,14 +76,14 @@ def _state(states: Mapping[str, int], count: int) -> str:
     return worst
 
 
-def count_text(found: Mapping[str, int]) -> str:
+def count_text(counts: Mapping[str, int]) -> str:
     """Returns counts of states, each with its sign.
 
     Example:
         >>> count_text({"new": 2, "removed": 1})
         '+2 −1'
     """
-    return " ".join(f"{sign}{found[state]:,}" for state, sign in _COUNTED.items() if found.get(state))
+    return " ".join(f"{sign}{counts[state]:,}" for state, sign in _COUNTED.items() if counts.get(state))
 
 
 SAME, NEW, REMOVED, JOINED = range(4)
@@ -133,8 +133,8 @@ def of_marks(graph: Graph, marks: Mapping[int, str]) -> Kinds:
     kind = np.zeros(graph.size, np.int32)
     for op, state in marks.items():
         kind[op] = {"new": NEW, "removed": REMOVED}.get(state, SAME)
-    found = (np.maximum(kind[edges.rows], kind[edges.node]) for edges in (graph.data, graph.control))
-    return Kinds(*found)
+    arrays = (np.maximum(kind[edges.rows], kind[edges.node]) for edges in (graph.data, graph.control))
+    return Kinds(*arrays)
 
 
 def mark_edges(graph: Graph, kinds: Kinds, boxes: Sequence[Box], edges: Sequence[Edge], op_box: Ints) -> None:
@@ -144,9 +144,9 @@ def mark_edges(graph: Graph, kinds: Kinds, boxes: Sequence[Box], edges: Sequence
         _between(some, kind, op_box) for some, kind in ((graph.data, kinds.data), (graph.control, kinds.control))
     )
     for edge in edges:
-        found = (control if edge.control else data).get((number[edge.source], number[edge.target]))
-        if found:
-            _mark_edge(edge, found)
+        counts = (control if edge.control else data).get((number[edge.source], number[edge.target]))
+        if counts:
+            _mark_edge(edge, counts)
 
 
 def edge_keys(rows: Ints, node: Ints, port: Ints, size: int) -> np.ndarray:
@@ -158,11 +158,12 @@ def _added(now: Edges, then: Edges, place: Ints) -> Ints:
     """Returns the kinds of the edges `now`; `place` has the number that each op had then, or -1."""
     rows, node, size = place[now.rows], place[now.node], len(then.ptr) - 1
     reader, maker = rows >= 0, node >= 0
-    known = reader & maker
-    known[known] = np.isin(
-        edge_keys(rows[known], node[known], now.port[known], size), edge_keys(then.rows, then.node, then.port, size)
+    carried = reader & maker
+    carried[carried] = np.isin(
+        edge_keys(rows[carried], node[carried], now.port[carried], size),
+        edge_keys(then.rows, then.node, then.port, size),
     )
-    return np.where(known, SAME, np.where(reader | maker, JOINED, NEW)).astype(np.int32)
+    return np.where(carried, SAME, np.where(reader | maker, JOINED, NEW)).astype(np.int32)
 
 
 def _between(edges: Edges, kinds: Ints, op_box: Ints) -> dict[tuple[int, int], Counter[int]]:
@@ -178,15 +179,15 @@ def _between(edges: Edges, kinds: Ints, op_box: Ints) -> dict[tuple[int, int], C
     return out
 
 
-def _mark_edge(edge: Edge, found: Counter[int]) -> None:
-    new, gone = found[NEW] + found[JOINED], found[REMOVED]
-    if not new and not gone:
+def _mark_edge(edge: Edge, counts: Counter[int]) -> None:
+    new, removed = counts[NEW] + counts[JOINED], counts[REMOVED]
+    if not new and not removed:
         return
     edge.quiet = False
-    if found[SAME] or (new and gone):
+    if counts[SAME] or (new and removed):
         edge.state = "changed"
-        edge.label = count_text({"new": new, "removed": gone})
-    elif gone:
+        edge.label = count_text({"new": new, "removed": removed})
+    elif removed:
         edge.state, edge.label = "removed", ""  # its sign is there
     else:
-        edge.state = "joined" if found[JOINED] else "new"
+        edge.state = "joined" if counts[JOINED] else "new"

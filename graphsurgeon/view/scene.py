@@ -126,13 +126,13 @@ def without_far(boxes: list[Box], edges: list[Edge]) -> tuple[list[Edge], int]:
     """
     of = {box.id: box.beside for box in boxes if box.beside}
     forward = {(e.source, e.target) for e in edges if e.source not in of and e.target not in of}
-    kept = []
+    near_edges = []
     for edge in edges:
         a, b = of.get(edge.source), of.get(edge.target)
         own = edge.source == b or edge.target == a
         if (a is None and b is None) or own or (a and b and (b, a) in forward):
-            kept.append(edge)
-    return kept, len(edges) - len(kept)
+            near_edges.append(edge)
+    return near_edges, len(edges) - len(near_edges)
 
 
 CONTROL_MOST = 4
@@ -151,33 +151,33 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
     out: list[Edge] = []
     hidden, at = 0, [0] * n
 
-    def put(a: int, b: int, found: list[tuple[int, int]], control: bool) -> Edge:
+    def add(a: int, b: int, found: list[tuple[int, int]], control: bool) -> Edge:
         names = [f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
         label = f"×{len(found)}" if len(found) > 1 else ""
         out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), control, names, label=label))
         return out[-1]
 
-    known: dict[int, Sequence[TensorInfo] | None] = {}  # many edges have the same producer
+    infos_of: dict[int, Sequence[TensorInfo] | None] = {}  # many edges have the same producer
 
     def info_of(op: int, port: int) -> TensorInfo | None:
-        if op not in known:
-            known[op] = graph.stated(op)
-        return output_at(known[op], port)
+        if op not in infos_of:
+            infos_of[op] = graph.stated(op)
+        return output_at(infos_of[op], port)
 
     between: set[tuple[int, int]] = set()
-    for (a, b), found in _pairs(graph.data, op_box, n):
+    for (a, b), tensors in _pairs(graph.data, op_box, n):
         between |= {(a, b), (b, a)}
-        edge, infos = put(a, b, found, False), [info_of(*tensor) for tensor in found[:TENSORS]]
+        edge, infos = add(a, b, tensors, False), [info_of(*tensor) for tensor in tensors[:TENSORS]]
         if not edge.label and infos[0] and infos[0].shape is not None:
             edge.label = str(infos[0])
         edge.texts = [str(info) if info else "" for info in infos]
-    for (a, b), found in _pairs(graph.control, op_box, n):
+    for (a, b), tensors in _pairs(graph.control, op_box, n):
         if (a, b) in between or at[a] >= CONTROL_MOST or at[b] >= CONTROL_MOST:
-            hidden += len(found)
+            hidden += len(tensors)
             continue
         at[a] += 1
         at[b] += 1
-        put(a, b, found, True)
+        add(a, b, tensors, True)
     return out, hidden
 
 
@@ -229,8 +229,8 @@ class Scene:
 
     def boxes_of(self, ops: Any) -> Ints:
         """Returns for each of some ops the number of its box; of a hidden one that of the box it helps, or -1."""
-        found: Ints = np.where(self.op_box[ops] >= 0, self.op_box[ops], self.helped_box[ops])
-        return found
+        boxes: Ints = np.where(self.op_box[ops] >= 0, self.op_box[ops], self.helped_box[ops])
+        return boxes
 
     def held(self, ops: Any) -> dict[str, int]:
         """Returns the names of the boxes that show or hold some ops, in their order, and how many of them each."""
@@ -325,12 +325,12 @@ def _pin(
     graph = tree.graph
     for op in pins:
         at = int(op_box[op])
-        held = boxes[at] if at >= 0 else None
-        if held is not None and (held.name == graph.names[op] or held.count < 2 or len(boxes) >= MOST):
+        box = boxes[at] if at >= 0 else None
+        if box is not None and (box.name == graph.names[op] or box.count < 2 or len(boxes) >= MOST):
             continue
-        if held is not None and items[at].alike and held.family != "scope":
+        if box is not None and items[at].alike and box.family != "scope":
             continue  # a series of ops names them all
-        group = held.group if held is not None else _frame(groups, graph.names[op])
+        group = box.group if box is not None else _frame(groups, graph.names[op])
         path = _path(groups, group)
         name = graph.names[op]
         label = name[len(path) :] if path and name.startswith(path) else name
@@ -338,10 +338,10 @@ def _pin(
         boxes.append(boxed(tree, item, f"b{len(boxes)}", group))
         items.append(item)
         op_box[op] = len(boxes) - 1
-        if held is not None:
-            held.count -= 1
-            if held.kind == "scope":
-                held.sub = counted(held.count, "ops")
+        if box is not None:
+            box.count -= 1
+            if box.kind == "scope":
+                box.sub = counted(box.count, "ops")
 
 
 def _frame(groups: list[Group], name: str) -> int:
@@ -364,7 +364,7 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
     """Lists boxes in reading order, and opens the folds of `keys`."""
     boxes: list[Box] = []
     groups: list[Group] = []
-    shown: list[Item] = []
+    items: list[Item] = []
     stack = [(item, -1) for item in reversed(tree.inside(tree.root, "+" in keys))]
     total = len(stack)
     while stack:
@@ -382,8 +382,8 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
             stack.extend((child, len(groups) - 1) for child in reversed(below))
         else:
             boxes.append(boxed(tree, item, f"b{len(boxes)}", group))
-            shown.append(item)
-    return boxes, groups, shown
+            items.append(item)
+    return boxes, groups, items
 
 
 def _too_many(count: int, item: Item) -> LayoutError:
@@ -400,8 +400,8 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     kind, label, count, outputs = item.kind, elide(_label(item)), len(tree.ops_of(item)), 0
     if item.one_op:
         sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
-        known = graph.stated(item.op)
-        outputs = len(known) if known is not None else _outputs_used(graph, item.op)
+        infos = graph.stated(item.op)
+        outputs = len(infos) if infos is not None else _outputs_used(graph, item.op)
     elif kind == "variable":
         sub, kin = f"{graph.types[item.op]} · {_variable(graph, item.op)}".rstrip(" ·"), "state"
     elif kind == "series" and item.alike:
@@ -453,9 +453,9 @@ def _holding(tree: Tree, item: Item) -> str:
     counts = np.bincount(number[ops[tree.helpers.kind[ops] == 0]], minlength=len(kinds))
     telling = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
     most = sorted(telling, key=lambda k: family(kinds[k]) in ("shape", "state", "control", "other"))[:2]
-    left = len(ops) - int(sum(counts[k] for k in most))
+    rest = len(ops) - int(sum(counts[k] for k in most))
     parts = [f"{kinds[k]} ×{int(counts[k]):,}" if counts[k] > 1 else kinds[k] for k in most]
-    return ", ".join(parts) + (f" + {left:,} more" if left else "")
+    return ", ".join(parts) + (f" + {rest:,} more" if rest else "")
 
 
 def _outputs_used(graph: Graph, op: int) -> int:

@@ -74,8 +74,8 @@ class Tree:
     def signature(self) -> NDArray[np.uint64]:
         """A sum of hashes of op types for each scope: equal for the same types, each as often."""
         graph = self.graph
-        known, _, number = graph.kinds
-        hashes = np.array([folding.hashed(k) for k in known] or [0], np.uint64)
+        kinds, _, number = graph.kinds
+        hashes = np.array([folding.hashed(k) for k in kinds] or [0], np.uint64)
         return self._summed(hashes[number] if graph.size else np.empty(0, np.uint64))
 
     def _summed(self, values: NDArray[_Number]) -> NDArray[_Number]:
@@ -84,8 +84,8 @@ class Tree:
         sums = np.zeros(len(ordered) + 1, values.dtype)
         np.cumsum(ordered, out=sums[1:])
         begin, end = self.graph.scopes.spans.T
-        found: NDArray[_Number] = sums[end] - sums[begin]
-        return found
+        totals: NDArray[_Number] = sums[end] - sums[begin]
+        return totals
 
     def ops_below(self, scope: int) -> Ints:
         """Returns the ops of a scope and of all scopes below it."""
@@ -139,18 +139,18 @@ class Tree:
         key = (item.name, bare + everything)
         if key not in self._made:
             path = self.graph.scopes.names[scope]
-            found = self._plain(scope, bare, everything)
+            items = self._plain(scope, bare, everything)
             if not self.shown_whole:
-                found = folding.folded(self.graph, found, self.ops_of, self.likeness, path + "/" if scope else "")
-            self._made[key] = found
+                items = folding.folded(self.graph, items, self.ops_of, self.likeness, path + "/" if scope else "")
+            self._made[key] = items
         return self._made[key]
 
     def _plain(self, scope: int, bare: bool, everything: bool) -> list[Item]:
         graph, scopes = self.graph, self.graph.scopes
-        shown = self.helpers.kind < TRAINING if bare else self.helpers.kind == 0
+        visible = self.helpers.kind < TRAINING if bare else self.helpers.kind == 0
         items = []
         for op in scopes.ops(scope):
-            if everything or shown[op]:
+            if everything or visible[op]:
                 leaf = graph.names[op].rpartition("/")[2]
                 if graph.types[op] in VARIABLES:
                     items.append(Item("variable", graph.names[op], leaf, op, first=op, leaf=leaf))
@@ -195,9 +195,9 @@ class Tree:
         above = len(scopes.names[int(scopes.parents[top])]) + 1 if scopes.parents[top] > 0 else 0
         leaf = scopes.names[top][above:]
         kind = self.helpers.kind
-        said = self._frames.get(scopes.names[top])
-        if said is not None:
-            label = f"{leaf} · {said}"
+        frame = self._frames.get(scopes.names[top])
+        if frame is not None:
+            label = f"{leaf} · {frame}"
             return Item("scope", keys[0], label, -1, (top,), top, tuple(keys), first=first, leaf=leaf)
         own = graph.index.get(scopes.names[top], -1)
         if own >= 0 and graph.types[own] in VARIABLES and (core[top] == 0 or "variables" in self.filters.shown):
@@ -227,8 +227,8 @@ def find_item(tree: Tree, name: str) -> Item | None:
 
     A block ``~a/block_3/`` is found without its sign, too, if nothing else has that name.
     """
-    found = _found(tree, name)
-    return found if found is not None or name.startswith("~") else _found(tree, f"~{name.rstrip('/')}/")
+    item = _found(tree, name)
+    return item if item is not None or name.startswith("~") else _found(tree, f"~{name.rstrip('/')}/")
 
 
 def _found(tree: Tree, name: str) -> Item | None:
@@ -237,9 +237,9 @@ def _found(tree: Tree, name: str) -> Item | None:
         path = path.rpartition("/")[0]
         scope = tree.graph.scopes.index.get(path)
         if scope is not None:
-            found = _among(tree, scope, name)
-            if found is not None or not path:
-                return found
+            item = _among(tree, scope, name)
+            if item is not None or not path:
+                return item
 
 
 def _among(tree: Tree, scope: int, name: str) -> Item | None:

@@ -112,14 +112,14 @@ class Search:
     def _along(self, p: int, slot: int, q: int, port: int) -> None:
         data, here = self.graph.data, np.flatnonzero(self.domain[p])
         wide = len(self.sources[p])
-        fits, used = np.zeros(len(here), np.bool_), np.zeros(self.graph.size, np.bool_)
+        fits, reached = np.zeros(len(here), np.bool_), np.zeros(self.graph.size, np.bool_)
         for at in range(wide) if self.free[p] else (slot,):
             edge = data.ptr[here] + at
             good = self.domain[q][data.node[edge]] & (data.port[edge] == port)
             fits |= good
-            used[data.node[edge[good]]] = True
+            reached[data.node[edge[good]]] = True
         self.domain[p][here[~fits]] = False
-        self.domain[q] &= used
+        self.domain[q] &= reached
 
     def starts(self, root: int) -> list[int]:
         """Ops of the graph that the search from a pattern op may begin at, in graph order."""
@@ -150,47 +150,47 @@ class Search:
 
     def tasks(self, root: int) -> list[Task]:
         """The order of the search from a root: an op's inputs first, readers only where there is no other way."""
-        known, bound, done = {root}, set[Tensor](), set[tuple[int, int]]()
+        placed, bound, paired = {root}, set[Tensor](), set[tuple[int, int]]()
         out: list[Task] = [("root", root)]
         queue = [root]
         while True:
             while queue:
                 p = queue.pop(0)
-                order = sorted(enumerate(self.sources[p]), key=lambda pair: self._rank(pair[1], known, bound))
+                order = sorted(enumerate(self.sources[p]), key=lambda pair: self._rank(pair[1], placed, bound))
                 for slot, tensor in order:
                     out.append(("input", p, slot, tensor))
                     if tensor[0] not in self.inner:
                         bound.add(tensor)
-                    elif tensor[0] not in known:
-                        known.add(tensor[0])
+                    elif tensor[0] not in placed:
+                        placed.add(tensor[0])
                         queue.append(tensor[0])
                 for pair in self.waits:
-                    if pair not in done and p in pair and known.issuperset(pair):
-                        done.add(pair)
+                    if pair not in paired and p in pair and placed.issuperset(pair):
+                        paired.add(pair)
                         out.append(("waits", *pair))
-            step = self._onward(known, bound)
+            step = self._onward(placed, bound)
             if step is None:
                 return out
             out.append(step)
-            known.add(step[1])
+            placed.add(step[1])
             queue.append(step[1])
 
-    def _rank(self, tensor: Tensor, known: set[int], bound: set[Tensor]) -> int:
+    def _rank(self, tensor: Tensor, placed: set[int], bound: set[Tensor]) -> int:
         if tensor[0] in self.inner:
-            return 0 if tensor[0] in known else 1
+            return 0 if tensor[0] in placed else 1
         return 2 if tensor in bound else 3 if tensor not in self.once else 4
 
-    def _onward(self, known: set[int], bound: set[Tensor]) -> Task | None:
+    def _onward(self, placed: set[int], bound: set[Tensor]) -> Task | None:
         """The next op that no input leads to: a reader, one at the other end of a control edge, or any."""
-        rest = [p for p in self.ops if p not in known]
-        for held in (known, set[int]()):
+        rest = [p for p in self.ops if p not in placed]
+        for anchors in (placed, set[int]()):
             for p in rest:
                 for slot, tensor in enumerate(self.sources[p]):
-                    if tensor[0] in held or (not held and tensor in bound):
+                    if tensor[0] in anchors or (not anchors and tensor in bound):
                         return "reader", p, slot, tensor
         for p, q in self.waits:
-            if (p in known) != (q in known):
-                return ("waited", q, p) if p in known else ("waiting", p, q)
+            if (p in placed) != (q in placed):
+                return ("waited", q, p) if p in placed else ("waiting", p, q)
         return ("any", rest[0]) if rest else None
 
     # -- the search -----------------------------------------------------------------------------
@@ -215,9 +215,9 @@ class Search:
             if self.steps > end:
                 self.undecided += 1
                 return
-            made: list[tuple[dict[Any, Any], Any]] = []
-            why = self._try(task, choice, state, made)
-            undo.append(made)
+            changes: list[tuple[dict[Any, Any], Any]] = []
+            why = self._try(task, choice, state, changes)
+            undo.append(changes)
             if why is not None:
                 self._note(state, task, why)
                 continue
@@ -236,8 +236,8 @@ class Search:
         if task[0] == "input":
             return lambda: f"{image[task[1]]!r} has too few inputs"
         if task[0] == "reader":
-            read = state.tensor(task[3])
-            return lambda: f"no op reads '{self.graph.name(read)}'"
+            tensor = state.tensor(task[3])
+            return lambda: f"no op reads '{self.graph.name(tensor)}'"
         if task[0] == "waited":
             return lambda: f"{image[task[2]]!r} waits for no op"
         return lambda: f"no op waits for {image.get(task[-1], '')!r}"
@@ -266,16 +266,16 @@ class Search:
 
     def _readers_of(self, p: int, tensor: Tensor) -> Sequence[int]:
         """The ops that may match p among the consumers of a tensor, which are searched once if there are thousands."""
-        known = self._readers.get((p, tensor))
-        if known is None:
+        stack = self._readers.get((p, tensor))
+        if stack is None:
             node, port = tensor
             edges = self.graph.consumers
             begin, end = edges.ptr[node], edges.ptr[node + 1]
-            found = self._likely(p, edges.node[begin:end][edges.port[begin:end] == port])
-            known = self._readers[p, tensor] = found[::-1]
-        while known and self.taken[known[-1]]:
-            known.pop()  # ops of another match stay taken
-        return known
+            candidates = self._likely(p, edges.node[begin:end][edges.port[begin:end] == port])
+            stack = self._readers[p, tensor] = candidates[::-1]
+        while stack and self.taken[stack[-1]]:
+            stack.pop()  # ops of another match stay taken
+        return stack
 
     def _likely(self, p: int, ops: Ints) -> list[int]:
         """The ops among some that may match p; if none may, one of them, to explain why."""
@@ -290,18 +290,18 @@ class Search:
         info = self.graph.info(op, 0) if self.free[p] and self.graph.types[op] == "Add" else None
         if not self.free[p] or (info is not None and info.dtype.startswith("string")):
             return [slot] if slot < count else []
-        left = [at for at in range(count) if (p, at) not in state.slots]
+        free = [at for at in range(count) if (p, at) not in state.slots]
         # A tensor that is read only here may be anything: one choice covers all.
-        return left[:1] if tensor in self.once else left
+        return free[:1] if tensor in self.once else free
 
-    def _try(self, task: Task, choice: Any, state: _State, made: list[Any]) -> Why | None:
+    def _try(self, task: Task, choice: Any, state: _State, changes: list[Any]) -> Why | None:
         kind, p, graph = task[0], task[1], self.graph
         if kind == "waits":
             op, other = state.image[p], state.image[task[2]]
             waits = other in graph.control.row(op)
             return None if waits else Said(kind, lambda: f"{self._op(op)} does not wait for {self._op(other)}")
         if kind != "input":
-            return self._place(p, int(choice), state, made)
+            return self._place(p, int(choice), state, changes)
         _, _, slot, tensor = task
         op = state.image[p]
         edge = int(graph.data.ptr[op]) + choice
@@ -310,7 +310,7 @@ class Search:
         def reads(words: Why) -> Said:
             return Said(kind, lambda: f"input {choice} of {self._op(op)} reads {words()}")
 
-        _put(state.slots, (p, choice), slot, made)
+        _put(state.slots, (p, choice), slot, changes)
         if tensor[0] in self.inner:
             q, port = tensor
             if have[1] != port:
@@ -318,7 +318,7 @@ class Search:
             there = state.image.get(q, have[0])
             if there != have[0]:
                 return reads(lambda: f"'{graph.name(have)}', not {graph.names[there]!r}")
-            return None if q in state.image else self._place(q, have[0], state, made)
+            return None if q in state.image else self._place(q, have[0], state, changes)
         bound = state.bound.get(tensor, have)
         if bound != have:
             return reads(lambda: f"'{graph.name(have)}', not '{graph.name(bound)}' as before")
@@ -326,12 +326,12 @@ class Search:
             return None
         if have[0] in state.used:
             return reads(lambda: f"'{graph.name(have)}', which the match computes itself")
-        _put(state.bound, tensor, have, made)
+        _put(state.bound, tensor, have, changes)
         if have[0] not in state.fed:
-            _put(state.fed, have[0], True, made)
+            _put(state.fed, have[0], True, changes)
         return None
 
-    def _place(self, p: int, op: int, state: _State, made: list[Any]) -> Why | None:
+    def _place(self, p: int, op: int, state: _State, changes: list[Any]) -> Why | None:
         if not self.domain[p][op]:
             return Said("kind", lambda: f"{self._op(op)} is {self._unlike(p, op)}")
         if op in state.used or op in state.fed:
@@ -346,8 +346,8 @@ class Search:
                 text = self._fits[p, op] = next((text for text in texts if text), "")
             if text:
                 return Said("condition", lambda: f"{self._op(op)} does not fit: {text}")
-        _put(state.image, p, op, made)
-        _put(state.used, op, p, made)
+        _put(state.image, p, op, changes)
+        _put(state.used, op, p, changes)
         return None
 
     def _op(self, number: int) -> str:
@@ -382,6 +382,6 @@ class _State:
         return (self.image[tensor[0]], tensor[1]) if tensor[0] in self.image else self.bound[tensor]
 
 
-def _put(table: dict[Any, Any], key: Any, value: Any, made: list[Any]) -> None:
+def _put(table: dict[Any, Any], key: Any, value: Any, changes: list[Any]) -> None:
     table[key] = value
-    made.append((table, key))
+    changes.append((table, key))

@@ -90,8 +90,8 @@ class Match:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Input of the pattern -> tensor of the graph; inputs that nothing in the pattern reads are left out."""
-        known = {key: self._tensor(tensor) for key, tensor in self.pattern.inputs.items()}
-        return {key: name for key, name in known.items() if name}
+        names = {key: self._tensor(tensor) for key, tensor in self.pattern.inputs.items()}
+        return {key: name for key, name in names.items() if name}
 
     @cached_property
     def outputs(self) -> dict[str, str]:
@@ -223,8 +223,8 @@ class Matches(Sequence[Match]):
             >>> print(match(g, Pattern.of(small)).nearest())
             1 of 2 ops fits, and the search stopped at 'e': 'x' (Placeholder) is not of type Exp
         """
-        used = self.graph.mask(sorted({i for match in self.found for i in match.found.image.values()}))
-        near = _best(self.graph, self.pattern, ~used | self.graph.typed(["Const"]))
+        matched_ops = self.graph.mask(sorted({i for match in self.found for i in match.found.image.values()}))
+        near = _best(self.graph, self.pattern, ~matched_ops | self.graph.typed(["Const"]))
         return near if near.ops else None
 
     def table(self) -> list[dict[str, Any]]:
@@ -282,8 +282,8 @@ def match(
         mask = ~orphans
     search = Search(graph, pattern, mask)
     root = search.best_root()
-    found: list[Match] = []
-    shared, seen = graph.typed(["Const"]), set[frozenset[int]]()
+    matches: list[Match] = []
+    shared, op_sets = graph.typed(["Const"]), set[frozenset[int]]()
     for start in search.starts(root):
         if search.steps > STEPS_PER_OP * (graph.size + 100):
             search.undecided += 1
@@ -293,33 +293,33 @@ def match(
         for one in search.run(root, start, steps):
             ops = frozenset(one.image.values())
             if overlapping:
-                if ops not in seen:
-                    seen.add(ops)
-                    found.append(Match(graph, pattern, one, read))
+                if ops not in op_sets:
+                    op_sets.add(ops)
+                    matches.append(Match(graph, pattern, one, read))
                 continue
-            found.append(Match(graph, pattern, one, read))
-            used = np.fromiter(ops, np.int64)
-            search.taken[used[~shared[used]]] = True
+            matches.append(Match(graph, pattern, one, read))
+            op_numbers = np.fromiter(ops, np.int64)
+            search.taken[op_numbers[~shared[op_numbers]]] = True
             break
-    found.sort(key=lambda match: match.numbers)
-    best = None if found else replace(_best(graph, pattern, mask), suggestion=_open_ranks(graph, pattern, mask))
-    return Matches(graph, pattern, tuple(found), best, search.undecided)
+    matches.sort(key=lambda match: match.numbers)
+    best = None if matches else replace(_best(graph, pattern, mask), suggestion=_open_ranks(graph, pattern, mask))
+    return Matches(graph, pattern, tuple(matches), best, search.undecided)
 
 
 def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
     """The code to type if a function makes other ops for inputs of known rank, and these ops are in the graph."""
-    known = "" if pattern.ranked is None else "The ranks of its inputs are open, so TensorFlow makes other ops"
+    reason = "" if pattern.ranked is None else "The ranks of its inputs are open, so TensorFlow makes other ops"
     there, first = set(graph.types), ""
     for code, other in pattern.ranked() if pattern.ranked is not None else ():
         if not all(other.kinds(p) & there for p in other.numbers):
             continue
         search = Search(graph, other, within)
         root = search.best_root()
-        begun = search.starts(root)[:_STARTS]
-        if any(next(search.run(root, start, STEPS // 10), None) is not None for start in begun):
-            return f"{known}. Give them: {code}"
+        starts = search.starts(root)[:_STARTS]
+        if any(next(search.run(root, start, STEPS // 10), None) is not None for start in starts):
+            return f"{reason}. Give them: {code}"
         first = first or code
-    return f"{known}. Give them, for example {first}" if first else ""
+    return f"{reason}. Give them, for example {first}" if first else ""
 
 
 def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
@@ -336,9 +336,9 @@ def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
         return Partial({}, len(search.ops), small.names[search.ops[0]], f"{where} no {' or '.join(kinds)}")
     most = _STEPS_FOR_WHY // len(roots)
     for root in roots:
-        begun = search.steps
+        first_step = search.steps
         for start in search.starts(root):
-            if search.steps - begun > most:
+            if search.steps - first_step > most:
                 break
             next(search.run(root, start, STEPS // 10), None)
     stop: Stop | None = search.stop

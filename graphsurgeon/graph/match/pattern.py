@@ -43,21 +43,21 @@ class Condition:
 
     def incompatibility(self, op: OpView) -> str:
         """Returns why an op does not fit, in words; empty if it fits."""
-        held: Mapping[str, Any] = getattr(op.node, "attr", None) or {}
+        attributes: Mapping[str, Any] = getattr(op.node, "attr", None) or {}
         for key, value in self.attributes:
-            if key not in held or not attribute_is(held[key], value):
+            if key not in attributes or not attribute_is(attributes[key], value):
                 return f"its attribute {key!r} is not {value!r}"
         for key, raw in self.same:
-            if key not in held or attribute_bytes(held[key]) != raw:
+            if key not in attributes or attribute_bytes(attributes[key]) != raw:
                 return f"its attribute {key!r} has another value"
         outputs = op.outputs if self.dtypes or self.shape is not None else ()
         return self._wrong_dtype(outputs) or self._wrong_shape(outputs) or self._wrong_value(op) or self._wrong_test(op)
 
     def _wrong_dtype(self, outputs: Sequence[TensorInfo]) -> str:
-        for port, wanted in enumerate(self.dtypes):
+        for port, required in enumerate(self.dtypes):
             dtype = outputs[port].dtype.removesuffix("_ref") if port < len(outputs) else "nothing"
-            if wanted is not None and dtype != wanted:
-                return f"its output {port} is {dtype}, not {wanted}"
+            if required is not None and dtype != required:
+                return f"its output {port} is {dtype}, not {required}"
         return ""
 
     def _wrong_shape(self, outputs: Sequence[TensorInfo]) -> str:
@@ -69,12 +69,12 @@ class Condition:
         if len(shape) != len(self.shape):
             return f"its shape is {shape_text(shape)}, not {shape_text(self.shape)}"
         pairs = list(zip(self.shape, shape, strict=True))
-        if any(want is not None and have is not None and want != have for want, have in pairs):
+        if any(required is not None and have is not None and required != have for required, have in pairs):
             return f"its shape is {shape_text(shape)}, not {shape_text(self.shape)}"
-        if any(want is not None and have is None for want, have in pairs):
-            ask = [None if have is None else want for want, have in pairs]
+        if any(required is not None and have is None for required, have in pairs):
+            proposal = [None if have is None else required for required, have in pairs]
             unclear = f"which cannot be compared with {shape_text(self.shape)}"
-            return f"its shape is {shape_text(shape)}, {unclear}: use shape={ask}"
+            return f"its shape is {shape_text(shape)}, {unclear}: use shape={proposal}"
         return ""
 
     def _wrong_value(self, op: OpView) -> str:
@@ -88,48 +88,48 @@ class Condition:
         return "" if self.test is None or self.test(op) else "the test given for it is false"
 
 
-def attribute_is(held: Any, value: Any) -> bool:
+def attribute_is(attribute: Any, value: Any) -> bool:
     """Returns whether an attribute has a value, given as Python writes it: text, number, list, dtype or shape.
 
     Example:
         >>> attribute_is([1, 2], [1, 2]), attribute_is(True, False)
         (True, False)
     """
-    which = getattr(held, "WhichOneof", None)
+    which = getattr(attribute, "WhichOneof", None)
     if which is None:
-        return bool(held == value)
+        return bool(attribute == value)
     kind = which("value")
     if kind == "list":
-        wanted = list(value) if isinstance(value, (list, tuple)) else [value]
+        required = list(value) if isinstance(value, (list, tuple)) else [value]
         for name in _FIELDS:
-            items = list(getattr(held.list, name))
+            items = list(getattr(attribute.list, name))
             if items:
-                return len(items) == len(wanted) and all(map(_is, [name] * len(items), items, wanted))
-        return not wanted
-    return kind is not None and _is(kind, getattr(held, kind), value)
+                return len(items) == len(required) and all(map(_is, [name] * len(items), items, required))
+        return not required
+    return kind is not None and _is(kind, getattr(attribute, kind), value)
 
 
-def _is(kind: str, held: Any, value: Any) -> bool:
+def _is(kind: str, actual: Any, value: Any) -> bool:
     if kind == "s":
-        return bool(held == (value.encode() if isinstance(value, str) else value))
+        return bool(actual == (value.encode() if isinstance(value, str) else value))
     if kind == "f":
-        return isinstance(value, (int, float)) and bool(np.float32(held) == np.float32(value))
+        return isinstance(value, (int, float)) and bool(np.float32(actual) == np.float32(value))
     if kind == "type":
-        return _is_type(held, value)
+        return _is_type(actual, value)
     if kind == "shape":
-        if held.unknown_rank or value is None:
-            return bool(held.unknown_rank) and value is None
-        return [None if d.size < 0 else d.size for d in held.dim] == list(value)
+        if actual.unknown_rank or value is None:
+            return bool(actual.unknown_rank) and value is None
+        return [None if d.size < 0 else d.size for d in actual.dim] == list(value)
     if kind == "func":
-        return bool(held.name == value)
-    return bool(held == value)
+        return bool(actual.name == value)
+    return bool(actual == value)
 
 
 def _is_type(number: int, value: Any) -> bool:
-    wanted = getattr(value, "as_datatype_enum", value)
-    if isinstance(wanted, int):
-        return number == wanted
-    return DTYPES.get(number) == str(wanted)
+    required = getattr(value, "as_datatype_enum", value)
+    if isinstance(required, int):
+        return number == required
+    return DTYPES.get(number) == str(required)
 
 
 CONSTANTS = ("any", "equal", "input")
@@ -206,14 +206,14 @@ class Pattern:
             ins |= {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.typed(["Const"])).tolist()}
         if outputs is None:
             read_by = graph.mask(graph.data.node) | graph.mask(graph.control.node)
-            held = {op for op, _ in ins.values()}
-            outs = {graph.names[i]: (i, 0) for i in np.flatnonzero(~read_by).tolist() if i not in held}
+            input_ops = {op for op, _ in ins.values()}
+            outs = {graph.names[i]: (i, 0) for i in np.flatnonzero(~read_by).tolist() if i not in input_ops}
         else:
             outs = _tensors(graph, outputs, "outputs")
-        given = set(ins.values())
-        ends = graph.mask(op for op, port in outs.values() if (op, port) not in given)
-        mask = backward(graph, ends, frozenset(given))
-        mask[[op for op, _ in given]] = False
+        input_tensors = set(ins.values())
+        ends = graph.mask(op for op, port in outs.values() if (op, port) not in input_tensors)
+        mask = backward(graph, ends, frozenset(input_tensors))
+        mask[[op for op, _ in input_tensors]] = False
         return cls(graph, mask, ins, outs)._with(attributes, constants, read)  # noqa: SLF001  of this class
 
     @classmethod
@@ -245,7 +245,7 @@ class Pattern:
             outs = {f"{graph.names[i]}:0": (i, 0) for i in np.flatnonzero(mask & ~read_by).tolist()}
         return cls(graph, mask, ins, outs)._with(attributes, constants, read)  # noqa: SLF001  of this class
 
-    def _with(self, keys: str | Iterable[str], constants: str, read: Callable[[Any], Any] | None) -> Pattern:
+    def _with(self, keys: str | Iterable[str], constants: str, read_array: Callable[[Any], Any] | None) -> Pattern:
         graph = self.graph
         if constants not in CONSTANTS:
             problem = f"constants={constants!r} is not known"
@@ -255,20 +255,22 @@ class Pattern:
                 "pattern", "there is no op in it to look for", "Give outputs that are computed from the inputs"
             )
         self._refuse_apart()
-        wanted = None if keys == "all" else frozenset([keys] if isinstance(keys, str) else keys)
-        found: dict[int, tuple[Condition, ...]] = {}
+        required = None if keys == "all" else frozenset([keys] if isinstance(keys, str) else keys)
+        conditions: dict[int, tuple[Condition, ...]] = {}
         for i in np.flatnonzero(self.mask).tolist():
-            held = attributes(graph.nodes[i]) or {}
-            use = [k for k in sorted(held) if (k not in NAMING and k != "value" if wanted is None else k in wanted)]
-            same = [(key, held[key]) for key in use]
+            values = attributes(graph.nodes[i]) or {}
+            use = [
+                k for k in sorted(values) if (k not in NAMING and k != "value" if required is None else k in required)
+            ]
+            same = [(key, values[key]) for key in use]
             array = None
             if constants == "equal" and graph.types[i] == "Const":
-                array = read(graph.nodes[i]) if read else None
-                same += [("value", held["value"])] if array is None and "value" in held else []
-            reads = read if array is not None else None
+                array = read_array(graph.nodes[i]) if read_array else None
+                same += [("value", values["value"])] if array is None and "value" in values else []
+            reads = read_array if array is not None else None
             if same or reads:
-                found[i] = (Condition(same=tuple(same), value=array, read=reads),)
-        return replace(self, conditions=found)
+                conditions[i] = (Condition(same=tuple(same), value=array, read=reads),)
+        return replace(self, conditions=conditions)
 
     def _refuse_apart(self) -> None:
         """A pattern of several pieces would fit anywhere; an input that two pieces share holds them together."""
@@ -317,8 +319,10 @@ class Pattern:
             there = few([repr(self.graph.names[i]) for i in self.numbers], 12)
             raise SelectionError(f"where({op!r})", f"{op!r} is an input of the pattern", f"Choose one of {there}")
         dtypes = (dtype,) if isinstance(dtype, str) else tuple(dtype or ())
-        made = Condition(tuple((attributes or {}).items()), (), dtypes, None if shape is None else tuple(shape), test)
-        conditions = {**self.conditions, number: (*self.conditions.get(number, ()), made)}
+        condition = Condition(
+            tuple((attributes or {}).items()), (), dtypes, None if shape is None else tuple(shape), test
+        )
+        conditions = {**self.conditions, number: (*self.conditions.get(number, ()), condition)}
         types = dict(self.types)
         if type is not None:
             types[number] = frozenset([type] if isinstance(type, str) else type)
@@ -343,11 +347,11 @@ class Pattern:
         return f"pattern of {counted(len(ops), 'ops')}: {few(ops, 8)}; {ends}"
 
 
-def _tensors(graph: Graph, given: Iterable[Any] | Mapping[str, Any], word: str) -> dict[str, Tensor]:
-    if isinstance(given, Mapping):
-        pairs = [(key, _name(thing)) for key, thing in given.items()]
+def _tensors(graph: Graph, argument: Iterable[Any] | Mapping[str, Any], word: str) -> dict[str, Tensor]:
+    if isinstance(argument, Mapping):
+        pairs = [(key, _name(thing)) for key, thing in argument.items()]
     else:
-        things = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
+        things = [argument] if isinstance(argument, str) or hasattr(argument, "name") else list(argument)
         pairs = [(_name(thing).removesuffix(":0"), _name(thing)) for thing in things]
     request = f"pattern({word}={{!r}})"
     # An op without outputs may be meant: it is named as an op.
