@@ -88,30 +88,30 @@ def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
 
 def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, Origin]:
     """Returns op name -> its origin, for all ops that are not originals."""
-    found = origins(records(graph))
+    by_name = origins(records(graph))
     marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
-    return {**{name: from_attribute(name, said) for name, said in marked.items()}, **found} if marked else found
+    return {**{name: from_attribute(name, data) for name, data in marked.items()}, **by_name} if marked else by_name
 
 
 def origin(snapshot: Graph, graph: TFGraph, name: str) -> Origin | None:
     """Returns the origin of one op, or None for an original. No other op is read."""
-    found = origins(records(graph)).get(name)
-    said = getattr(snapshot.nodes[snapshot.index[name]], "attr", {}) if found is None else {}
-    return from_attribute(name, said[ATTRIBUTE].s) if ATTRIBUTE in said else found
+    result = origins(records(graph)).get(name)
+    attributes = getattr(snapshot.nodes[snapshot.index[name]], "attr", {}) if result is None else {}
+    return from_attribute(name, attributes[ATTRIBUTE].s) if ATTRIBUTE in attributes else result
 
 
 def _marked(snapshot: Graph) -> list[int]:
     """Numbers of the ops whose nodes have an attribute with their origin."""
-    stamps, sign, found = snapshot.stamps, ATTRIBUTE.encode(), []
+    stamps, sign, numbers = snapshot.stamps, ATTRIBUTE.encode(), []
     if len(stamps) != snapshot.size:
         return [i for i, node in enumerate(snapshot.nodes) if ATTRIBUTE in getattr(node, "attr", ())]
-    for some in runs(range(snapshot.size)):
-        marks = [stamps[i] for i in some]
+    for batch in runs(range(snapshot.size)):
+        marks = [stamps[i] for i in batch]
         # most stamps are the bytes of the node; those of large nodes are digests
         if sign in b"".join(marks) or DIGEST in map(len, marks):
-            maybe = [i for i, mark in zip(some, marks, strict=True) if sign in mark or len(mark) == DIGEST]
-            found += [i for i in maybe if ATTRIBUTE in snapshot.nodes[i].attr]
-    return found
+            maybe = [i for i, mark in zip(batch, marks, strict=True) if sign in mark or len(mark) == DIGEST]
+            numbers += [i for i in maybe if ATTRIBUTE in snapshot.nodes[i].attr]
+    return numbers
 
 
 def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
@@ -119,16 +119,16 @@ def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
     from ...plan.dependencies import needed
 
     whole = graph.as_graph_def()
-    stay = needed(snapshot, ~orphan_mask(snapshot))
+    kept_mask = needed(snapshot, ~orphan_mask(snapshot))
     out = type(whole)()
     out.versions.CopyFrom(whole.versions)
     if whole.HasField("library"):
         out.library.CopyFrom(whole.library)
-    out.node.extend(node for node in whole.node if stay[snapshot.index[node.name]])
-    about = known(snapshot, graph) if provenance else {}
-    for node in out.node if about else ():
-        if node.name in about:
-            node.attr[ATTRIBUTE].s = attribute(about[node.name])
+    out.node.extend(node for node in whole.node if kept_mask[snapshot.index[node.name]])
+    origins_by_name = known(snapshot, graph) if provenance else {}
+    for node in out.node if origins_by_name else ():
+        if node.name in origins_by_name:
+            node.attr[ATTRIBUTE].s = attribute(origins_by_name[node.name])
     return out
 
 
@@ -184,11 +184,11 @@ def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, exact
     """
     base = snapshot(graph)
     if apart:
-        taken = {name.lower() for name in base.names}
-        how["to"] = "graph" if any(name.lower() in taken for name in selection.names) else ""
+        used_names = {name.lower() for name in base.names}
+        how["to"] = "graph" if any(name.lower() in used_names for name in selection.names) else ""
     if exact:
-        alone = replace(selection.graph.state, contexts=())
-        selection = replace(selection, graph=replace(selection.graph, state_of=lambda: alone))
+        state = replace(selection.graph.state, contexts=())
+        selection = replace(selection, graph=replace(selection.graph, state_of=lambda: state))
     plan = Plan(base).copy(selection, **how)
     if plan.effect.faults:
         raise plan.effect.faults[0].error()
@@ -198,41 +198,41 @@ def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, exact
 
 def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     # 1. Everything that can fail, before anything changes.
-    made = Made(graph)
+    result = Made(graph)
     phase("reading values")
     for copied in effect.copies:
-        read_values(copied, made)
+        read_values(copied, result)
     for copied in effect.copies:
         if may_reach_out(copied.source, copied.ops.tolist()):
             hand_on(graph, copied.source.folded.owner)
     phase("writing nodes")
     library = functions.library(effect.copies, graph)
     gradients = [attachments.registered(copied) for copied in effect.copies]
-    names = [{moved.source: moved.name for moved in moves} for moves in gradients]
-    loose = unsure(effect)
-    graph_def, tensors, controls = compiled(effect, graph, library, made.frozen, names)
-    stated = tell_shapes(effect, graph_def, loose)
-    made.frozen = {}
+    names = [{move.source: move.name for move in moves} for moves in gradients]
+    stale = unsure(effect)
+    graph_def, tensors, controls = compiled(effect, graph, library, result.frozen, names)
+    nodes_with_shapes = tell_shapes(effect, graph_def, stale)
+    result.frozen = {}
     # 2. One import.
     phase(f"importing {counted(len(graph_def.node), 'nodes')}")
     with functions.added(library, graph):
         try:
             within = _scope_in_use(effect, [node.name for node in graph_def.node])
-            made.live = import_stated(graph, graph_def, stated, tensors, controls, within=within)
+            result.live = import_stated(graph, graph_def, nodes_with_shapes, tensors, controls, within=within)
         except Exception as error:
             if lacks_memory(error):
                 raise
             raise _refusal(error, effect) from error
     # 3. The parts of the graph that are Python objects, not nodes.
     phase("shapes, variables, collections")
-    made.nodes = graph_def.node
-    made.ops = list(made.live)
+    result.nodes = graph_def.node
+    result.ops = list(result.live)
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
-        attach(copied, graph, made, loose)
-        attachments.settle(copied, graph, made.variables, moves)
-    made.live = {}
-    return made
+        attach(copied, graph, result, stale)
+        attachments.settle(copied, graph, result.variables, moves)
+    result.live = {}
+    return result
 
 
 def _scope_in_use(effect: Effect, names: Sequence[str]) -> str:
@@ -244,36 +244,38 @@ def _scope_in_use(effect: Effect, names: Sequence[str]) -> str:
     return shared_scope(names) if any(name in scopes for name in names) else ""
 
 
-def read_values(copied: Copied, made: Made) -> None:
+def read_values(copied: Copied, result: Made) -> None:
     """Notes the values for the variables and constants of a copy."""
-    why = unproved_of(copied)
-    made.untrained.update({v.name: why[v.was] for v in copied.variables if v.was in why and not v.info.local})
-    made.untrained.update({c.name: why[c.of] for c in copied.constants if c.of in why})
-    giver, source = giver_of(copied.step.values), source_of(copied.step.values)
+    reasons = unproved_of(copied)
+    result.untrained.update({v.name: reasons[v.was] for v in copied.variables if v.was in reasons and not v.info.local})
+    result.untrained.update({c.name: reasons[c.of] for c in copied.constants if c.of in reasons})
+    provider, source = giver_of(copied.step.values), source_of(copied.step.values)
     # An editor lists its variables that no op initializes: their copies have no value either.
-    uninitialized = frozenset[str]() if giver is None else giver.uninitialized
-    wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized]
+    uninitialized = frozenset[str]() if provider is None else provider.uninitialized
+    variables = [
+        v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized
+    ]
     request = asked_of(copied)
-    cold = [(c.name, _held(copied, c.of)) for c in copied.constants if c.of]
-    asks = [_held(copied, v.was) for v in wanted] + [info for _, info in cold]
+    frozen = [(c.name, _held(copied, c.of)) for c in copied.constants if c.of]
+    infos = [_held(copied, v.was) for v in variables] + [info for _, info in frozen]
     if isinstance(source, tuple):  # values in a file, and how to get a session with them
         stored, session = source
-        source = stored if all(info.op in stored for _, info in cold) else session()
+        source = stored if all(info.op in stored for _, info in frozen) else session()
         if source is stored:  # what the file does not hold starts anew, as in a session
-            wanted = [v for v in wanted if v.was in stored]
-            asks = [_held(copied, v.was) for v in wanted] + [info for _, info in cold]
-    later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
-    values = fetch(source, asks, copied.source.folded.live, request, later, initial=True) if asks else {}
-    made.frozen.update({name: values.pop(info.op) for name, info in cold})
-    init_ops, feeds = ([], {}) if giver is None else giver.init_ops
+            variables = [v for v in variables if v.was in stored]
+            infos = [_held(copied, v.was) for v in variables] + [info for _, info in frozen]
+    later = frozenset(v.was for v in variables) - {info.op for _, info in frozen}
+    values = fetch(source, infos, copied.source.folded.live, request, later, initial=True) if infos else {}
+    result.frozen.update({name: values.pop(info.op) for name, info in frozen})
+    init_ops, feeds = ([], {}) if provider is None else provider.init_ops
     for name in init_ops:
-        made.init_ops += [(op, _moved_feeds(copied, feeds)) for op in _copied_init_ops(copied, name)]
+        result.init_ops += [(op, _moved_feeds(copied, feeds)) for op in _copied_init_ops(copied, name)]
     for variable in copied.variables:
         if variable.was in values:
-            made.values[variable.name] = values[variable.was]
+            result.values[variable.name] = values[variable.was]
         elif variable.info.initializer:
-            made.initial.append(variable.name)
-        made.infos[variable.name] = variable.made
+            result.initial.append(variable.name)
+        result.infos[variable.name] = variable.made
 
 
 def value_faults(effect: Effect) -> list[Fault]:
@@ -281,22 +283,22 @@ def value_faults(effect: Effect) -> list[Fault]:
 
     An editor makes a session if it has none. So only a value missing from a session of the caller is a fault.
     """
-    found = []
+    faults = []
     for copied in effect.copies:
         values, graph = copied.step.values, copied.source.folded.live
         if values is None:
             continue
         infos, request = _wanted(copied), asked_of(copied)
         try:
-            giver = giver_of(values)
-            if giver is not None and giver.graph is graph:
-                untrained = giver.untrained(names={info.op for info in infos})
+            provider = giver_of(values)
+            if provider is not None and provider.graph is graph:
+                untrained = provider.untrained(names={info.op for info in infos})
                 infos = [info for info in infos if untrained.get(info.op) == UNHELD]
-                values = giver.reader() if infos else {}
+                values = provider.reader() if infos else {}
             refuse_unfit(values, infos, graph, request, initial=True)
         except PlanError as error:
-            found.append(replace(Fault.of(error), step=effect.number(copied.step)))
-    return found
+            faults.append(replace(Fault.of(error), step=effect.number(copied.step)))
+    return faults
 
 
 def unproved_of(copied: Copied) -> dict[str, str]:
@@ -340,8 +342,8 @@ def _copied_init_ops(copied: Copied, name: str) -> list[str]:
 def _moved_feeds(copied: Copied, feeds: dict[str, Any]) -> dict[str, Any]:
     """The same feeds for the copy, without tensors that were not copied."""
     place, graph = copied.place, copied.source
-    known = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
-    return {copied.renamed(n): feeds[n] for n, op in known.items() if op >= 0 and place[op] >= 0}
+    numbers = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
+    return {copied.renamed(n): feeds[n] for n, op in numbers.items() if op >= 0 and place[op] >= 0}
 
 
 def _reserve(graph: TFGraph, effect: Effect) -> None:
@@ -353,46 +355,46 @@ def _reserve(graph: TFGraph, effect: Effect) -> None:
             table.setdefault(scope, 1)
 
 
-def withdraw(made: Made, record: bytes = b"") -> None:
+def withdraw(result: Made, record: bytes = b"") -> None:
     """Removes what a plan made, and its record, from the collections; its ops stay in the graph as orphans."""
-    lists = all_collections(made.graph)
-    with all_or_nothing(made.graph):
-        for name, item in reversed(made.collections):
+    lists = all_collections(result.graph)
+    with all_or_nothing(result.graph):
+        for name, item in reversed(result.collections):
             items = lists.get(name, [])
             at = next((i for i in range(len(items) - 1, -1, -1) if same_entry(items[i], item)), None)
             if at is not None:
                 del items[at]
-        for name in {name for name, _ in made.collections}:
+        for name in {name for name, _ in result.collections}:
             if not lists.get(name):
                 lists.pop(name, None)
-        forget(made.graph, record)
+        forget(result.graph, record)
 
 
-def restore(made: Made, record: bytes = b"") -> None:
+def restore(result: Made, record: bytes = b"") -> None:
     """Puts back into the collections what `withdraw` removed."""
-    with all_or_nothing(made.graph):
-        keep(made.graph, record)
-        for name, item in made.collections:
-            join_collection(made.graph, name, [item])
+    with all_or_nothing(result.graph):
+        keep(result.graph, record)
+        for name, item in result.collections:
+            join_collection(result.graph, name, [item])
 
 
 def differences(effect: Effect, after: Graph) -> list[str]:
     """Compares the graph that was read back with the prediction; empty if they are equal."""
-    wanted = effect.after
-    if wanted.fingerprint == after.fingerprint:
+    expected = effect.after
+    if expected.fingerprint == after.fingerprint:
         return []
-    if wanted.size != after.size:
-        return [f"{counted(after.size, 'ops')} instead of {wanted.size}"]
-    by_name = [n for n in wanted.names if n not in after.index]
+    if expected.size != after.size:
+        return [f"{counted(after.size, 'ops')} instead of {expected.size}"]
+    by_name = [n for n in expected.names if n not in after.index]
     if by_name:
         return [f"{by_name[0]!r} is missing"]
-    ours, theirs = wanted.written(), after.written()
+    ours, theirs = expected.written(), after.written()
 
     def same(i: int, j: int) -> bool:
         reads = ours[i] == theirs[j] or sorted(ours[i], key=_waits) == sorted(theirs[j], key=_waits)
-        return reads and wanted.types[i] == after.types[j]
+        return reads and expected.types[i] == after.types[j]
 
-    return [f"{name!r} differs" for i, name in enumerate(wanted.names) if not same(i, after.index[name])]
+    return [f"{name!r} differs" for i, name in enumerate(expected.names) if not same(i, after.index[name])]
 
 
 def _waits(text: str) -> str:
@@ -401,13 +403,13 @@ def _waits(text: str) -> str:
 
 
 def _refusal(error: Exception, effect: Effect) -> PlanError:
-    said = words_of(error)
-    named = re.search(r"\{\{node ([^}]+)\}\}", said)  # TensorFlow's importer has the op in its text only
+    message = words_of(error)
+    match = re.search(r"\{\{node ([^}]+)\}\}", message)  # TensorFlow's importer has the op in its text only
     edited = any(not isinstance(step, CopyStep) for step in effect.steps)
-    where = (f"op {named[1]!r}" if named[1] in effect.after.index else "an op inside a function") if named else "them"
+    where = (f"op {match[1]!r}" if match[1] in effect.after.index else "an op inside a function") if match else "them"
     return PlanError(
         f"apply: {steps_text(effect.steps) or 'the plan'}",
-        f"TensorFlow refuses the nodes: {said}",
+        f"TensorFlow refuses the nodes: {message}",
         f"Nothing was changed. The changes of the plan affect {where}: choose another tensor, or leave out the step"
         if edited
         else "Nothing was changed. plan.preview() shows the ops of the plan",
@@ -430,30 +432,30 @@ def materialise(effect: Effect) -> Made:
     )
     if base.size and whole.effect.faults:  # an empty graph needs no copy
         raise whole.effect.faults[0].error()
-    about: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
+    key_fields: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
     less = len(effect.removed)
-    moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
+    copies = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
     both = Effect(
         base=whole.base,
         steps=effect.steps,
         after=effect.after,
-        copies=(*(replace(without(c, effect.removed), **about) for c in whole.effect.copies), *moved),
+        copies=(*(replace(without(c, effect.removed), **key_fields) for c in whole.effect.copies), *copies),
         connections=effect.connections,
         added=effect.added,
         replaced=effect.replaced,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
-    made = carry_out(both, fresh(base.owner))
+    result = carry_out(both, fresh(base.owner))
     # Variables of the base keep the values in their session: the plan does not set them.
     new = {v.name for c in effect.copies for v in c.variables}
-    own = new | _revalued(effect, both.copies[0], made)
-    made.origins = _origins(effect)
-    made.initial = [name for name in made.initial if name in own and name not in made.origins]
-    made.infos = {name: info for name, info in made.infos.items() if name in own}
-    made.ops = effect.new_names
-    made.carried = {name: v for name, v in made.variables.items() if name not in new}
-    made.variables = {name: v for name, v in made.variables.items() if name in new}
-    return made
+    own = new | _revalued(effect, both.copies[0], result)
+    result.origins = _origins(effect)
+    result.initial = [name for name in result.initial if name in own and name not in result.origins]
+    result.infos = {name: info for name, info in result.infos.items() if name in own}
+    result.ops = effect.new_names
+    result.carried = {name: v for name, v in result.variables.items() if name not in new}
+    result.variables = {name: v for name, v in result.variables.items() if name in new}
+    return result
 
 
 def _origins(effect: Effect) -> dict[str, str]:
@@ -469,22 +471,22 @@ def _origins(effect: Effect) -> dict[str, str]:
     return {effect.renamed.get(name, name): name for name in stay}
 
 
-def _revalued(effect: Effect, whole: Copied, made: Made) -> set[str]:
+def _revalued(effect: Effect, whole: Copied, result: Made) -> set[str]:
     """Reads the values that a rename gives to variables; returns the new names of these variables."""
     out: set[str] = set()
-    init_ops = list(made.init_ops)
+    init_ops = list(result.init_ops)
     for step, numbers in effect.revalued.items():
         values = getattr(effect.steps[step], "values", None)
         names = {effect.base.names[i] for i in numbers if i < effect.base.size}
-        policy, given = ("initial", None) if values == INITIAL else ("copy", values)
+        policy, source = ("initial", None) if values == INITIAL else ("copy", values)
         # Values in a session of this same graph are carried over, also if no op sets the variable.
-        carried = getattr(given, "graph", None) is effect.base.owner
-        mine = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
-        mine = [replace(v, policy=policy) for v in mine]
-        for name in [v.name for v in mine]:
-            made.initial = [known for known in made.initial if known != name]
-            made.values.pop(name, None)
-        read_values(replace(whole, step=replace(whole.step, values=given), variables=mine), made)
-        out |= {v.name for v in mine}
-    made.init_ops = init_ops  # tables are filled as before
+        carried = getattr(source, "graph", None) is effect.base.owner
+        variables = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
+        variables = [replace(v, policy=policy) for v in variables]
+        for name in [v.name for v in variables]:
+            result.initial = [other for other in result.initial if other != name]
+            result.values.pop(name, None)
+        read_values(replace(whole, step=replace(whole.step, values=source), variables=variables), result)
+        out |= {v.name for v in variables}
+    result.init_ops = init_ops  # tables are filled as before
     return out

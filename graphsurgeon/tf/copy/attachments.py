@@ -86,7 +86,7 @@ class Moved:
 def registered(copied: Copied) -> list[Moved]:
     """Registers a gradient for the copy of each op with a `tf.custom_gradient`; unknown gradients are left out."""
     mask = copied.place >= 0
-    made = []
+    gradients = []
     for number, name in custom_gradients(copied.source, mask).items():
         try:
             original = registered_gradient(name)
@@ -97,8 +97,8 @@ def registered(copied: Copied) -> list[Moved]:
             why, original = original.why, original.call
         new = Moved(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", why=why)
         tf.RegisterGradient(new.name)(new)
-        made.append(new)
-    return made
+        gradients.append(new)
+    return gradients
 
 
 def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], made: list[Moved]) -> None:
@@ -161,8 +161,8 @@ class _Mover:
             return functools.partial(self.value(old.func), *self.value(old.args), **self.value(old.keywords))
         if isinstance(old, (list, tuple, dict)) or is_composite(old):
             leaves = tf.nest.flatten(old, expand_composites=True)
-            moved = [leaf if leaf is old else self.value(leaf) for leaf in leaves]
-            return tf.nest.pack_sequence_as(old, moved, expand_composites=True)
+            copies = [leaf if leaf is old else self.value(leaf) for leaf in leaves]
+            return tf.nest.pack_sequence_as(old, copies, expand_composites=True)
         if isinstance(old, (set, frozenset)):
             return type(old)(self.value(item) for item in old)
         raise _Stuck(f"an object of type {type(old).__name__}, which may hold anything")
@@ -194,26 +194,26 @@ _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.gen
 
 
 def keep_collections(
-    copied: Copied, graph: TFGraph, made: Made, contexts: dict[int, Any], originals: dict[str, TFVariable]
+    copied: Copied, graph: TFGraph, result: Made, contexts: dict[int, Any], originals: dict[str, TFVariable]
 ) -> None:
     """Adds copies of the items of the source's collections to collections of the destination, in order.
 
     Args:
         copied: the copy.
         graph: the destination.
-        made: what the plan has made so far; it notes what is added.
+        result: what the plan has made so far; it notes what is added.
         contexts: id of a control-flow context of the source -> its copy.
         originals: op name -> variable object of the source.
     """
     targets = {c.was: c.name for c in copied.collections}
     if not targets:
         return
-    source, move = copied.source.live, _Copies(copied, made, originals)
+    source, move = copied.source.live, _Copies(copied, result, originals)
     whole = bool(copied.step.selection.mask.all())
     for was, items in collections_of(source).items():
         if was not in targets:
             continue
-        found = []
+        new_items = []
         for item in items:
             if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
                 new = move(item)  # the most frequent kind: no other check is needed
@@ -226,19 +226,19 @@ def keep_collections(
                     single = kind in ("variable", "op", "tensor")
                     new = move(item) if single else moved(item, graph, move, move.name)
             if new is not None:
-                found.append(new)
+                new_items.append(new)
         # Only now: a copy within one graph adds to the lists that it reads.
-        if found:
-            join_collection(graph, targets[was], found)
-            made.collections += [(targets[was], new) for new in found]
+        if new_items:
+            join_collection(graph, targets[was], new_items)
+            result.collections += [(targets[was], new) for new in new_items]
 
 
 class _Copies:
     """Finds the copy of an op, tensor or variable of the source; None if it was not copied."""
 
-    def __init__(self, copied: Copied, made: Made, originals: dict[str, TFVariable]) -> None:
-        self._copied, self._live = copied, made.live
-        self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
+    def __init__(self, copied: Copied, result: Made, originals: dict[str, TFVariable]) -> None:
+        self._copied, self._live = copied, result.live
+        self._variables = {v.was: result.variables.get(v.name) for v in copied.variables}
         self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
 
     def __call__(self, item: Any) -> Any:
@@ -288,8 +288,8 @@ def is_value(item: Any, graph: TFGraph) -> bool:
     """Returns whether an item can be in any graph: text, numbers, messages, objects that hold nothing of `graph`."""
     if isinstance(item, _VALUES):
         return True
-    held = list(vars(item).values()) if hasattr(item, "__dict__") else []
-    leaves = tf.nest.flatten([item, held])
+    values = list(vars(item).values()) if hasattr(item, "__dict__") else []
+    leaves = tf.nest.flatten([item, values])
     return not any(leaf is graph or getattr(leaf, "graph", None) is graph for leaf in leaves)
 
 
@@ -320,13 +320,13 @@ def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | N
     parts = _parts(item)
     if not parts:
         return None if _is_context(item) else item
-    found = {id(part): move(part) for part in parts}
-    if any(new is None for new in found.values()):
+    copies = {id(part): move(part) for part in parts}
+    if any(new is None for new in copies.values()):
         return None
     if is_partitioned(item):
-        return from_parts(item, found)
+        return from_parts(item, copies)
     leaves = tf.nest.flatten(item, expand_composites=True)
-    return tf.nest.pack_sequence_as(item, [found.get(id(leaf), leaf) for leaf in leaves], expand_composites=True)
+    return tf.nest.pack_sequence_as(item, [copies.get(id(leaf), leaf) for leaf in leaves], expand_composites=True)
 
 
 def _parts(item: Any) -> list[Any]:
@@ -366,44 +366,44 @@ def _moved_saver(saver: Any, graph: TFGraph, rename: Callable[[str], str | None]
 _HANDLES = (tf.resource, tf.variant)
 
 
-def attach(copied: Copied, graph: TFGraph, made: Made, loose: Mask | None = None) -> None:
+def attach(copied: Copied, graph: TFGraph, result: Made, stale: Mask | None = None) -> None:
     """Gives the copy what Python keeps in addition to the nodes: shapes, gradients, variables, collections.
 
     Args:
         copied: the copy.
         graph: the destination.
-        made: what the plan has made so far.
-        loose: a mask of the ops after the plan whose shapes TensorFlow infers anew, because their inputs changed.
+        result: what the plan has made so far.
+        stale: a mask of the ops after the plan whose shapes TensorFlow infers anew, because their inputs changed.
     """
     source = copied.source.live
     numbers = copied.ops.tolist()
-    old, new = source.get_operations(), made.live
+    old, new = source.get_operations(), result.live
     pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
     inferred = ~copied.source.typed(["Const"])[copied.ops]  # the shape of a constant is in its node
-    same = np.ones(len(pairs), np.bool_) if loose is None else ~loose[copied.place[copied.ops]]
+    same = np.ones(len(pairs), np.bool_) if stale is None else ~stale[copied.place[copied.ops]]
     keep_shapes(list(compress(pairs, (inferred & same).tolist())))
     _keep_handles(copied, graph, pairs, same)
     functions.keep_gradients(pairs)
     _keep_callbacks(copied, source, graph)
     contexts, missed = keep_contexts(copied, graph, pairs)
     _keep_guards(source, graph, pairs)
-    made.missed += missed
+    result.missed += missed
     originals = variable_objects(source)
     with graph.as_default():
         for variable in copied.variables:
-            built = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.trainable)
-            if built is not None:
-                made.variables[variable.name] = built
-    take_slots(graph, made.variables)
-    keep_collections(copied, graph, made, contexts, originals)
+            new_variable = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.trainable)
+            if new_variable is not None:
+                result.variables[variable.name] = new_variable
+    take_slots(graph, result.variables)
+    keep_collections(copied, graph, result, contexts, originals)
 
 
 def _keep_callbacks(copied: Copied, source: TFGraph, graph: TFGraph) -> None:
     """Keeps the Python functions of `py_func` ops alive as long as the copy."""
     calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
-    held = callbacks(source)
-    if held and any(copied.source.types[i] in calls for i in copied.ops.tolist()):
-        set_callbacks(graph, [*callbacks(graph), *held])
+    source_callbacks = callbacks(source)
+    if source_callbacks and any(copied.source.types[i] in calls for i in copied.ops.tolist()):
+        set_callbacks(graph, [*callbacks(graph), *source_callbacks])
 
 
 def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
@@ -425,22 +425,22 @@ def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
     source, old, find = copied.source, copied.source.live.get_operations(), graph.get_operation_by_name
     fed = source.typed([kind for kind in source.kinds[0] if kind.startswith("Placeholder")])
     numbers = copied.ops[fed[copied.ops]].tolist()
-    comes = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in numbers]
+    handle_pairs = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in numbers]
     for p in copied.placeholders:
-        comes.append((source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
-    comes = [(was, new) for was, new in comes if was.dtype in _HANDLES]
-    if not comes:
+        handle_pairs.append((source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
+    handle_pairs = [(was, new) for was, new in handle_pairs if was.dtype in _HANDLES]
+    if not handle_pairs:
         return
-    there = dict(zip(copied.ops[same].tolist(), compress(pairs, same.tolist()), strict=True))
-    made = dict.fromkeys(source.index[was.op.name] for was, _ in comes)
+    pair_of = dict(zip(copied.ops[same].tolist(), compress(pairs, same.tolist()), strict=True))
+    start = dict.fromkeys(source.index[was.op.name] for was, _ in handle_pairs)
 
-    def hand_on(op: int) -> list[int]:
-        return [reader for reader in source.consumers.row(op).tolist() if _gives_handle(old[reader])]
+    def handle_consumers(op: int) -> list[int]:
+        return [consumer for consumer in source.consumers.row(op).tolist() if _gives_handle(old[consumer])]
 
-    for op in met_from(made, hand_on):
-        if op in there and op not in made:
-            comes += zip(there[op][0].outputs, there[op][1].outputs, strict=True)
-    for was, new in comes:
+    for op in met_from(start, handle_consumers):
+        if op in pair_of and op not in start:
+            handle_pairs += zip(pair_of[op][0].outputs, pair_of[op][1].outputs, strict=True)
+    for was, new in handle_pairs:
         if was.dtype in _HANDLES:
             copy_handle_data(was, new)
 

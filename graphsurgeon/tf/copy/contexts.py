@@ -38,14 +38,14 @@ from ..private.contexts import (
 
 def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
     """Returns for each outermost control-flow context the names of its ops, pivots included."""
-    found: dict[int, set[str]] = {}
+    names_by_context: dict[int, set[str]] = {}
     for op, context in within_contexts(graph.get_operations()):
         names = {op.name}
         while context is not None:
             names.update(name.partition(":")[0] for name in pivots(context))
             context = context.outer_context
-        found.setdefault(id(outermost_context(op)), set()).update(names)
-    return tuple(frozenset(names) for names in found.values())
+        names_by_context.setdefault(id(outermost_context(op)), set()).update(names)
+    return tuple(frozenset(names) for names in names_by_context.values())
 
 
 def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> tuple[dict[int, Any], list[str]]:
@@ -189,10 +189,10 @@ def _moved(proto: Any, rename: Renamer) -> bool:
     context.context_name = rename.scope(context.context_name)
     if kind == "while_ctxt":
         for names in (context.loop_exit_names, context.loop_enter_names):
-            moved = [rename(n) for n in names]
-            if None in moved:
+            new_names = [rename(n) for n in names]
+            if None in new_names:
                 return False
-            names[:] = moved
+            names[:] = new_names
     _move_values(context.values_def, rename)
     return True
 

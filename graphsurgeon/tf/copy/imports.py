@@ -64,17 +64,17 @@ def import_nodes(
         return one_piece(graph, graph_def, tensors or {}, controls or {}, within, LIMIT)
     except TooLarge:
         large, rest = constants_apart(graph_def, LIMIT // 2)
-    made: dict[str, TFOp] = {}
+    ops: dict[str, TFOp] = {}
     for part in large:
-        made |= one_piece(graph, part, {}, {}, "", LIMIT)
-    outside = {**(tensors or {}), **{(name, 0): op.outputs[0] for name, op in made.items()}}
-    return made | one_piece(graph, rest, outside, {**(controls or {}), **made}, within, LIMIT)
+        ops |= one_piece(graph, part, {}, {}, "", LIMIT)
+    outside = {**(tensors or {}), **{(name, 0): op.outputs[0] for name, op in ops.items()}}
+    return ops | one_piece(graph, rest, outside, {**(controls or {}), **ops}, within, LIMIT)
 
 
 def import_stated(
     graph: TFGraph,
     graph_def: TFGraphDef,
-    stated: Iterable[TFNodeDef],
+    nodes_with_shapes: Iterable[TFNodeDef],
     tensors: Mapping[tuple[str, int], TFTensor] | None = None,
     controls: Mapping[str, TFOp] | None = None,
     *,
@@ -84,19 +84,19 @@ def import_stated(
 
     Args:
         graph, graph_def, tensors, controls, within: as `import_nodes`.
-        stated: the nodes that state shapes. The statement is removed afterwards: no node of a graph has it.
+        nodes_with_shapes: the nodes that state shapes. The statement is removed afterwards: no node of a graph has it.
 
     Raises:
         as `import_nodes`.
     """
-    stated = list(stated)
+    nodes_with_shapes = list(nodes_with_shapes)
     try:
         return import_nodes(graph, graph_def, tensors, controls, within=within)
     except Exception as error:
-        if not stated or lacks_memory(error):
+        if not nodes_with_shapes or lacks_memory(error):
             raise
     finally:
-        for node in stated:
+        for node in nodes_with_shapes:
             del node.attr["_output_shapes"]
     return import_nodes(graph, graph_def, tensors, controls, within=within)
 
@@ -154,7 +154,7 @@ def constants_apart(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef]
         GraphDefs of constants only, in order, and one of the rest, with the functions.
     """
     pieces: list[TFGraphDef] = []
-    room = 0
+    remaining = 0
     rest = tf1.GraphDef(versions=graph_def.versions)
     rest.library.CopyFrom(graph_def.library)
     for node in graph_def.node:
@@ -162,11 +162,11 @@ def constants_apart(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef]
             rest.node.append(node)
             continue
         size = node.ByteSize()
-        if not pieces or size > room:
+        if not pieces or size > remaining:
             pieces.append(tf1.GraphDef(versions=graph_def.versions))
-            room = limit
+            remaining = limit
         pieces[-1].node.append(node)
-        room -= size
+        remaining -= size
     return pieces, rest
 
 
@@ -255,9 +255,9 @@ def _guards(graph: TFGraph) -> tuple[Any, Any]:
 @contextmanager
 def all_or_nothing(graph: TFGraph) -> Iterator[None]:
     """Restores the state before the block if the block fails."""
-    held = Held(graph)
+    state = Held(graph)
     try:
         yield
     except BaseException:
-        held.put_back()
+        state.put_back()
         raise

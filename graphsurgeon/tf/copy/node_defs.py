@@ -59,20 +59,20 @@ def compiled(
     for at, (copied, renamed) in enumerate(zip(effect.copies, library.names, strict=True)):
         start = int(copied.place[copied.ops[0]]) - first if len(copied.ops) else 0
         rewrite = rewriter(copied, gradients[at] if gradients else {})
-        mine = new[start : start + len(copied.ops)]
-        _adapt(copied, mine, renamed, library.everywhere, rewrite)
+        copied_nodes = new[start : start + len(copied.ops)]
+        _adapt(copied, copied_nodes, renamed, library.everywhere, rewrite)
         if copied.source.live.graph_def_versions.producer <= _ANY_SHAPE < graph_def.versions.producer:
-            _open_shapes(mine)
+            _open_shapes(copied_nodes)
     if effect.changes:
-        named = {node.name: node for node in new}
+        nodes_by_name = {node.name: node for node in new}
         for name, change in effect.changes.items():
-            change_node(named[name], change)
+            change_node(nodes_by_name[name], change)
     graph_def.library.function.extend(library.renamed)
     graph_def.library.gradient.extend(library.gradients)
     return graph_def, *_from_outside(effect, graph)
 
 
-def tell_shapes(effect: Effect, graph_def: TFGraphDef, loose: Mask) -> list[TFNodeDef]:
+def tell_shapes(effect: Effect, graph_def: TFGraphDef, stale: Mask) -> list[TFNodeDef]:
     """Writes static shapes of originals into nodes whose consumers have their shapes inferred anew.
 
     A shape that the program set (`set_shape`) is in no node, and consumers can only use it during the import. All
@@ -81,16 +81,16 @@ def tell_shapes(effect: Effect, graph_def: TFGraphDef, loose: Mask) -> list[TFNo
     Args:
         effect: the effect that is written.
         graph_def: the nodes; they are changed.
-        loose: a mask of the ops after the plan whose shapes are inferred anew.
+        stale: a mask of the ops after the plan whose shapes are inferred anew.
 
     Returns:
         the nodes that were changed.
     """
     completed: list[TFNodeDef] = []
-    known, first = frontier(effect.after, loose), effect.base.size
-    for copied in effect.copies if known.any() else ():
+    boundary, first = frontier(effect.after, stale), effect.base.size
+    for copied in effect.copies if boundary.any() else ():
         live = copied.source.live.get_operations()
-        for number in copied.ops[known[copied.place[copied.ops]]].tolist():
+        for number in copied.ops[boundary[copied.place[copied.ops]]].tolist():
             shapes = [tensor.shape.as_proto() for tensor in live[number].outputs]
             node = graph_def.node[int(copied.place[number]) - first]
             if shapes and number not in copied.turned:
@@ -136,15 +136,15 @@ def _adapt(
     calling = np.array([bool(renamed) and (everywhere or kind in BRANCHING) for kind in kinds], np.bool_)
     kind = kind_of[copied.ops]
 
-    def those(mask: Mask) -> Iterator[tuple[int, TFNodeDef]]:
+    def nodes_in(mask: Mask) -> Iterator[tuple[int, TFNodeDef]]:
         return ((int(copied.ops[k]), new[k]) for k in np.flatnonzero(mask).tolist())
 
-    known: dict[bytes, bytes] = {}
-    for _, node in those(source.placed[copied.ops]):
-        _colocate(node, copied, known)
-    for number, node in those(keyed[kind]) if kinds else ():
+    cache: dict[bytes, bytes] = {}
+    for _, node in nodes_in(source.placed[copied.ops]):
+        _colocate(node, copied, cache)
+    for number, node in nodes_in(keyed[kind]) if kinds else ():
         _rekey(node, prefix, source.names[number], keys)
-    for _, node in those(calling[kind]) if kinds else ():
+    for _, node in nodes_in(calling[kind]) if kinds else ():
         rename_calls(node, renamed)
     if rewrite is not None:
         for number, node in zip(copied.ops.tolist(), new, strict=True):
@@ -178,12 +178,12 @@ def _rekey(node: TFNodeDef, prefix: bytes, name: str, keys: Mapping[bytes, bytes
             attributes[key].s = prefix + attributes[key].s
 
 
-def _colocate(node: TFNodeDef, copied: Copied, known: dict[bytes, bytes]) -> None:
+def _colocate(node: TFNodeDef, copied: Copied, cache: dict[bytes, bytes]) -> None:
     places, lost = node.attr["_class"].list.s, False
     for at, place in enumerate(places):
-        new = known.get(place)  # most colocations are shared by several ops
+        new = cache.get(place)  # most colocations are shared by several ops
         if new is None:
-            new = known[place] = _new_place(place, copied)
+            new = cache[place] = _new_place(place, copied)
         places[at] = new
         lost |= not new
     if lost:

@@ -18,17 +18,17 @@ def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
 
     The import ops of a Saver are left out, because only a checkpoint can feed them.
     """
-    found = _fillers(graph, graph.get_operations())
+    fillers = _fillers(graph, graph.get_operations())
     for runner in graph.get_collection_ref("queue_runners") if "queue_runners" in graph.collections else ():
         if is_runner(runner):
             ops = [*runner.enqueue_ops, runner.close_op, runner.cancel_op]
-            found[queue_of(runner)] = tuple(o.name for o in ops if o is not None)
-    return found
+            fillers[queue_of(runner)] = tuple(o.name for o in ops if o is not None)
+    return fillers
 
 
 def _fillers(graph: TFGraph, ops: Iterable[TFOp]) -> dict[str, tuple[str, ...]]:
     """Returns the ops that fill the tables and iterators among some ops."""
-    found, inner = {}, _Inner(graph)
+    fillers, inner = {}, _Inner(graph)
     for op in ops:
         if op.type not in HOLDERS and op.type not in CALLS:
             continue
@@ -37,8 +37,8 @@ def _fillers(graph: TFGraph, ops: Iterable[TFOp]) -> dict[str, tuple[str, ...]]:
             readers = dict.fromkeys(r for t in handles for r in t.consumers())
             names = [r.name for r in readers if fills(r.type, inner(r), [t.op.type for t in r.inputs])]
             if names:
-                found[op.name] = tuple(names)
-    return found
+                fillers[op.name] = tuple(names)
+    return fillers
 
 
 def filled_tables(graph: TFGraph, ops: Iterable[str] | None = None) -> dict[str, tuple[str, ...]]:
@@ -54,7 +54,7 @@ def filled_tables(graph: TFGraph, ops: Iterable[str] | None = None) -> dict[str,
 
 def ready_fillers(graph: TFGraph, ops: Iterable[str] | None = None) -> list[TFOp]:
     """Returns the ops that fill tables and need no feed; arguments as in `filled_tables`."""
-    names = dict.fromkeys(name for found in filled_tables(graph, ops).values() for name in found)
+    names = dict.fromkeys(name for group in filled_tables(graph, ops).values() for name in group)
     fillers = [graph.get_operation_by_name(name) for name in names]
     return [op for op in fillers if not any(above.type in PLACEHOLDER_TYPES for above in met_from([op], _above))]
 
@@ -80,11 +80,11 @@ def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None
     # A queue object holds only the last part of its name.
     proto.queue_name = queue_of(runner)
     names = [proto.queue_name, proto.close_op_name, proto.cancel_op_name, *proto.enqueue_op_name]
-    moved = [rename(name) if name else "" for name in names]
-    if None in moved:
+    new_names = [rename(name) if name else "" for name in names]
+    if None in new_names:
         return None
-    proto.queue_name, proto.close_op_name, proto.cancel_op_name = moved[:3]
-    proto.enqueue_op_name[:] = moved[3:]
+    proto.queue_name, proto.close_op_name, proto.cancel_op_name = new_names[:3]
+    proto.enqueue_op_name[:] = new_names[3:]
     with graph.as_default():
         return tf.compat.v1.train.QueueRunner.from_proto(proto)
 

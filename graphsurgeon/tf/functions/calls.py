@@ -86,9 +86,9 @@ class Calls:
 
     def refuse(self, node: TFNodeDef, request: str, flow: bool = False) -> None:
         """Refuses a node that cannot be inlined, see `obstacle`; raises PlanError."""
-        found = self.obstacle(node, flow)
-        if found is not None:
-            raise PlanError(request, *found)
+        reason = self.obstacle(node, flow)
+        if reason is not None:
+            raise PlanError(request, *reason)
 
     def _functions(self, node: TFNodeDef) -> list[str]:
         """The functions that a call, cond, case or loop may run."""
@@ -178,16 +178,16 @@ def all_flat_outputs(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -
         nodes: their NodeDefs.
         functions: name -> FunctionDef.
     """
-    found, alike = {}, dict[str, dict[str, int]]()
+    numbers, cache = {}, dict[str, dict[str, int]]()
     for node in nodes:
         kind = node.op
-        outputs = alike.get(kind)
+        outputs = cache.get(kind)
         if outputs is None:
             outputs = flat_outputs(node, functions)
             if len(outputs) < 2:  # the first is number 0 for all
-                alike[kind] = outputs
-        found[node.name] = outputs
-    return found
+                cache[kind] = outputs
+        numbers[node.name] = outputs
+    return numbers
 
 
 def flat_outputs(node: TFNodeDef, functions: Mapping[str, Any]) -> dict[str, int]:
@@ -197,17 +197,17 @@ def flat_outputs(node: TFNodeDef, functions: Mapping[str, Any]) -> dict[str, int
         node: its NodeDef.
         functions: name -> FunctionDef.
     """
-    about = functions[node.op].signature if node.op in functions else op_definition(node.op)
-    found, at = {}, 0
-    for out in about.output_arg if about is not None else ():
-        found[out.name] = at
+    signature = functions[node.op].signature if node.op in functions else op_definition(node.op)
+    numbers, at = {}, 0
+    for out in signature.output_arg if signature is not None else ():
+        numbers[out.name] = at
         if out.number_attr:
             at += node.attr[out.number_attr].i
         elif out.type_list_attr:
             at += len(node.attr[out.type_list_attr].list.type)
         else:
             at += 1
-    return found
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -242,10 +242,10 @@ class Places:
     moved: dict[str, str] = field(default_factory=dict)
     waits: dict[str, list[str]] = field(default_factory=dict)
 
-    def put(self, call: Any, body: Body, done: list[str]) -> None:
-        """Notes the replacement of a call; `done` are the ops to wait for instead of the call, if there are any."""
+    def put(self, call: Any, body: Body, control_inputs: list[str]) -> None:
+        """Notes the replacement of a call; `control_inputs`, if any, are the ops to wait for instead of the call."""
         self.moved.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(body.results))
-        self.waits[call.name] = done or [text for text in call.input if text[0] == "^"]
+        self.waits[call.name] = control_inputs or [text for text in call.input if text[0] == "^"]
 
     def end(self, tensor: str) -> str:
         """Returns the tensor that replaces another, through all nested calls."""
@@ -262,8 +262,8 @@ class Places:
             wait: returns the replacements of a control input.
         """
         data = [text for text in texts if text[0] != "^"]
-        read = [self.end(text) if f"{text}:0" in self.moved or text in self.moved else text for text in data]
-        return read + list(dict.fromkeys(new for text in texts if text[0] == "^" for new in wait(text)))
+        new_inputs = [self.end(text) if f"{text}:0" in self.moved or text in self.moved else text for text in data]
+        return new_inputs + list(dict.fromkeys(new for text in texts if text[0] == "^" for new in wait(text)))
 
 
 def in_place(
@@ -279,37 +279,37 @@ def in_place(
         names: op of the function -> its name; by default its own name, below `scope`.
     """
     inner = calls.definitions[calls.called(call)]
-    named = names or {n.name: scope + n.name for n in inner.node_def}
+    new_names = names or {n.name: scope + n.name for n in inner.node_def}
     data = [text for text in call.input if text[0] != "^"]
     before = [text for text in call.input if text[0] == "^"]
     arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=False)}
     outputs = all_flat_outputs(inner.node_def, calls.definitions)
 
-    def read(text: str) -> str:
+    def resolve(text: str) -> str:
         if text[0] == "^":
             outer = arguments.get(text[1:])
-            return f"^{named[text[1:]]}" if outer is None else f"^{op_name(outer)}"
-        return arguments.get(op_name(text)) or renamed_end(flat_end(text, outputs), named)
+            return f"^{new_names[text[1:]]}" if outer is None else f"^{op_name(outer)}"
+        return arguments.get(op_name(text)) or renamed_end(flat_end(text, outputs), new_names)
 
     nodes = []
     for old in inner.node_def:
         node = copied(old)
-        node.name = named[old.name]
-        node.input[:] = [read(text) for text in old.input]
+        node.name = new_names[old.name]
+        node.input[:] = [resolve(text) for text in old.input]
         if before and old.op != "Const" and not any(op_name(text) in outputs for text in old.input):
             node.input.extend(before)
         if call.device and not node.device:
             node.device = call.device
-        colocate(node, named)
+        colocate(node, new_names)
         if "frame_name" in node.attr:
             node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s
         nodes.append(node)
     lasting = set(inner.control_ret.values())
-    acting = {n.name for n in inner.node_def if n.name in lasting and calls.acts(n)}
-    effects = [f"^{named[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in acting]
+    stateful = {n.name for n in inner.node_def if n.name in lasting and calls.acts(n)}
+    effects = [f"^{new_names[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in stateful]
     results = []
     for i, out in enumerate(inner.signature.output_arg):
-        text = read(inner.ret[out.name])
+        text = resolve(inner.ret[out.name])
         if effects:
             node = node_def_pb2.NodeDef(name=free(f"{scope}result_{i}"), op="Identity", input=[text, *effects])
             node.attr["T"].type = out.type

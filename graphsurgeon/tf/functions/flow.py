@@ -78,12 +78,12 @@ class Flow:
         self.base, self.calls, self._ordered, self._opens = base, Calls(base), ordered, opens
         self._bodies: dict[Any, _Body] = {}
 
-    def built(self, node: TFNodeDef, given: Sequence[TFTensor], scope: str) -> list[TFTensor]:
+    def built(self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str) -> list[TFTensor]:
         """Builds the replacement of an op in the default graph.
 
         Args:
             node: its NodeDef.
-            given: its inputs.
+            inputs: its inputs.
             scope: the scope of the new ops.
 
         Returns:
@@ -91,17 +91,17 @@ class Flow:
         """
         kind = node.op.removeprefix("Stateless")
         if node.op not in BRANCHING:
-            return self.applied(self.calls.called(node), given, scope, node.device, deep=False)
-        return {"If": self._if, "Case": self._case, "While": self._while}[kind](node, list(given), scope)
+            return self.applied(self.calls.called(node), inputs, scope, node.device, deep=False)
+        return {"If": self._if, "Case": self._case, "While": self._while}[kind](node, list(inputs), scope)
 
     def decided(
-        self, node: TFNodeDef, given: Sequence[TFTensor], scope: str, answers: Mapping[int, bool | int]
+        self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str, answers: Mapping[int, bool | int]
     ) -> list[TFTensor]:
         """Builds the branch that a cond or case takes, in the default graph; does the same for conds in this branch.
 
         Args:
             node: its NodeDef.
-            given: its inputs.
+            inputs: its inputs.
             scope: the scope of the new ops.
             answers: the numbers of the known inputs -> their values.
         """
@@ -113,25 +113,25 @@ class Flow:
             number = answers[0] if 0 <= answers[0] < len(functions) else len(functions) - 1
             key, name = f"branches_{number}", functions[number].name
         inside = {k - 1: value for k, value in answers.items() if k}
-        return self.applied(name, given[1:], f"{scope}/{key}", node.device, deep=False, answers=inside)
+        return self.applied(name, inputs[1:], f"{scope}/{key}", node.device, deep=False, answers=inside)
 
     # -- kinds of ops -------------------------------------------------------------------------------
 
-    def _if(self, node: TFNodeDef, given: list[TFTensor], scope: str) -> list[TFTensor]:
+    def _if(self, node: TFNodeDef, inputs: list[TFTensor], scope: str) -> list[TFTensor]:
         with _scope(f"{scope}/{FLOW_SCOPE}"):
-            pred = _as_bool(given[0])
-        branches = [self._branch(node, node.attr[key].func.name, given[1:], f"{scope}/{key}")
+            pred = _as_bool(inputs[0])
+        branches = [self._branch(node, node.attr[key].func.name, inputs[1:], f"{scope}/{key}")
                     for key in ("then_branch", "else_branch")]  # fmt: skip
         with _scope(f"{scope}/{FLOW_SCOPE}"):
             return conditional(pred, *branches)
 
-    def _case(self, node: TFNodeDef, given: list[TFTensor], scope: str) -> list[TFTensor]:
+    def _case(self, node: TFNodeDef, inputs: list[TFTensor], scope: str) -> list[TFTensor]:
         functions = [f.name for f in node.attr["branches"].list.func]
-        branches = [self._branch(node, name, given[1:], f"{scope}/branches_{k}") for k, name in enumerate(functions)]
+        branches = [self._branch(node, name, inputs[1:], f"{scope}/branches_{k}") for k, name in enumerate(functions)]
         last = len(branches) - 1
         with _scope(f"{scope}/{FLOW_SCOPE}"):  # an index out of range takes the last branch
-            outside = tf.logical_or(tf.less(given[0], 0), tf.greater(given[0], last))
-            index = tf.where(outside, last, given[0], name="index")
+            outside = tf.logical_or(tf.less(inputs[0], 0), tf.greater(inputs[0], last))
+            index = tf.where(outside, last, inputs[0], name="index")
 
         def choose(low: int, high: int) -> Callable[[], list[TFTensor]]:
             if low == high:
@@ -146,39 +146,39 @@ class Flow:
 
         return choose(0, last)()
 
-    def _branch(self, node: TFNodeDef, name: str, given: list[TFTensor], scope: str) -> Callable[[], list[TFTensor]]:
-        return lambda: self.applied(name, given, scope, node.device)
+    def _branch(self, node: TFNodeDef, name: str, inputs: list[TFTensor], scope: str) -> Callable[[], list[TFTensor]]:
+        return lambda: self.applied(name, inputs, scope, node.device)
 
-    def _while(self, node: TFNodeDef, given: list[TFTensor], scope: str) -> list[TFTensor]:
+    def _while(self, node: TFNodeDef, inputs: list[TFTensor], scope: str) -> list[TFTensor]:
         if self.calls.acts(node) and not self._ordered:
-            return Flow(self.base, ordered=True).built(node, given, scope)
+            return Flow(self.base, ordered=True).built(node, inputs, scope)
         test, body = node.attr["cond"].func.name, node.attr["body"].func.name
-        turning = self.turning(node)
+        changing = self.turning(node)
         shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
-        shapes = shapes or [tf.TensorShape(None)] * len(given)
+        shapes = shapes or [tf.TensorShape(None)] * len(inputs)
 
         def all_of(values: Sequence[TFTensor]) -> list[TFTensor]:
-            now = dict(zip(turning, values, strict=True))
-            return [now.get(k, fixed) for k, fixed in enumerate(given)]
+            now = dict(zip(changing, values, strict=True))
+            return [now.get(k, fixed) for k, fixed in enumerate(inputs)]
 
-        def asks(*values: TFTensor) -> TFTensor:
+        def run_condition(*values: TFTensor) -> TFTensor:
             (answer,) = self.applied(test, all_of(values), f"{scope}/cond", node.device)
             with _scope(f"{scope}/{FLOW_SCOPE}"):
                 return _as_bool(answer)
 
-        def turns(*values: TFTensor) -> list[TFTensor]:
-            found = self.applied(body, all_of(values), f"{scope}/body", node.device)
-            for k in turning:  # the nodes of a function do not have its static shapes
-                found[k].set_shape(shapes[k])
-            return [found[k] for k in turning]
+        def run_body(*values: TFTensor) -> list[TFTensor]:
+            results = self.applied(body, all_of(values), f"{scope}/body", node.device)
+            for k in changing:  # the nodes of a function do not have its static shapes
+                results[k].set_shape(shapes[k])
+            return [results[k] for k in changing]
 
         with _scope(f"{scope}/{FLOW_SCOPE}"):
-            start = [given[k] for k in turning]
+            start = [inputs[k] for k in changing]
             parallel = node.attr["parallel_iterations"].i or 10
-            ends = loop(asks, turns, start, [shapes[k] for k in turning], parallel)
-        for tensor, k in zip(ends, turning, strict=True):
+            ends = loop(run_condition, run_body, start, [shapes[k] for k in changing], parallel)
+        for tensor, k in zip(ends, changing, strict=True):
             if tensor.dtype in _HELD:
-                copy_handle_data(given[k], tensor)
+                copy_handle_data(inputs[k], tensor)
         return all_of(ends)
 
     def turning(self, node: TFNodeDef) -> list[int]:
@@ -189,43 +189,43 @@ class Flow:
         body = self.calls.definitions[node.attr["body"].func.name]
         arguments = [argument.name for argument in body.signature.input_arg]
         reads = {n.name: n for n in body.node_def}
-        found = []
+        numbers = []
 
-        def behind(text: str) -> str | None:
+        def identity_input(text: str) -> str | None:
             at = reads.get(text.partition(":")[0])
             return at.input[0] if at is not None and at.op == "Identity" and len(at.input) == 1 else None
 
         for k, out in enumerate(body.signature.output_arg):
-            if out.type == tf.variant.as_datatype_enum or end_of(body.ret[out.name], behind) != arguments[k]:
-                found.append(k)
-        return found or [0]
+            if out.type == tf.variant.as_datatype_enum or end_of(body.ret[out.name], identity_input) != arguments[k]:
+                numbers.append(k)
+        return numbers or [0]
 
     # -- functions ----------------------------------------------------------------------------------
 
     def applied(
-        self, name: str, given: Sequence[TFTensor], scope: str, device: str = "", deep: bool = True,
+        self, name: str, inputs: Sequence[TFTensor], scope: str, device: str = "", deep: bool = True,
         answers: Mapping[int, bool | int] | None = None,
     ) -> list[TFTensor]:  # fmt: skip
         """Builds the ops of a function on some tensors.
 
         Args:
             name: the function.
-            given: its arguments.
+            inputs: its arguments.
             scope: the scope of the new ops.
             device: the device of ops that have none.
             deep: whether conds and loops in it are rebuilt too.
             answers: known arguments -> their values: for conds that depend on them, only one branch is built.
         """
-        body = self._body(name, given, device, deep, dict(answers or {}))
+        body = self._body(name, inputs, device, deep, dict(answers or {}))
         here, graph = tf1.get_default_graph(), body.graph
         names = {n: scope + n.removeprefix(_CALL) for n in graph.names if n not in body.arguments}
-        found: dict[str, list[TFTensor]] = {n: [given[k]] for n, k in body.arguments.items()}
-        stands: dict[str, str] = {}  # op -> the op that others wait for instead
+        tensors: dict[str, list[TFTensor]] = {n: [inputs[k]] for n, k in body.arguments.items()}
+        control_of: dict[str, str] = {}  # op -> the op that others wait for instead
         layers, arguments = np.array(body.layers, np.int32), graph.mask(graph.index[n] for n in body.arguments)
 
         def tensor(text: str) -> TFTensor:
             op, _, port = text.partition(":")
-            return found[op][int(port)] if op in found else here.get_tensor_by_name(f"{names[op]}:{port}")
+            return tensors[op][int(port)] if op in tensors else here.get_tensor_by_name(f"{names[op]}:{port}")
 
         def live(ops: Iterable[str]) -> list[Any]:
             return [here.get_operation_by_name(name) for name in ops]
@@ -234,94 +234,94 @@ class Flow:
             mine = (layers == layer) & ~arguments
             block = Selection(graph, mine & ~body.flow, Query("select"))
             if len(block):
-                enters = {text: tensor(text).name for text in _read_from(graph, block.mask, found)}
+                enters = {text: tensor(text).name for text in _read_from(graph, block.mask, tensors)}
                 new = {n: names[n] for n in block.names}
-                copied_into(here, block, inputs=enters, names=new, reuse=stands, control="drop", collections="none")
-                stands |= new
+                copied_into(here, block, inputs=enters, names=new, reuse=control_of, control="drop", collections="none")
+                control_of |= new
                 join_context(here, live(new.values()))
             for op in np.flatnonzero(mine & body.flow).tolist():
                 node, lead = graph.nodes[op], names[graph.names[op]]
-                waits = live(stands[graph.names[i]] for i in graph.control.row(op).tolist() if not arguments[i])
+                waits = live(control_of[graph.names[i]] for i in graph.control.row(op).tolist() if not arguments[i])
                 reads = [tensor(text) for text in graph.input_names(op)]
                 with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(waits):
                     if waits:
                         reads = [t if t.dtype in _HELD else tf.identity(t, name="start") for t in reads]
                 inner = body.answers.get(op)
                 build = body.inner.built if inner is None else partial(body.inner.decided, answers=inner)
-                found[node.name] = build(node, reads, lead)
+                tensors[node.name] = build(node, reads, lead)
                 if len(graph.control_consumers.row(op)) or self._ordered:
-                    with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(found[node.name]):
-                        stands[node.name] = tf.no_op(name="done").name
+                    with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(tensors[node.name]):
+                        control_of[node.name] = tf.no_op(name="done").name
         if not body.results:
             return live([names[_END]])
         results = [tensor(text) for text in body.results]
         if not self._ordered or not body.stateful.any():
             return results
-        first = live(stands[graph.names[i]] for i in np.flatnonzero(body.stateful).tolist())
+        first = live(control_of[graph.names[i]] for i in np.flatnonzero(body.stateful).tolist())
         with _scope(f"{scope}/{FLOW_SCOPE}"), tf.control_dependencies(first):
             return [t if t.dtype in _HELD else tf.identity(t, name="result") for t in results]
 
     def _body(
-        self, name: str, given: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
+        self, name: str, inputs: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
     ) -> _Body:
         # The shape of a resource does not describe its content, so bodies are cached by the tensor itself.
-        kinds = tuple((t.dtype, t.name if t.dtype in _HELD else str(t.shape)) for t in given)
+        kinds = tuple((t.dtype, t.name if t.dtype in _HELD else str(t.shape)) for t in inputs)
         key = (name, kinds, device, deep, tuple(answers.items()))
         if key not in self._bodies:
-            self._bodies[key] = self._apart(name, given, device, deep, answers)
+            self._bodies[key] = self._apart(name, inputs, device, deep, answers)
         return self._bodies[key]
 
     def _apart(
-        self, name: str, given: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
+        self, name: str, inputs: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
     ) -> _Body:
         """A call of a function, alone in a separate graph, and inlined there."""
         about = self.calls.definitions[name].signature
-        alone, written = fresh(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
+        alone, graph_def = fresh(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
         with alone.as_default():
-            enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(given)]
-        for tensor, stand_in in zip(given, enters, strict=True):
+            enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(inputs)]
+        for tensor, stand_in in zip(inputs, enters, strict=True):
             if tensor.dtype in _HELD:
                 copy_handle_data(tensor, stand_in)
         kind = "StatefulPartitionedCall" if about.is_stateful else "PartitionedCall"
-        call = written.node.add(name=_CALL, op=kind, input=[t.op.name for t in enters], device=device)
+        call = graph_def.node.add(name=_CALL, op=kind, input=[t.op.name for t in enters], device=device)
         call.attr["f"].func.name = name
         call.attr["Tin"].list.type.extend(argument.type for argument in about.input_arg)
         call.attr["Tout"].list.type.extend(result.type for result in about.output_arg)
         if not about.output_arg:
-            written.node.add(name=_END, op="NoOp", input=[f"^{_CALL}"])
-        known = self.calls.known
-        with added(Library(shared=[known[n] for n in reached_functions([name], known)]), alone):
-            import_nodes(alone, written, {(t.op.name, 0): t for t in enters})
+            graph_def.node.add(name=_END, op="NoOp", input=[f"^{_CALL}"])
+        functions = self.calls.known
+        with added(Library(shared=[functions[n] for n in reached_functions([name], functions)]), alone):
+            import_nodes(alone, graph_def, {(t.op.name, 0): t for t in enters})
         apart = inlined(snapshot(alone), [_CALL])
         graph = snapshot(apart.graph)
         results = [tensor_name(apart.tensors[f"{_CALL}:{k}"]) for k in range(len(about.output_arg))]
-        chosen = _answered(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
+        decisions = _answered(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
         opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._opens) if n in graph.index]
-        flow = graph.typed(BRANCHING) if deep else graph.mask([*chosen, *opens]) & graph.typed(BRANCHING)
+        flow = graph.typed(BRANCHING) if deep else graph.mask([*decisions, *opens]) & graph.typed(BRANCHING)
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, Flow(graph, self._ordered)
         stateful = graph.typed([kind for kind in set(graph.types) if is_stateful(kind)])
         for op in np.flatnonzero(flow).tolist():
             inner.calls.refuse(graph.nodes[op], f"inline({name!r})", flow=True)
-        return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, chosen)
+        return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, decisions)
 
 
 def _answered(graph: Graph, values: Mapping[int, bool | int]) -> dict[int, dict[int, bool | int]]:
     """The v2 conds and cases with a known predicate or index, with all their known inputs."""
-    known = {end: one for op, value in values.items() for end, one in carried(graph, (op, 0), value).items()}
-    found = {}
-    for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if known else ():
-        inputs = {k: known[end] for k, end in enumerate(graph.data.ends(op)) if end in known}
+    tensor_values = {end: one for op, value in values.items() for end, one in carried(graph, (op, 0), value).items()}
+    decisions = {}
+    for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if tensor_values else ():
+        inputs = {k: tensor_values[end] for k, end in enumerate(graph.data.ends(op)) if end in tensor_values}
         if 0 in inputs:
-            found[op] = inputs
-    return found
+            decisions[op] = inputs
+    return decisions
 
 
 def _layers(graph: Graph, flow: Mask) -> list[int]:
-    found = [0] * graph.size
+    layers = [0] * graph.size
     for op in range(graph.size) if flow.any() else ():
         for before in (*graph.data.row(op).tolist(), *graph.control.row(op).tolist()):
-            found[op] = max(found[op], found[before] + int(flow[before]))
-    return found
+            layers[op] = max(layers[op], layers[before] + int(flow[before]))
+    return layers
 
 
 def _read_from(graph: Graph, mask: Mask, ops: Container[str]) -> list[str]:

@@ -74,32 +74,32 @@ def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequ
         name: the name of the function, for messages.
     """
     graph = tf1.get_default_graph()
-    taken = {tensor: given.name for tensor, given in inputs.items()}
+    input_names = {tensor: value.name for tensor, value in inputs.items()}
     block = Selection(base, mask, Query("select"))
-    copied = copied_into(graph, block, apart=True, exact=True, inputs=taken, control="drop", collections="none")
+    copied = copied_into(graph, block, apart=True, exact=True, inputs=input_names, control="drop", collections="none")
 
-    def made(op: int) -> Any:
+    def copy_of(op: int) -> Any:
         return graph.get_operation_by_name(copied.renamed(base.names[op]))
 
-    prepare_gradients(map(made, copied.ops.tolist()), name)
+    prepare_gradients(map(copy_of, copied.ops.tolist()), name)
     calls, needed = Calls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
     alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.acts(base.nodes[op])]
-    run_along(graph, [_whatever_runs(base, mask, op, made) for op in alone])
-    found = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
+    run_along(graph, [_whatever_runs(base, mask, op, copy_of) for op in alone])
+    tensors = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
     ends, plain = [base.tensor(tensor)[0] for tensor in outputs], in_the_open(base)
     return [
-        _or_error(base, mask, name, op, tensor, made) if mask[op] and not plain[op] else tensor
-        for name, op, tensor in zip(outputs, ends, found, strict=True)
+        _or_error(base, mask, name, op, tensor, copy_of) if mask[op] and not plain[op] else tensor
+        for name, op, tensor in zip(outputs, ends, tensors, strict=True)
     ]
 
 
-def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, made: Callable[[int], Any]) -> Any:
+def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, copy_of: Callable[[int], Any]) -> Any:
     """Returns a tensor. If the tensor is in a branch of TF1 that does not run, the call fails with a message."""
     shape = tensor.shape
-    for switch, taken, sides in _branches(base, mask, op, made):
-        other = sides[1 - taken]
+    for switch, side, sides in _branches(base, mask, op, copy_of):
+        other = sides[1 - side]
         problem = f"{name} has no value: {switch} takes the other branch"
-        failure = tf.raw_ops.Assert(condition=other if taken else tf.logical_not(other), data=[problem])
+        failure = tf.raw_ops.Assert(condition=other if side else tf.logical_not(other), data=[problem])
         with tf.control_dependencies([failure]):
             nothing = tf.zeros([], tensor.dtype)
         tensor = tf.raw_ops.Merge(inputs=[tensor, nothing]).output
@@ -107,29 +107,29 @@ def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, made: Ca
     return tensor
 
 
-def _whatever_runs(base: Graph, mask: Mask, op: int, made: Callable[[int], Any]) -> Any:
+def _whatever_runs(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Any:
     """Returns an op that runs after another, even if the other op is in a branch of TF1 that does not run.
 
     A call of the function waits for this op. An op of a branch that does not run would stop all ops that wait for it.
     """
-    last = made(op)
-    for _, taken, sides in _branches(base, mask, op, made):
+    last = copy_of(op)
+    for _, side, sides in _branches(base, mask, op, copy_of):
         with tf.control_dependencies([last]):
-            sides[taken] = tf.identity(sides[taken])
+            sides[side] = tf.identity(sides[side])
         last = tf.raw_ops.Merge(inputs=sides).output.op
     return last
 
 
-def _branches(base: Graph, mask: Mask, op: int, made: Callable[[int], Any]) -> Iterator[tuple[str, int, list[Any]]]:
+def _branches(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Iterator[tuple[str, int, list[Any]]]:
     """Yields the branches of TF1 around an op, from the inside, as far as their Switches are copied.
 
     Yields:
         the name of a Switch, its output that leads to the op, and the condition on both sides.
     """
     while (branch := branch_around(base, op)) and mask[branch[0]]:
-        op, taken = branch
-        pred = made(op).inputs[1]
-        yield base.names[op], taken, list(tf.raw_ops.Switch(data=pred, pred=pred))
+        op, side = branch
+        pred = copy_of(op).inputs[1]
+        yield base.names[op], side, list(tf.raw_ops.Switch(data=pred, pred=pred))
 
 
 _TABLES = frozenset({"HashTable", "HashTableV2"})
@@ -159,9 +159,9 @@ class GraphFunction(tf.Module):
         3.0
     """
 
-    def __init__(self, name: str, held: Sequence[Any], tables: Sequence[Any], call: Any) -> None:
+    def __init__(self, name: str, variables: Sequence[Any], tables: Sequence[Any], call: Any) -> None:
         super().__init__(name=name)
-        self._held, self._tables, self._warned = list(held), list(tables), False
+        self._held, self._tables, self._warned = list(variables), list(tables), False
         # `tf.saved_model.save` looks up the instance attribute; a call in Python looks up the class.
         setattr(self, "__call__", call)  # noqa: B010
 
@@ -175,11 +175,11 @@ class GraphFunction(tf.Module):
         trains = keras_trains()
         if trains is None or self._warned:
             return
-        layer, seen = trains
-        unseen = [v for v in self.trainable_variables if id(v) not in seen]
-        if unseen:
+        layer, tracked_ids = trains
+        untracked = [v for v in self.trainable_variables if id(v) not in tracked_ids]
+        if untracked:
             self._warned = True
-            what = f"{counted(len(unseen), 'variables')}, for example {unseen[0].name!r}"
+            what = f"{counted(len(untracked), 'variables')}, for example {untracked[0].name!r}"
             warn(
                 f"{self.name}(...) in the Keras model {layer.name!r}: Keras does not see its {what}, and fit does not "
                 "train them. Use ed.keras_layer(inputs, outputs) instead"
@@ -205,17 +205,17 @@ def function_module(
     Raises:
         as `graph_function`.
     """
-    held: dict[str, Any] = {}
-    made = {
-        key: graph_function(base, ins, outs, values, key, held, request=request)
+    variables: dict[str, Any] = {}
+    functions = {
+        key: graph_function(base, ins, outs, values, key, variables, request=request)
         for key, (ins, outs) in signatures.items()
     }
-    module = next(iter(made.values()))
-    if len(made) > 1:
+    module = next(iter(functions.values()))
+    if len(functions) > 1:
         module = tf.Module()
-        for key, function in made.items():
+        for key, function in functions.items():
             setattr(module, key, function)
-    return module, {key: concrete_of(f) for key, f in made.items()}
+    return module, {key: concrete_of(f) for key, f in functions.items()}
 
 
 def concrete_of(function: GraphFunction) -> Any:
@@ -259,47 +259,47 @@ def graph_function(
     refuse_untrusted(base.owner, request)
     part = part_of(base, arguments(inputs), tensors_of(outputs), request, also)
     with eager():
-        held = {} if shared is None else shared
-        arrays = values_of(base, part, values, [name for name in part.variables if name not in held])
-        held.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
-        held = {name: held[name] for name in part.variables}
+        variables = {} if shared is None else shared
+        arrays = values_of(base, part, values, [name for name in part.variables if name not in variables])
+        variables.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
+        variables = {name: variables[name] for name in part.variables}
         tables = tables_of(base, part, request)
         plain = re.sub(r"\W", "_", name)
         made_of = packed or partial(as_asked, outputs)
-        function = traced(base, part, held, tables, plain, made_of, request)
-    return GraphFunction(plain, list(held.values()), list(tables.values()), function)
+        function = traced(base, part, variables, tables, plain, made_of, request)
+    return GraphFunction(plain, list(variables.values()), list(tables.values()), function)
 
 
 def traced(
     base: Graph,
     part: Part,
-    held: dict[str, Any],
+    variables: dict[str, Any],
     tables: dict[str, Any],
     name: str,
     packed: Callable[[list[Any]], Any],
     request: str,
-    given: Sequence[Any] = (),
+    fixed_inputs: Sequence[Any] = (),
 ) -> Any:
     """Returns a `tf.function` that computes a part of a graph.
 
     Args:
         base: the snapshot.
         part: the part.
-        held, tables: as in `copied_part`.
+        variables, tables: as in `copied_part`.
         name: the name of the function.
         packed: converts the list of results to the return value.
         request: the request, for messages.
-        given: the values of the last inputs, which are not arguments.
+        fixed_inputs: the values of the last inputs, which are not arguments.
 
     Raises:
         PlanError: TensorFlow refuses the function.
     """
     refuse_untrusted(base.owner, request)
-    names = list(part.inputs)[: len(part.inputs) - len(given)]
+    names = list(part.inputs)[: len(part.inputs) - len(fixed_inputs)]
     specs = [_spec(base, key, part.inputs[key]) for key in names]
 
     def call(*args: Any) -> Any:
-        return packed(copied_part(base, part, [*args, *map(tf.constant, given)], held, tables, name))
+        return packed(copied_part(base, part, [*args, *map(tf.constant, fixed_inputs)], variables, tables, name))
 
     function = traced_function(call, name, specs, names)
     problem, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
@@ -343,11 +343,11 @@ def arguments(inputs: Any) -> dict[str, str]:
     return out
 
 
-def as_asked(outputs: Any, found: list[Any]) -> Any:
+def as_asked(outputs: Any, tensors: list[Any]) -> Any:
     """Returns tensors in the form in which `outputs` names them: one, several, or a dict."""
     if isinstance(outputs, Mapping):
-        return dict(zip(map(str, outputs), found, strict=True))
-    return found if _several(outputs) else found[0]
+        return dict(zip(map(str, outputs), tensors, strict=True))
+    return tensors if _several(outputs) else tensors[0]
 
 
 # -- the part of the graph ----------------------------------------------------------------------------
@@ -424,11 +424,11 @@ def updates_left_out(base: Graph, inputs: Any, outputs: Any, also: Any = ()) -> 
     return [name for name in updates(base, run, cuts).inside if not run[base.index[name]]]
 
 
-def values_of(base: Graph, part: Part, values: Any, wanted: Sequence[str]) -> dict[str, Any]:
+def values_of(base: Graph, part: Part, values: Any, names: Sequence[str]) -> dict[str, Any]:
     """Returns the values of some variables of a part, by op name; `values` as in `graph_function`."""
-    given = values() if callable(values) and part.variables else values
-    infos = [base.state.variables[name] for name in wanted]
-    return {} if callable(given) else fetch(given, infos, base.live, "function(values=...)")
+    source = values() if callable(values) and part.variables else values
+    infos = [base.state.variables[name] for name in names]
+    return {} if callable(source) else fetch(source, infos, base.live, "function(values=...)")
 
 
 def tables_of(base: Graph, part: Part, request: str) -> dict[str, Any]:
@@ -469,11 +469,11 @@ def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], goals:
 
 def _without_assignment(base: Graph, mask: Any, writer: int, goals: Any) -> str:
     """Returns what to do about an op that writes: of one that is only waited for, how to remove the order."""
-    read = backward(base, goals, control=False, within=mask)
+    data_ancestors = backward(base, goals, control=False, within=mask)
     after = forward(base, base.mask([writer]), within=mask)
     rows, waits = base.control.rows, base.control.node
-    edges = np.flatnonzero(read[rows] & ~read[waits] & after[waits])
-    if read[writer] or not len(edges):
+    edges = np.flatnonzero(data_ancestors[rows] & ~data_ancestors[waits] & after[waits])
+    if data_ancestors[writer] or not len(edges):
         return "Choose outputs that need no assignment, and assign to the function's variables from outside"
     op, first = (base.names[int(ends[edges[0]])] for ends in (rows, waits))
     step = f"ed.apply(ed.plan().remove_control({op!r}, after={first!r}))"
@@ -482,16 +482,16 @@ def _without_assignment(base: Graph, mask: Any, writer: int, goals: Any) -> str:
 
 def _refuse_named_gradients(base: Graph, mask: Any, request: str) -> None:
     """Refuses gradients that the graph names: eager functions lose the names, so TensorFlow derives other gradients."""
-    named = base.gradients
-    if not named:
+    gradients = base.gradients
+    if not gradients:
         return
     nodes = [base.nodes[i] for i in np.flatnonzero(mask).tolist()]
     for node in [*nodes, *nodes_behind(nodes, base.functions)]:
         of = node.attr["f"].func.name if node.op == "SymbolicGradient" else ""
-        if of in named:
+        if of in gradients:
             raise PlanError(
                 request,
-                f"{node.name!r} is the gradient of the function {of!r}, for which the graph names {named[of]!r}; "
+                f"{node.name!r} is the gradient of the function {of!r}, for which the graph names {gradients[of]!r}; "
                 "a TF2 function or SavedModel cannot store this name, and TensorFlow would derive another gradient",
                 "Save it in a TF1 format: format='saved_model', or a .pb or .meta file; or run it in ed.session()",
             )
@@ -525,9 +525,11 @@ def _table(base: Graph, number: int, request: str) -> Any:
     copied_into(graph, block, to="", variables="initial", collections="none")
     holder = graph.get_operation_by_name(name)
     types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")
-    read = tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
+    export_op = (
+        tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
+    )
     with graph.as_default():
-        export = read(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
+        export = export_op(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
     problem = f"the content of table {name!r} is not known: {fills[0]!r} cannot be run"
     with (
         errors_as(PlanError, request, problem, suggestion, tf.errors.OpError),
@@ -548,7 +550,7 @@ def table_of(keys: Any, content: Any, types: Sequence[Any]) -> Any:
 
 
 def copied_part(
-    base: Graph, part: Part, args: Sequence[Any], held: dict[str, Any], tables: dict[str, Any], name: str
+    base: Graph, part: Part, args: Sequence[Any], variables: dict[str, Any], tables: dict[str, Any], name: str
 ) -> list[Any]:
     """Copies a part into the function that is being traced; returns its outputs.
 
@@ -556,13 +558,13 @@ def copied_part(
         base: the snapshot.
         part: the part.
         args: the values of its inputs.
-        held: name of a variable's op, or of the op that replaces its handle -> the variable.
+        variables: name of a variable's op, or of the op that replaces its handle -> the variable.
         tables: name of a table's op, or of the op that replaces it -> the table.
         name: the name of the function, for messages.
     """
     graph = tf1.get_default_graph()
     stand_ins: dict[str, Any] = dict(zip(part.inputs.values(), args, strict=True))
-    for op, variable in held.items():
+    for op, variable in variables.items():
         note_use(variable)
         handle = graph.capture(variable.handle, name="capture")
         if base.types[base.index[op]] in VARIABLE_TYPES - {"VarHandleOp"}:
@@ -571,14 +573,14 @@ def copied_part(
             stand_ins[f"{op}:0"] = handle
     for op, table in tables.items():
         stand_ins[f"{op}:0"] = graph.capture(table.resource_handle, name="capture")
-    read, computed = read_by(base, part.mask), [tensor for tensor in part.outputs if tensor not in stand_ins]
-    inputs = {tensor: given for tensor, given in stand_ins.items() if base.tensor(tensor) in read}
-    made = dict(zip(computed, copied_ops(base, part.mask, inputs, computed, name), strict=True))
-    for tensor, new in made.items():
-        known = _live(base, tensor).shape
-        if known.is_compatible_with(new.shape):
-            new.set_shape(known)
-    return [made[tensor] if tensor in made else tf.identity(stand_ins[tensor]) for tensor in part.outputs]
+    used_tensors, computed = read_by(base, part.mask), [tensor for tensor in part.outputs if tensor not in stand_ins]
+    inputs = {tensor: value for tensor, value in stand_ins.items() if base.tensor(tensor) in used_tensors}
+    new_tensors = dict(zip(computed, copied_ops(base, part.mask, inputs, computed, name), strict=True))
+    for tensor, new in new_tensors.items():
+        shape = _live(base, tensor).shape
+        if shape.is_compatible_with(new.shape):
+            new.set_shape(shape)
+    return [new_tensors[tensor] if tensor in new_tensors else tf.identity(stand_ins[tensor]) for tensor in part.outputs]
 
 
 def read_by(base: Graph, mask: Any) -> set[tuple[int, int]]:

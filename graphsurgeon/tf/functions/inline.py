@@ -108,16 +108,16 @@ def unfolded(graph: Graph) -> Graph:
             work.calls.refuse(node, f"copy() of ops inside {name!r}", flow=True)
         plain = {name for name, node in calling.items() if node.op not in BRANCHING}
         beside = [name for name in about.calls if name not in plain]
-        made = work.done(plain, _beside(graph, beside) if beside else [])
-        about.settled = replace(snapshot(made.graph, title=graph.title), unfolded=about)
+        result = work.done(plain, _beside(graph, beside) if beside else [])
+        about.settled = replace(snapshot(result.graph, title=graph.title), unfolded=about)
     return about.settled
 
 
 def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
     """The ops of the functions of conds, cases and loops as nodes of the graph; some belong to calls inside these."""
     assert graph.unfolded is not None
-    given = {one: graph.unfolded.calls[one] for one in calls}
-    carried = {name for one, node in given.items() for name in _carried(one, node, graph.functions)}
+    call_nodes = {one: graph.unfolded.calls[one] for one in calls}
+    carried = {name for one, node in call_nodes.items() for name in _carried(one, node, graph.functions)}
     nodes, reads = [], graph.written()
     for i, name in enumerate(graph.names):
         call = next((one for one in calls if name.startswith(f"{one}/")), None)
@@ -137,23 +137,23 @@ def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
             else:
                 node.op = "Identity"
                 node.attr["T"].CopyFrom(kind)
-        elif name in given:  # its own inputs are followed by results of its functions
-            count = sum(text[0] != "^" for text in given[name].input)
+        elif name in call_nodes:  # its own inputs are followed by results of its functions
+            count = sum(text[0] != "^" for text in call_nodes[name].input)
             node.input[:] = [*reads[i][:count], *(text for text in reads[i] if text[0] == "^")]
         nodes.append(node)
     return nodes
 
 
-def _carried(call: str, node: TFNodeDef, known: Mapping[str, Any]) -> Iterator[str]:
+def _carried(call: str, node: TFNodeDef, functions: Mapping[str, Any]) -> Iterator[str]:
     """The arguments of the condition and body of a loop that may differ between rounds, by their names in the graph."""
     if not node.op.endswith("While"):
         return
-    body = known[node.attr["body"].func.name]
+    body = functions[node.attr["body"].func.name]
     gives = [body.ret[result.name] for result in body.signature.output_arg]
     for part in ("cond", "body"):
-        function = known[node.attr[part].func.name]
-        for own, argument, given in zip(function.signature.input_arg, body.signature.input_arg, gives, strict=True):
-            if given != argument.name:
+        function = functions[node.attr[part].func.name]
+        for own, argument, output in zip(function.signature.input_arg, body.signature.input_arg, gives, strict=True):
+            if output != argument.name:
                 yield f"{call}/{part}/{own.name}"
 
 
@@ -174,8 +174,8 @@ class Inlining:
 
     # -- inlining -----------------------------------------------------------------------------------------
 
-    def done(self, chosen: set[str] | None, beside: Sequence[Any] = ()) -> Inlined:
-        """Returns the new graph, with the calls in `chosen` inlined; without `chosen`, all that can be inlined.
+    def done(self, names: set[str] | None, beside: Sequence[Any] = ()) -> Inlined:
+        """Returns the new graph, with the calls in `names` inlined; without `names`, all that can be inlined.
 
         The nodes in `beside` are added, except those whose names already exist.
         """
@@ -184,8 +184,8 @@ class Inlining:
         nodes: list[TFNodeDef] = []
         while todo:
             node, around = todo.pop()
-            wanted = chosen is None or node.name in chosen or (self._deep and around)
-            if wanted and self.calls.called(node) and not self.calls.obstacle(node):
+            inline = names is None or node.name in names or (self._deep and around)
+            if inline and self.calls.called(node) and not self.calls.obstacle(node):
                 inner = (*around, self.calls.called(node))
                 todo += [(n, inner) for n in reversed(self._body(node, around))]
             elif around:
@@ -205,11 +205,11 @@ class Inlining:
             raise PlanError(
                 f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
             )
-        made = in_place(self.calls, call, self._scope(call.name, self.calls.definitions[name]), self._free)
-        for node in made.nodes:
+        body = in_place(self.calls, call, self._scope(call.name, self.calls.definitions[name]), self._free)
+        for node in body.nodes:
             self._keep_shapes(node)
-        self.places.put(call, made, list(dict.fromkeys([*made.effects, *made.ends])))
-        return made.nodes
+        self.places.put(call, body, list(dict.fromkeys([*body.effects, *body.ends])))
+        return body.nodes
 
     def _keep_shapes(self, node: TFNodeDef) -> None:
         """Adds the output shapes of a call to its NodeDef, from the traced function: the call itself has none."""
@@ -219,13 +219,13 @@ class Inlining:
             shapes = [t.shape.as_proto() for t in traced.outputs[:count]]
             node.attr["_output_shapes"].list.shape.extend(shapes)
 
-    def _scope(self, wish: str, inner: Any) -> str:
+    def _scope(self, preferred: str, inner: Any) -> str:
         leaves = [n.name.lower() for n in inner.node_def]
 
-        def taken(name: str) -> bool:
+        def is_used(name: str) -> bool:
             return any(f"{name.lower()}/{leaf}" in self.names for leaf in leaves)
 
-        scope = free_name(wish, taken, as_tensorflow=True) + "/"
+        scope = free_name(preferred, is_used, as_tensorflow=True) + "/"
         self.names.update(scope.lower() + leaf for leaf in leaves)
         return scope
 
@@ -240,20 +240,20 @@ class Inlining:
     def _joined(self, nodes: list[TFNodeDef]) -> list[TFNodeDef]:
         """Makes nodes read and wait for the replacements of calls; returns the new ops to wait for."""
         marks: dict[str, str] = {}
-        made, todo = [], list(nodes)
+        new_nodes, todo = [], list(nodes)
 
         def wait(text: str) -> Iterator[str]:
             call = text[1:]
             if call in self.places.waits and call not in marks:
                 marks[call] = self._free(f"{call}/done")
-                made.append(node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.places.waits[call]))
-                todo.append(made[-1])
+                new_nodes.append(node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.places.waits[call]))
+                todo.append(new_nodes[-1])
             yield f"^{marks.get(call, call)}"
 
         while todo:
             node = todo.pop()
             node.input[:] = self.places.inputs(node.input, wait)
-        return made
+        return new_nodes
 
     def _graph(self, nodes: list[TFNodeDef]) -> TFGraph:
         """The new live graph, with the data that Python keeps in addition to the nodes."""
@@ -268,19 +268,19 @@ class Inlining:
         copied = whole.effect.copies[0]
         # Variables of a SavedModel have no op that sets them: a restoring call did, and it may be missing.
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
-        kept = np.array([name in self.kept for name in self.base.names], np.bool_)
+        mask = np.array([name in self.kept for name in self.base.names], np.bool_)
         copied = replace(
             copied,
-            ops=np.flatnonzero(kept).astype(np.int32),
+            ops=np.flatnonzero(mask).astype(np.int32),
             names=[name for name in self.base.names if name in self.kept],
-            place=np.where(kept, copied.place, -1).astype(np.int32),
+            place=np.where(mask, copied.place, -1).astype(np.int32),
         )
-        stated = [node for node in graph_def.node if "_output_shapes" in node.attr]
+        nodes_with_shapes = [node for node in graph_def.node if "_output_shapes" in node.attr]
         with added(library, graph):
             with errors_as(
                 PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"
             ):
-                live = import_stated(graph, graph_def, stated)
+                live = import_stated(graph, graph_def, nodes_with_shapes)
             attach(copied, graph, Made(graph, live=live))
             restore_gradients(graph, self.calls.known)
         for name in self.places.moved:
@@ -299,14 +299,14 @@ class Inlining:
             if node.op not in BRANCHING:
                 called |= referred(node, self.calls.known)
                 continue
-            known, branches = self.calls.known, referred(node, self.calls.known)
+            functions, branches = self.calls.known, referred(node, self.calls.known)
             # TensorFlow derives the gradient of a call from its Python object, so functions that only a file has are
             # made anew.
-            apart = {name for name in merely_called(branches, known) if not is_eager(known[name])}
-            names = bring(out, reached_functions(apart, known), definitions, known) if apart else {}
-            kept = own_names(branches, known)[1]
-            called |= kept
-            renamed = reached_functions(branches, known, kept | apart)
+            apart = {name for name in merely_called(branches, functions) if not is_eager(functions[name])}
+            names = bring(out, reached_functions(apart, functions), definitions, functions) if apart else {}
+            shared_names = own_names(branches, functions)[1]
+            called |= shared_names
+            renamed = reached_functions(branches, functions, shared_names | apart)
             names |= {name: new_name(node.name, name, ()) for name in renamed}
             out.renamed += [renamed_function(definitions[name], names) for name in renamed]
             rename_calls(node, names)
@@ -317,7 +317,7 @@ class Inlining:
 
     def _definitions_by_name(self) -> dict[str, Any]:
         """The functions that the graph calls, with dtype and shape of the variables that they take."""
-        known = self.calls.known
-        calls = {node.name: called for node in self.base.nodes if (called := referred(node, known))}
-        names = reached_functions(set().union(*calls.values()), known)
-        return with_handles(names, map(op_finder(self.base.live), calls), known, self.calls.definitions)
+        functions = self.calls.known
+        calls = {node.name: called for node in self.base.nodes if (called := referred(node, functions))}
+        names = reached_functions(set().union(*calls.values()), functions)
+        return with_handles(names, map(op_finder(self.base.live), calls), functions, self.calls.definitions)

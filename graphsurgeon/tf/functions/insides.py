@@ -19,14 +19,14 @@ from ..registry import op_definition
 from .calls import all_flat_outputs, copied, flat_end
 
 
-def body(graph: Graph, name: str, call: int | None = None, made: dict[Any, Graph] | None = None) -> Graph:
+def body(graph: Graph, name: str, call: int | None = None, cache: dict[Any, Graph] | None = None) -> Graph:
     """Returns the body of a function: its arguments as ``_Arg``, its results as ``_Retval``.
 
     Args:
         graph: the snapshot, or that of a body.
         name: the function's name.
         call: number of the op that calls it, which determines shapes of the arguments.
-        made: the bodies that were read before, for the same snapshot or those inside it; this one is added.
+        cache: the bodies that were read before, for the same snapshot or those inside it; this one is added.
 
     Raises:
         SelectionError: the graph holds no such function.
@@ -42,18 +42,18 @@ def body(graph: Graph, name: str, call: int | None = None, made: dict[Any, Graph
     outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
     names = [argument.name for argument in inner.signature.input_arg]
     described = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
-    known = {
+    arguments = {
         argument: about if about != Given() else Given(_own_shape(inner, i))
         for i, (argument, about) in enumerate(zip(names, described, strict=True))
     }
-    key = (graph.title, name, *(about.key for about in known.values()))
-    made = {} if made is None else made
-    if key not in made:
-        made[key] = _read(graph, name, known)
-    return made[key]
+    key = (graph.title, name, *(about.key for about in arguments.values()))
+    cache = {} if cache is None else cache
+    if key not in cache:
+        cache[key] = _read(graph, name, arguments)
+    return cache[key]
 
 
-def _read(graph: Graph, name: str, known: Mapping[str, Given]) -> Graph:
+def _read(graph: Graph, name: str, arguments: Mapping[str, Given]) -> Graph:
     functions = graph.functions
     inner = functions[name]
     outputs = all_flat_outputs(inner.node_def, functions)
@@ -67,23 +67,23 @@ def _read(graph: Graph, name: str, known: Mapping[str, Given]) -> Graph:
         node = copied(old)
         node.input[:] = [flat_end(text, outputs) for text in old.input]
         nodes.append(node)
-    taken = {node.name for node in nodes}
+    used_names = {node.name for node in nodes}
     for result in inner.signature.output_arg:
-        free = free_name(result.name, taken.__contains__, as_tensorflow=True)
-        taken.add(free)
+        free = free_name(result.name, used_names.__contains__, as_tensorflow=True)
+        used_names.add(free)
         node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[flat_end(inner.ret[result.name], outputs)])
         node.attr["T"].type = result.type
         nodes.append(node)
     leads_to = reachable(set().union(*(referred(n, functions) for n in nodes)), functions)
-    shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], known)
+    shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], arguments)
     about = {"functions_of": lambda: functions, "gradients_of": lambda: graph.gradients}
     return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, **about)
 
 
 def _own_shape(inner: Any, argument: int) -> Any:
     """Returns the shape that a function states for an argument; None if it states none."""
-    said = inner.arg_attr[argument].attr if argument in inner.arg_attr else {}
-    shapes: Any = said["_output_shapes"].list.shape if "_output_shapes" in said else ()
+    attributes = inner.arg_attr[argument].attr if argument in inner.arg_attr else {}
+    shapes: Any = attributes["_output_shapes"].list.shape if "_output_shapes" in attributes else ()
     return shapes[0] if len(shapes) == 1 else None
 
 
@@ -140,21 +140,21 @@ class BodyOutputs:
     Args:
         nodes: the body; its arguments are ``_Arg``, its results ``_Retval``.
         functions: returns the definitions of all functions that the body leads to.
-        known: argument -> what is known of it.
+        arguments: argument -> what is known of it.
     """
 
     def __init__(
-        self, nodes: Sequence[TFNodeDef], functions: Callable[[], Iterable[Any]], known: Mapping[str, Given]
+        self, nodes: Sequence[TFNodeDef], functions: Callable[[], Iterable[Any]], arguments: Mapping[str, Given]
     ) -> None:
-        self._nodes, self._functions, self.known = nodes, functions, known
+        self._nodes, self._functions, self.known = nodes, functions, arguments
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         if self._nodes[number].op == "_Retval":
             return []
         from ..private.graphs import tensor_info
 
-        found = self.made(number)
-        return None if found is None else [tensor_info(tensor) for tensor in found.outputs]
+        op = self.made(number)
+        return None if op is None else [tensor_info(tensor) for tensor in op.outputs]
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
         """Returns the same; only dtypes before TensorFlow is imported, because no picture waits for the import."""
@@ -162,8 +162,8 @@ class BodyOutputs:
         if is_loaded() or node.op == "_Retval":
             return self(number)
         signature = self._signatures.get(node.op) or op_definition(node.op)
-        given = None if signature is None else dtypes(signature.output_arg, node, signature)
-        return None if given is None else [TensorInfo(dtype, None) for dtype in given]
+        output_types = None if signature is None else dtypes(signature.output_arg, node, signature)
+        return None if output_types is None else [TensorInfo(dtype, None) for dtype in output_types]
 
     @cached_property
     def _signatures(self) -> dict[str, Any]:
@@ -200,16 +200,16 @@ class BodyOutputs:
         if node.op not in ("_Arg", "_Retval"):
             return
         new.attr.clear()
-        known = self.known.get(node.name, Given())
+        argument = self.known.get(node.name, Given())
         if node.op == "_Retval":
             new.op = "Identity"
             new.attr["T"].CopyFrom(node.attr["T"])
-        elif known.held is not None:
+        elif argument.held is not None:
             new.op = "VarHandleOp"
-            new.attr["dtype"].type = known.held[0]
-            new.attr["shape"].shape.CopyFrom(known.held[1])
+            new.attr["dtype"].type = argument.held[0]
+            new.attr["shape"].shape.CopyFrom(argument.held[1])
         else:
             new.op = "Placeholder"
             new.attr["dtype"].CopyFrom(node.attr["T"])
             unknown = tensor_shape_pb2.TensorShapeProto(unknown_rank=True)
-            new.attr["shape"].shape.CopyFrom(unknown if known.shape is None else known.shape)
+            new.attr["shape"].shape.CopyFrom(unknown if argument.shape is None else argument.shape)

@@ -62,7 +62,7 @@ class GraphLayer(Keras.layers.Layer):
         self.supports_masking = False  # a mask ends here, and Keras reports it
         self.supports_jit = False  # XLA may not have all ops of the graph
         self._about = _Plain({key: value for key, value in graph.items() if key != "programs"})
-        held = []
+        weights = []
         for number, about in enumerate(graph["weights"]):
             weight = self.add_weight(
                 name=about["name"],
@@ -72,8 +72,8 @@ class GraphLayer(Keras.layers.Layer):
                 initializer="zeros",
             )
             setattr(self, f"weight_{number}", weight)  # TensorFlow saves the attributes of a layer
-            held.append(weight if isinstance(weight, tf.Variable) else weight.value)
-        self._held = _Plain(held)
+            weights.append(weight if isinstance(weight, tf.Variable) else weight.value)
+        self._held = _Plain(weights)
         self._programs = _Plain({})
         with eager():
             for number, (keys, content) in enumerate(graph["tables"]):
@@ -105,9 +105,11 @@ class GraphLayer(Keras.layers.Layer):
         """Runs the graph; if the layer is trainable and called in training, also its updates."""
         trained = training and self.trainable and "training" in self._programs.held
         function = self._programs.held["training" if trained else "inference"][0]
-        found = function(*self._arguments(inputs))
+        results = function(*self._arguments(inputs))
         keys, kind = self._about.held["outputs"], self._about.held["form"]
-        return found[0] if kind == "one" else list(found) if kind == "list" else dict(zip(keys, found, strict=True))
+        return (
+            results[0] if kind == "one" else list(results) if kind == "list" else dict(zip(keys, results, strict=True))
+        )
 
     def _arguments(self, inputs: Any) -> list[Any]:
         names = list(self._about.held["inputs"])
@@ -115,17 +117,17 @@ class GraphLayer(Keras.layers.Layer):
         request = f"layer {self.name!r}"
         takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in specs)
         if isinstance(inputs, Mapping):
-            odd = sorted({*map(str, inputs)} ^ {*names})
-            if odd:
+            mismatched = sorted({*map(str, inputs)} ^ {*names})
+            if mismatched:
                 problem = f"its inputs are {names}, but it is given {sorted(map(str, inputs))}"
                 raise PlanError(request, problem, f"Give it {takes}")
-            given = [inputs[name] for name in names]
+            values = [inputs[name] for name in names]
         else:
-            given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-        if len(given) != len(names):
-            problem = f"it takes {len(names)}, but is given {counted(len(given), 'tensors')}"
+            values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        if len(values) != len(names):
+            problem = f"it takes {len(names)}, but is given {counted(len(values), 'tensors')}"
             raise PlanError(request, problem, f"Give it a list or dict of {takes}")
-        return [_fitting(thing, spec, request) for thing, spec in zip(given, specs, strict=True)]
+        return [_fitting(thing, spec, request) for thing, spec in zip(values, specs, strict=True)]
 
     def compute_mask(self, *_: Any, **__: Any) -> None:
         """Returns None: the graph itself contains any use of a mask."""
@@ -145,8 +147,8 @@ class GraphLayer(Keras.layers.Layer):
 class _Plain:
     """Holds a value that Keras must not track."""
 
-    def __init__(self, held: Any) -> None:
-        self.held = held
+    def __init__(self, value: Any) -> None:
+        self.held = value
 
 
 def keras_layer(
@@ -191,24 +193,24 @@ def keras_layer(
     runs["training"].say_left_out()
     if not (twice or flag or runs["training"].updates):
         del runs["training"]
-    held: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     with eager():
         for run in runs.values():
-            held.update(run.values(held))
+            variables.update(run.values(variables))
         tables = {
             name: table for run in runs.values() for name, table in tables_of(run.base, run.part, request).items()
         }
         about = {
-            "weights": _weights(held, runs.values(), request, frozen),
+            "weights": _weights(variables, runs.values(), request, frozen),
             "tables": [_written(table) for table in tables.values()],
             "inputs": list(arguments(inputs)),
             "outputs": list(outputs) if isinstance(outputs, Mapping) else [],
             "form": "dict" if isinstance(outputs, Mapping) else "list" if isinstance(outputs, list | tuple) else "one",
         }
         layer = GraphLayer(about, trainable=trainable, **({} if name is None else {"name": name}))
-        for variable, array in zip(layer.held(), held.values(), strict=True):
+        for variable, array in zip(layer.held(), variables.values(), strict=True):
             variable.assign(array)
-        shared = dict(zip(held, layer.held(), strict=True)), dict(zip(tables, layer.tables, strict=True))
+        shared = dict(zip(variables, layer.held(), strict=True)), dict(zip(tables, layer.tables, strict=True))
         for mode, run in runs.items():
             function = run.traced(*shared, layer.name)
             layer.run(mode, function, _body(function.get_concrete_function(), layer))
@@ -240,10 +242,10 @@ class _Run:
         cuts = frozenset(base.tensor(name, request) for name in takes.values())
         goals = base.mask(op for op, port in ends if (op, port) not in cuts)
         region = required(base, goals, cuts)
-        found = updates(base, region, cuts)
-        shown = backward(base, goals, cuts, control=False)  # these ops always run
-        apart = [name for name in found.inside if not shown[base.index[name]]]
-        self._left = dict(found.outside)
+        assignments = updates(base, region, cuts)
+        always_run = backward(base, goals, cuts, control=False)  # these ops always run
+        apart = [name for name in assignments.inside if not always_run[base.index[name]]]
+        self._left = dict(assignments.outside)
         self._later: list[tuple[str, str, str]] = []
         along = []
         for name in apart:
@@ -278,27 +280,27 @@ class _Run:
         """Returns the values of its variables, without those in `have`."""
         return values_of(self.base, self.part, self._values, [n for n in self.part.variables if n not in have])
 
-    def traced(self, held: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
+    def traced(self, variables: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
         """Returns the `tf.function` that runs the part with these variables and tables."""
-        held = {name: held[name] for name in self.part.variables}
+        variables = {name: variables[name] for name in self.part.variables}
         tables = {name: tables[name] for name in self.part.tables}
 
-        def packed(found: list[Any]) -> list[Any]:
+        def packed(tensors: list[Any]) -> list[Any]:
             graph = tf.compat.v1.get_default_graph()
-            for (variable, how, _), value in zip(self._later, found[self._count :], strict=False):
-                with tf.control_dependencies(graph.capture(held[variable].handle).consumers()):  # its reads
-                    run_along(graph, [getattr(held[variable], how)(value, read_value=False)])
-            return found[: self._count]
+            for (variable, how, _), value in zip(self._later, tensors[self._count :], strict=False):
+                with tf.control_dependencies(graph.capture(variables[variable].handle).consumers()):  # its reads
+                    run_along(graph, [getattr(variables[variable], how)(value, read_value=False)])
+            return tensors[: self._count]
 
         plain = re.sub(r"\W", "_", name)
-        return traced(self.base, self.part, held, tables, plain, packed, self._asked, self._given)
+        return traced(self.base, self.part, variables, tables, plain, packed, self._asked, self._given)
 
 
 def _truth(base: Graph, flag: str, value: bool, request: str) -> Any:
     """The value for a training flag."""
     op, port = base.tensor(flag, request)
-    known = base.outputs(op)
-    dtype = tf.as_dtype(known[port].dtype if known else "bool")
+    infos = base.outputs(op)
+    dtype = tf.as_dtype(infos[port].dtype if infos else "bool")
     if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
         how = "Name the graph's training flag, for example training='is_training:0'"
         raise PlanError(request, f"training={flag!r} has dtype {dtype.name}, which is not bool or a number", how)
@@ -308,26 +310,26 @@ def _truth(base: Graph, flag: str, value: bool, request: str) -> Any:
 def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
     """An op that writes to a reference variable before a value is computed; empty if there is none."""
     needs = backward(base, base.mask([base.tensor(value)[0]]), cuts)
-    found = np.flatnonzero(needs & base.typed([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
-    return str(base.names[found[0]]) if len(found) else ""
+    writers = np.flatnonzero(needs & base.typed([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
+    return str(base.names[writers[0]]) if len(writers) else ""
 
 
 def _weights(
-    held: Mapping[str, Any], runs: Iterable[_Run], request: str, frozen: Collection[str]
+    arrays: Mapping[str, Any], runs: Iterable[_Run], request: str, frozen: Collection[str]
 ) -> list[dict[str, Any]]:
     """The descriptions of a layer's weights."""
-    known = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
-    found: dict[str, dict[str, Any]] = {}
-    for name, array in held.items():
-        dtype = tf.as_dtype(known[name].dtype)
+    infos = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
+    weights: dict[str, dict[str, Any]] = {}
+    for name, array in arrays.items():
+        dtype = tf.as_dtype(infos[name].dtype)
         if not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
             how = "Choose a region without it, or use ed.function, whose variables have any dtype"
             raise PlanError(request, f"variable {name!r} has dtype {dtype.name}, but a Keras weight is a number", how)
-        short = free_name(name.replace("/", "."), found.__contains__)
+        short = free_name(name.replace("/", "."), weights.__contains__)
         shape = [int(size) for size in np.shape(array)]
-        moved = name not in frozen and is_trainable(known[name])
-        found[short] = {"name": short, "shape": shape, "dtype": dtype.name, "trainable": moved}
-    return list(found.values())
+        trainable = name not in frozen and is_trainable(infos[name])
+        weights[short] = {"name": short, "shape": shape, "dtype": dtype.name, "trainable": trainable}
+    return list(weights.values())
 
 
 def _fitting(thing: Any, spec: Any, request: str) -> Any:
@@ -365,8 +367,8 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
     lost = []
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         for node in nodes:
-            named = node.attr["_gradient_op_type"].s if "_gradient_op_type" in node.attr else b""
-            if named.startswith(_LOCAL_GRADIENT):
+            gradient = node.attr["_gradient_op_type"].s if "_gradient_op_type" in node.attr else b""
+            if gradient.startswith(_LOCAL_GRADIENT):
                 lost.append(node.name)
                 del node.attr["_gradient_op_type"]
     outside = concrete.captured_inputs
@@ -412,17 +414,17 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     mask = ~base.mask(base.index[name] for name in stands)
     part = Part(dict(body["takes"]), list(body["gives"]), mask, [], [])
 
-    def shaped(found: list[Any]) -> list[Any]:
-        for tensor, sizes in zip(found, body["shapes"], strict=True):
+    def shaped(tensors: list[Any]) -> list[Any]:
+        for tensor, sizes in zip(tensors, body["shapes"], strict=True):
             tensor.set_shape(tf.TensorShape(sizes))
-        return found
+        return tensors
 
     return traced(base, part, handles["weight"], handles["table"], "layer", shaped, request), body
 
 
-def _text(written: Any) -> str:
+def _text(graph_def: Any) -> str:
     """A GraphDef as text, for a config."""
-    return written if isinstance(written, str) else base64.b64encode(zlib.compress(written, 1)).decode()
+    return graph_def if isinstance(graph_def, str) else base64.b64encode(zlib.compress(graph_def, 1)).decode()
 
 
 def _sizes(tensor: Any) -> list[int | None] | None:
@@ -430,13 +432,13 @@ def _sizes(tensor: Any) -> list[int | None] | None:
     return None if dims is None else list(dims)
 
 
-def _say_handles(graph: TFGraph, held: Mapping[str, Any]) -> None:
+def _say_handles(graph: TFGraph, variables: Mapping[str, Any]) -> None:
     """Sets dtypes and shapes of the variables that resources refer to: no file keeps them, but gradients need them."""
-    for name, variable in held.items():
+    for name, variable in variables.items():
         copy_handle_data(variable.handle, graph.get_tensor_by_name(f"{name}:0"))
     for op in graph.get_operations():
-        passed = op.inputs if op.type in ("While", "StatelessWhile") else op.inputs[:1] if op.type == "Identity" else ()
-        for tensor, new in zip(passed, op.outputs, strict=False):
+        inputs = op.inputs if op.type in ("While", "StatelessWhile") else op.inputs[:1] if op.type == "Identity" else ()
+        for tensor, new in zip(inputs, op.outputs, strict=False):
             if new.dtype == tf.resource:
                 copy_handle_data(tensor, new)
 

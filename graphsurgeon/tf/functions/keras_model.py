@@ -87,48 +87,62 @@ def keras_model(
     Raises:
         SelectionError, PlanError: as in `keras_layer`; or an input has no known rank, or no output depends on an input.
     """
-    known = origin or Origin(None, graph.owner)
-    package = Keras if known.model is None else keras_of(known.model)
-    ways = _Ways(first, graph, renamed, known.calls)
-    given = {now: symbol for symbol, was in known.inputs if (now := ways.now(was))}
-    named = {op_name(t): t for t in given} if inputs is None else arguments(inputs)
+    model_origin = origin or Origin(None, graph.owner)
+    package = Keras if model_origin.model is None else keras_of(model_origin.model)
+    ways = _Ways(first, graph, renamed, model_origin.calls)
+    model_inputs = {now: symbol for symbol, was in model_origin.inputs if (now := ways.now(was))}
+    named_inputs = {op_name(t): t for t in model_inputs} if inputs is None else arguments(inputs)
     starts = {
-        graph.name(graph.tensor(tensor, request)): given[tensor]
-        if tensor in given and not ways.changed(op_name(tensor))
+        graph.name(graph.tensor(tensor, request)): model_inputs[tensor]
+        if tensor in model_inputs and not ways.changed(op_name(tensor))
         else _input(package, graph, key, tensor, request)
-        for key, tensor in named.items()
+        for key, tensor in named_inputs.items()
     }
     ends = [ways.behind(graph.name(graph.tensor(t, request))) for t in tensors_of(outputs)]
     with eager():
-        held = values() if callable(values) else values
-        sorting = _Sorting(ways, known.calls, starts, ends, _other_values(graph, ways, known, held, request))
-    made = dict(sorting.have)
-    frozen = _frozen(known, ways)
+        value_source = values() if callable(values) else values
+        sorting = _Sorting(
+            ways, model_origin.calls, starts, ends, _other_values(graph, ways, model_origin, value_source, request)
+        )
+    tensors = dict(sorting.have)
+    frozen = _frozen(model_origin, ways)
     layer = None
     if sorting.wanted:
         _refuse_other_keras(package, request)
-        used, takes, wanted = {one.node.layer.name for one in known.calls}, sorting.takes(request), list(sorting.wanted)
+        used_names, takes, targets = (
+            {one.node.layer.name for one in model_origin.calls},
+            sorting.takes(request),
+            list(sorting.wanted),
+        )
         remapped = training
         if isinstance(training, tuple):
-            there = _elsewhere(known, ways, *training[1:3])
-            ids = {t: id(made[t]) for t in takes} | sorting.wanted
-            remapped = training[0], *([there(t, ids[t]) for t in side] for side in (takes, wanted)), training[3]
+            there = _elsewhere(model_origin, ways, *training[1:3])
+            ids = {t: id(tensors[t]) for t in takes} | sorting.wanted
+            remapped = training[0], *([there(t, ids[t]) for t in side] for side in (takes, targets)), training[3]
         layer = keras_layer(
-            graph, takes, wanted, held, free_name("rebuilt", used.__contains__), remapped, True, request, frozen
+            graph,
+            takes,
+            targets,
+            value_source,
+            free_name("rebuilt", used_names.__contains__),
+            remapped,
+            True,
+            request,
+            frozen,
         )
         layer.supports_masking = True  # later layers receive their masks as arguments
-        made.update(zip(wanted, layer([_typed(graph, t, made[t]) for t in takes]), strict=True))
-    sorting.replay(made)
+        tensors.update(zip(targets, layer([_typed(graph, t, tensors[t]) for t in takes]), strict=True))
+    sorting.replay(tensors)
     symbols: Any = list(starts.values())
     if inputs is None:
-        symbols = tf.nest.pack_sequence_as(keras_inputs(known.model), symbols)
+        symbols = tf.nest.pack_sequence_as(keras_inputs(model_origin.model), symbols)
     elif form == "dict":
-        symbols = dict(zip(named, symbols, strict=True))
+        symbols = dict(zip(named_inputs, symbols, strict=True))
     elif form == "one":
         symbols = symbols[0]
-    name = name or getattr(known.model, "name", None)
-    model = package.Model(symbols, as_asked(outputs, [made[t] for t in ends]), name=name)
-    model.surgery = _surgery_of(model, known, sorting, layer, training)
+    name = name or getattr(model_origin.model, "name", None)
+    model = package.Model(symbols, as_asked(outputs, [tensors[t] for t in ends]), name=name)
+    model.surgery = _surgery_of(model, model_origin, sorting, layer, training)
     return model
 
 
@@ -159,44 +173,46 @@ def _refuse_other_keras(package: Any, request: str) -> None:
         )
 
 
-def _frozen(known: Origin, ways: _Ways) -> frozenset[str]:
+def _frozen(origin: Origin, ways: _Ways) -> frozenset[str]:
     """The variables that the model does not train, by their current names."""
-    trained = {id(v) for v in getattr(known.model, "trainable_variables", ())}
-    return frozenset(ways.op(name) for name, v in known.variables.items() if id(v) not in trained)
+    trained = {id(v) for v in getattr(origin.model, "trainable_variables", ())}
+    return frozenset(ways.op(name) for name, v in origin.variables.items() if id(v) not in trained)
 
 
-def _other_values(graph: Graph, ways: _Ways, known: Origin, held: Any, request: str) -> dict[int, str]:
+def _other_values(graph: Graph, ways: _Ways, origin: Origin, values: Any, request: str) -> dict[int, str]:
     """The layer calls with a variable whose value differs between graph and model, each with one such variable."""
-    own = {ways.op(name): variable for one in known.calls for name, variable in one.variables.items()}
+    own = {ways.op(name): variable for one in origin.calls for name, variable in one.variables.items()}
     infos = [graph.state.variables[name] for name in own if name in graph.state.variables]
-    arrays = fetch(held, infos, graph.live, request)
+    arrays = fetch(values, infos, graph.live, request)
     other = {name for name, array in arrays.items() if own[name].numpy().tobytes() != np.asarray(array).tobytes()}
-    found = {}
-    for number, one in enumerate(known.calls):
+    reasons = {}
+    for number, one in enumerate(origin.calls):
         differing = next((name for name in one.variables if ways.op(name) in other), None)
         if differing is not None:
-            found[number] = f"its {differing!r} has another value in the model than in the graph"
-    return found
+            reasons[number] = f"its {differing!r} has another value in the model than in the graph"
+    return reasons
 
 
-def _surgery_of(model: Any, known: Origin, sorting: _Sorting, layer: Any, training: Any) -> Surgery:
+def _surgery_of(model: Any, origin: Origin, sorting: _Sorting, layer: Any, training: Any) -> Surgery:
     """The report on a new model."""
     name = "" if layer is None else layer.name
-    if known.model is None:
+    if origin.model is None:
         return Surgery((), {}, name, ("no layers are kept: the graph was not opened from a Keras model",))
-    if not known.calls:
+    if not origin.calls:
         return Surgery((), {}, name, ("no layers are kept: it is not known how the layers of "
-                                      f"{known.model.name!r} are connected: it is written as a class, or not "
+                                      f"{origin.model.name!r} are connected: it is written as a class, or not "
                                       "built",))  # fmt: skip
-    layers = list(known.model.layers)
-    stay = [one for one in layers if any(one is other for other in model.layers)]
-    gone = [one for one in layers if not any(one is other for other in stay)]
-    why = {one.name: sorting.why(one) for one in gone}
-    random = [one.name for one in gone if sorting.needs(one) and any(map(_differs, [one, *keras_layers(one)]))]
+    layers = list(origin.model.layers)
+    kept_layers = [one for one in layers if any(one is other for other in model.layers)]
+    removed_layers = [one for one in layers if not any(one is other for other in kept_layers)]
+    why = {one.name: sorting.why(one) for one in removed_layers}
+    random = [
+        one.name for one in removed_layers if sorting.needs(one) and any(map(_differs, [one, *keras_layers(one)]))
+    ]
     notes = [f"{few(map(repr, random))} compute in training as in inference: to change this, apply the same plan to "
              "gs.open(model, training=True), and give that editor as training="
              ] * (bool(random) and training is None)  # fmt: skip
-    return Surgery(tuple(one.name for one in stay), why, name, tuple(notes))
+    return Surgery(tuple(one.name for one in kept_layers), why, name, tuple(notes))
 
 
 def _differs(layer: Any) -> bool:
@@ -209,12 +225,12 @@ def _differs(layer: Any) -> bool:
 
 
 def _elsewhere(
-    known: Origin, ways: _Ways, renamed: Mapping[str, str], origin: Origin | None
+    model_origin: Origin, ways: _Ways, renamed: Mapping[str, str], origin: Origin | None
 ) -> Callable[[str, int], str]:
     """Returns a function that finds the tensors of a graph in the graph of the same model that was opened for training.
 
     Args:
-        known: the model, with names of the first graph.
+        model_origin: the model, with names of the first graph.
         ways: the current ops for those of the first graph.
         renamed: in the other graph, op as it was opened -> its current name.
         origin: the model, with names of the other graph.
@@ -222,9 +238,9 @@ def _elsewhere(
     Returns:
         a function: name of a tensor, id of its Keras tensor or 0 -> its name in the other graph, if it is known.
     """
-    symbols = {ways.now(name): symbol for symbol, name in known.named.items()}
-    named = {} if origin is None else {key: renamed_end(name, renamed) for key, name in origin.named.items()}
-    return lambda tensor, symbol: named.get(symbol, named.get(symbols.get(tensor, 0), tensor))
+    symbols = {ways.now(name): symbol for symbol, name in model_origin.named.items()}
+    training_names = {} if origin is None else {key: renamed_end(name, renamed) for key, name in origin.named.items()}
+    return lambda tensor, symbol: training_names.get(symbol, training_names.get(symbols.get(tensor, 0), tensor))
 
 
 class _Ways:
@@ -241,10 +257,10 @@ class _Ways:
         self.first, self.graph = first, graph
         names = {a: b for a, b in renamed.items() if a in first.index and b in graph.index}
         means = meaning(first.owner), meaning(graph.owner)  # a rebuilt graph has functions with other names
-        found = diff(first, graph, mapping=names, meanings=means)
-        self._place = found.place.tolist()
+        difference = diff(first, graph, mapping=names, meanings=means)
+        self._place = difference.place.tolist()
         self._changes: dict[str, list[Any]] = {}
-        for change in found.changes:
+        for change in difference.changes:
             if change.kind != "output":  # another static shape does not make another op
                 self._changes.setdefault(change.was_op, []).append(change)
         spoilt = graph.mask([self.place(name) for name in self._changes])
@@ -290,19 +306,19 @@ class _Ways:
 
     def reads(self, one: Placed) -> dict[str, str]:
         """Returns original input of a call -> its current replacement; empty text if it has several."""
-        found: dict[str, str] = {}
+        inputs: dict[str, str] = {}
         for op in one.call.ops:
             before, after = self.first.input_names(self.first.index[op]), self.graph.input_names(self.place(op))
             for old, new in zip(before, after, strict=True):
                 if old in one.call.inputs:
-                    found[old] = new if found.get(old, new) == new else ""
-        return found
+                    inputs[old] = new if inputs.get(old, new) == new else ""
+        return inputs
 
     def beside(self, one: Placed) -> list[int]:
         """Returns the outside ops that a call reads in addition to its arguments, such as variables and masks."""
         own = set(one.call.ops)
-        read = {t for op in own for t in self.first.input_names(self.first.index[op])} - {*one.call.inputs}
-        return [self.place(op_name(t)) for t in read if op_name(t) not in own]
+        inputs = {t for op in own for t in self.first.input_names(self.first.index[op])} - {*one.call.inputs}
+        return [self.place(op_name(t)) for t in inputs if op_name(t) not in own]
 
 
 class _Sorting:
@@ -380,15 +396,15 @@ class _Sorting:
                 continue
             one, reads = self._calls[number], self._reads[number]
             ops = {ways.place(op) for op in one.call.ops}
-            passed = {one.tensors[i]: self._need[i] for t in one.node.outputs if (i := id(t)) in self._need}
-            if not any(self._live[op] for op in ops) if ops else not passed:
+            replacements = {one.tensors[i]: self._need[i] for t in one.node.outputs if (i := id(t)) in self._need}
+            if not any(self._live[op] for op in ops) if ops else not replacements:
                 continue
             readers = {r for op in ops for edges in (graph.consumers, graph.control_consumers)
                        for r in edges.row(op).tolist() if self._live[r]} - ops - own  # fmt: skip
             needs = {}
             for symbol in one.node.inputs:
                 was = one.tensors.get(id(symbol), "")
-                needs[id(symbol)] = reads.get(was, passed.get(was, ways.now(was)) if was else "")
+                needs[id(symbol)] = reads.get(was, replacements.get(was, ways.now(was)) if was else "")
             if readers:
                 self._left[number] = f"{graph.names[min(readers)]!r} reads its output"
             elif not all(needs.values()) or any(self._need.get(key, new) != new for key, new in needs.items()):
@@ -400,19 +416,19 @@ class _Sorting:
 
     def _broken(self) -> dict[int, str]:
         """The calls that cannot be kept after all, and why."""
-        ways, graph, found = self._ways, self._ways.graph, dict[int, str]()
+        ways, graph, reasons = self._ways, self._ways.graph, dict[int, str]()
         behind = {ways.place(op) for number in self.last for op in self._calls[number].call.ops}
         for number in self.last:
             beside = ways.beside(self._calls[number])
             moving = [i for i in beside if ways.spoilt[i] or (ways.fed[i] and i not in behind)]
             if moving:
-                found[number] = f"it reads {graph.names[moving[0]]!r}, which is not an argument of its call"
-        held = {graph.names[i] for i in np.flatnonzero(self._region & graph.typed(VARIABLE_TYPES)).tolist()}
+                reasons[number] = f"it reads {graph.names[moving[0]]!r}, which is not an argument of its call"
+        variables = {graph.names[i] for i in np.flatnonzero(self._region & graph.typed(VARIABLE_TYPES)).tolist()}
         for number in self.first | self.last:
-            shared = [name for name in map(ways.op, self._calls[number].variables) if name in held]
+            shared = [name for name in map(ways.op, self._calls[number].variables) if name in variables]
             if shared:
-                found[number] = f"the rebuilt layer reads its {shared[0]!r}"
-        return found
+                reasons[number] = f"the rebuilt layer reads its {shared[0]!r}"
+        return reasons
 
     @property
     def _region(self) -> Any:
@@ -428,19 +444,19 @@ class _Sorting:
             PlanError: there are none.
         """
         graph = self._ways.graph
-        read = read_by(graph, self._region)
-        found = [name for name in self.have if graph.tensor(name) in read]
-        if not found:
+        used_tensors = read_by(graph, self._region)
+        inputs = [name for name in self.have if graph.tensor(name) in used_tensors]
+        if not inputs:
             how = "A Keras model needs an input: name other outputs"
             raise PlanError(request, f"{few(map(repr, self.wanted))} do not depend on any input", how)
-        return found
+        return inputs
 
-    def replay(self, made: dict[str, Any], wanted: dict[str, int] | None = None) -> None:
+    def replay(self, tensors: dict[str, Any], targets: dict[str, int] | None = None) -> None:
         """Calls the layers after the rebuilt region again.
 
         Args:
-            made: tensor of the graph -> Keras tensor; the outputs of the layers are added.
-            wanted: None to make the calls; a dict to only find the region's outputs: it gets the tensors that are
+            tensors: tensor of the graph -> Keras tensor; the outputs of the layers are added.
+            targets: None to make the calls; a dict to only find the region's outputs: it gets the tensors that are
                 missing.
         """
         new: dict[int, Any] = {}
@@ -451,18 +467,18 @@ class _Sorting:
                 own = now == self._ways.now(one.tensors[id(symbol)])
                 if id(symbol) in new and own:
                     continue
-                if now not in made and wanted is not None:
-                    wanted[now] = id(symbol) if own else 0
-                    made[now] = None
-                new[id(symbol)] = made[now]
-            given = [None] * len(one.node.outputs) if wanted is not None else one.node.again(new)
-            for symbol, tensor in zip(one.node.outputs, given, strict=True):
+                if now not in tensors and targets is not None:
+                    targets[now] = id(symbol) if own else 0
+                    tensors[now] = None
+                new[id(symbol)] = tensors[now]
+            outputs = [None] * len(one.node.outputs) if targets is not None else one.node.again(new)
+            for symbol, tensor in zip(one.node.outputs, outputs, strict=True):
                 new[id(symbol)] = tensor
                 if id(symbol) in one.tensors:
-                    made[self._ways.now(one.tensors[id(symbol)])] = tensor
+                    tensors[self._ways.now(one.tensors[id(symbol)])] = tensor
         for now in self._ends:
-            if now not in made and wanted is not None:
-                wanted[now], made[now] = 0, None
+            if now not in tensors and targets is not None:
+                targets[now], tensors[now] = 0, None
 
     def needs(self, layer: Any) -> bool:
         """Returns whether the outputs need the ops of a layer."""
@@ -474,10 +490,10 @@ class _Sorting:
         numbers = self._of(layer)
         if not numbers:
             return "another input of the model replaces it"
-        for known in (self._touched, self._left):
+        for reasons in (self._touched, self._left):
             for number in numbers:
-                if number in known:
-                    return known[number]
+                if number in reasons:
+                    return reasons[number]
         return "it is between layers that are rebuilt" if self.needs(layer) else "the outputs do not need it"
 
     def _of(self, layer: Any) -> list[int]:

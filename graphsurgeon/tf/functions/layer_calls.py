@@ -61,9 +61,9 @@ def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterab
         layers: subclasses of the base classes, of which direct calls of ``call`` are also noted; `TimeDistributed`, for
             example, makes such calls.
     """
-    seen: list[Seen] = []
+    calls: list[Seen] = []
     around: list[Any] = []
-    begun = itertools.count()
+    counter = itertools.count()
     me = threading.get_ident()
 
     def noting(original: Any, module: bool) -> Any:
@@ -74,15 +74,15 @@ def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterab
             if within or threading.get_ident() != me or tf.executing_eagerly():
                 return made_by(*args, **options)
             graph = tf1.get_default_graph()
-            outer, first, number = tuple(around), graph.version, next(begun)
+            outer, first, number = tuple(around), graph.version, next(counter)
             around.append(layer)
             try:
-                made = made_by(*args, **options)
+                result = made_by(*args, **options)
             finally:
                 around.pop()
-            given = _tensors((args, options))
-            seen.append(Seen(layer, outer, number, graph, first, graph.version, given, _tensors(made)))
-            return made
+            inputs = _tensors((args, options))
+            calls.append(Seen(layer, outer, number, graph, first, graph.version, inputs, _tensors(result)))
+            return result
 
         if isinstance(original, FunctionType):
             functools.update_wrapper(call, original)
@@ -91,21 +91,21 @@ def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterab
         return call
 
     # In Keras 3 the base class of layers is an operation, as for ``x + y``.
-    found = [(one, "__call__", False) for base in bases for one in base.__mro__ if "__call__" in vars(one)]
+    targets = [(one, "__call__", False) for base in bases for one in base.__mro__ if "__call__" in vars(one)]
     for one in dict.fromkeys(own for kind in modules for own in kind.__mro__[: kind.__mro__.index(tf.Module)]):
         methods = (FunctionType, tf.types.experimental.PolymorphicFunction)
-        named = [name for name, value in vars(one).items() if isinstance(value, methods)]
-        found += [(one, name, True) for name in named if name == "__call__" or not name.startswith("_")]
+        names = [name for name, value in vars(one).items() if isinstance(value, methods)]
+        targets += [(one, name, True) for name in names if name == "__call__" or not name.startswith("_")]
     for one in dict.fromkeys(own for kind in layers for own in kind.__mro__ if issubclass(own, tuple(bases))):
-        found += [(one, "call", True)] if isinstance(vars(one).get("call"), FunctionType) else []
-    originals = [vars(one)[name] for one, name, _ in found]
+        targets += [(one, "call", True)] if isinstance(vars(one).get("call"), FunctionType) else []
+    originals = [vars(one)[name] for one, name, _ in targets]
     with _LOCK:  # another thread that opens a model waits: threads share the classes
-        for (one, name, module), original in zip(found, originals, strict=True):
+        for (one, name, module), original in zip(targets, originals, strict=True):
             setattr(one, name, noting(original, module))
         try:
-            yield seen
+            yield calls
         finally:
-            for (one, name, _), original in zip(found, originals, strict=True):
+            for (one, name, _), original in zip(targets, originals, strict=True):
                 setattr(one, name, original)
 
 
@@ -128,64 +128,64 @@ class Held:
     thing: Any
 
 
-def layers_of(found: Any, lifted: Lifted) -> Layers:
+def layers_of(trace: Any, lifted: Lifted) -> Layers:
     """Returns the layers of a traced object, with their ops in the lifted graph.
 
     If a function was traced before it was opened, or before its layer was, its layers are found by their variables: by
     the owner of each variable, and the scopes that read it.
 
     Args:
-        found: the `Trace`: of a Keras model or layer, of a function that calls some, or of a `tf.Module`.
+        trace: the `Trace`: of a Keras model or layer, of a function that calls some, or of a `tf.Module`.
         lifted: the same as a plain graph.
     """
-    body, paths = found.concrete.graph, {id(one.thing): one.path for one in found.held}
+    body, paths = trace.concrete.graph, {id(one.thing): one.path for one in trace.held}
     names = _Names(body, lifted)
-    known: dict[tuple[str, int], Layer] = {}
+    layers: dict[tuple[str, int], Layer] = {}
     calls: dict[tuple[str, int], list[Call]] = {}
-    for one in sorted(found.seen, key=lambda one: one.begun):
+    for one in sorted(trace.seen, key=lambda one: one.begun):
         path = ""
         for layer in (*one.around, one.layer):
             path = paths.get(id(layer), under(path, getattr(layer, "name", type(layer).__name__)))
-        made = names.calls(one) if path and hasattr(one.layer, "variables") else ()
-        if made:
+        layer_calls = names.calls(one) if path and hasattr(one.layer, "variables") else ()
+        if layer_calls:
             key, kind = (path, id(one.layer)), type(one.layer).__name__
-            calls.setdefault(key, []).extend(made)
-            known[key] = Layer(path.rpartition("/")[2], kind, path, (), tuple(names.variables(one.layer)))
-    items = [replace(layer, calls=tuple(calls[key])) for key, layer in known.items()]
-    more = by_variables(names.inside, _unseen(found, names)) if items else ()
+            calls.setdefault(key, []).extend(layer_calls)
+            layers[key] = Layer(path.rpartition("/")[2], kind, path, (), tuple(names.variables(one.layer)))
+    items = [replace(layer, calls=tuple(calls[key])) for key, layer in layers.items()]
+    more = by_variables(names.inside, _unseen(trace, names)) if items else ()
     items = [*in_order(names.inside, [*items, *more])] if more else items
-    if found.model is not None:
-        given = _given(found.model, arguments_of(found.concrete))
-        return Layers((*given, *items), why="the model calls no layers")
-    return Layers(tuple(items) or by_variables(names.inside, _owners(found, names)), why=_NONE)
+    if trace.model is not None:
+        input_layers = _given(trace.model, arguments_of(trace.concrete))
+        return Layers((*input_layers, *items), why="the model calls no layers")
+    return Layers(tuple(items) or by_variables(names.inside, _owners(trace, names)), why=_NONE)
 
 
-def _unseen(found: Any, names: _Names) -> list[Owner]:
+def _unseen(trace: Any, names: _Names) -> list[Owner]:
     """The Keras layers at any depth without a noted call; TensorFlow reuses functions that it has already traced."""
-    seen = {id(one.layer) for one in found.seen}
-    todo = [(one.path, one.thing) for one in found.held]
-    met = {id(thing): Owner("", "") for _, thing in todo}
+    observed_ids = {id(one.layer) for one in trace.seen}
+    todo = [(one.path, one.thing) for one in trace.held]
+    owners = {id(thing): Owner("", "") for _, thing in todo}
     for around, thing in todo:
         for layer in keras_layers(thing, deep=False):
-            if id(layer) not in met:
+            if id(layer) not in owners:
                 path = under(around, layer.name)
-                held = tuple(names.variables(layer)) if id(layer) not in seen else ()
-                met[id(layer)] = Owner(path, path, type(layer).__name__, held)
+                variables = tuple(names.variables(layer)) if id(layer) not in observed_ids else ()
+                owners[id(layer)] = Owner(path, path, type(layer).__name__, variables)
                 todo.append((path, layer))
-    return [owner for owner in met.values() if owner.variables]
+    return [owner for owner in owners.values() if owner.variables]
 
 
-def _owners(found: Any, names: _Names) -> list[Owner]:
+def _owners(trace: Any, names: _Names) -> list[Owner]:
     """The owners of the variables of a function: objects, and for the other variables the scopes in their names."""
-    left = names.called(found)
+    remaining = names.called(trace)
     owners = []
-    for one in found.held:
-        held = tuple(names.variables(one.thing))
+    for one in trace.held:
+        variables = tuple(names.variables(one.thing))
         methods = [name for name in dir(type(one.thing)) if name == "__call__" or not name.startswith("_")]
-        if one.path and held:
-            owners.append(Owner(one.path, one.scope, type(one.thing).__name__, held, tuple(methods)))
-            left = {name: text for name, text in left.items() if name not in held}
-    return [*owners, *named_owners(left)]
+        if one.path and variables:
+            owners.append(Owner(one.path, one.scope, type(one.thing).__name__, variables, tuple(methods)))
+            remaining = {name: text for name, text in remaining.items() if name not in variables}
+    return [*owners, *named_owners(remaining)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,32 +230,32 @@ class Origin:
         return inputs | {key: name for one in self.calls for key, name in one.tensors.items()}
 
 
-def origin_of(found: Any, lifted: Lifted) -> Origin:
+def origin_of(trace: Any, lifted: Lifted) -> Origin:
     """Returns the connections of a functional model, with names of the graph; arguments as in `layers_of`."""
-    model, body, arguments = found.model, found.concrete.graph, arguments_of(found.concrete)
+    model, body, arguments = trace.model, trace.concrete.graph, arguments_of(trace.concrete)
     names = _Names(body, lifted)
     own: dict[int, list[Seen]] = {}
-    for one in sorted(found.seen, key=lambda one: one.begun):
+    for one in sorted(trace.seen, key=lambda one: one.begun):
         if one.graph is body and one.around == (model,):
             own.setdefault(id(one.layer), []).append(one)
-    taken = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
-    held = names.variables(model)
-    if len(taken) != len(arguments):
-        return Origin(model, lifted.graph, variables=held)
-    tensors = {id(symbol): given.name for symbol, given in zip(taken, arguments, strict=True)}
-    inputs = tuple((symbol, given.name) for symbol, given in zip(taken, arguments, strict=True))
+    symbols = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
+    variables = names.variables(model)
+    if len(symbols) != len(arguments):
+        return Origin(model, lifted.graph, variables=variables)
+    tensors = {id(symbol): argument.name for symbol, argument in zip(symbols, arguments, strict=True)}
+    inputs = tuple((symbol, argument.name) for symbol, argument in zip(symbols, arguments, strict=True))
     calls = []
     for node in keras_nodes(model):
-        left = own.get(id(node.layer))
-        if not left or not all(id(t) in tensors for t in node.inputs):
-            return Origin(model, lifted.graph, (), inputs, held)
-        one = left.pop(0)
+        remaining = own.get(id(node.layer))
+        if not remaining or not all(id(t) in tensors for t in node.inputs):
+            return Origin(model, lifted.graph, (), inputs, variables)
+        one = remaining.pop(0)
         if len(one.outputs) != len(node.outputs):
-            return Origin(model, lifted.graph, (), inputs, held)
+            return Origin(model, lifted.graph, (), inputs, variables)
         tensors |= {id(t): name for t, name in zip(node.outputs, names.each(one.outputs), strict=True) if name}
         about = {id(t): tensors[id(t)] for t in (*node.inputs, *node.outputs) if id(t) in tensors}
         calls.append(Placed(node, names.call(one), about, names.variables(node.layer)))
-    return Origin(model, lifted.graph, tuple(calls), inputs, held)
+    return Origin(model, lifted.graph, tuple(calls), inputs, variables)
 
 
 class _Names:
@@ -272,17 +272,17 @@ class _Names:
     def _paths(self) -> dict[int, list[str]]:
         """Body of a function, by its id -> its scopes below the ops that call it."""
         names = {name: id(graph) for name, graph in bodies(self._body).items()}
-        found: dict[int, list[str]] = {}
+        paths: dict[int, list[str]] = {}
         for part in Calls(snapshot(self._body), read).parts():  # functions of the lifted graph have other names
             if part.function in names:
-                found.setdefault(names[part.function], []).append(part.path)
-        return found
+                paths.setdefault(names[part.function], []).append(part.path)
+        return paths
 
     def each(self, tensors: Sequence[Any]) -> list[str]:
         """Returns the name of each tensor; an empty name if the graph does not have it."""
         names = [t.name if getattr(t, "graph", None) is self._body else "" for t in tensors]
-        moved = (self._moved.get(name, name) for name in names)
-        return [name if name.partition(":")[0] in self._made else "" for name in moved]
+        new_names = (self._moved.get(name, name) for name in names)
+        return [name if name.partition(":")[0] in self._made else "" for name in new_names]
 
     def call(self, one: Seen) -> Call:
         """Returns a call with its ops."""
@@ -299,24 +299,24 @@ class _Names:
         """Returns a call with its ops, once for each call of the function that contains it."""
         if one.graph is self._body:
             return [self.call(one)]
-        found, made = list[Call](), one.graph.get_operations()[one.first : one.last]
+        result, ops = list[Call](), one.graph.get_operations()[one.first : one.last]
         for path in self._paths.get(id(one.graph), ()):
             ends = (tuple(under(path, t.name) if t.graph is one.graph else ":" for t in end)
                     for end in (one.inputs, one.outputs))  # fmt: skip
-            call = Call(tuple(under(path, op.name) for op in made), *ends)
+            call = Call(tuple(under(path, op.name) for op in ops), *ends)
             there = fitted(Layer("", "", "", (call,)), self.inside, lambda op: [op])
-            found += there.calls if there is not None else ()
-        return found
+            result += there.calls if there is not None else ()
+        return result
 
     def variables(self, layer: Any) -> dict[str, Any]:
         """Returns the variables of a layer that the graph has, by name."""
-        held = {self._handles.get(id(_handle(v)), ""): v for v in getattr(layer, "variables", ())}
-        return {name: variable for name, variable in held.items() if name}
+        by_name = {self._handles.get(id(_handle(v)), ""): v for v in getattr(layer, "variables", ())}
+        return {name: variable for name, variable in by_name.items() if name}
 
-    def called(self, found: Any) -> dict[str, str]:
+    def called(self, trace: Any) -> dict[str, str]:
         """Returns variable of the graph -> its name in the object that owns it; two can have the same name."""
-        held = [*((v, v.name) for v in self._body.variables), *found.named]
-        return {self._handles[id(_handle(v))]: name.removesuffix(":0") for v, name in held
+        variables = [*((v, v.name) for v in self._body.variables), *trace.named]
+        return {self._handles[id(_handle(v))]: name.removesuffix(":0") for v, name in variables
                 if id(_handle(v)) in self._handles}  # fmt: skip
 
 
@@ -326,13 +326,13 @@ def _handle(variable: Any) -> Any:
 
 def _given(model: Any, arguments: Sequence[Any]) -> list[Layer]:
     """The input layers of a model, which are never called; their ops are its arguments."""
-    taken = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
+    symbols = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
     layers = [layer for layer in getattr(model, "layers", ()) if type(layer).__name__ == "InputLayer"]
-    if len(taken) != len(arguments):
+    if len(symbols) != len(arguments):
         return []
-    found = []
-    for symbol, given in zip(taken, arguments, strict=True):
+    input_layers = []
+    for symbol, argument in zip(symbols, arguments, strict=True):
         names = [layer.name for layer in layers if layer.output is symbol]
-        call = Call((given.op.name,), (), (given.name,))
-        found += [Layer(name, "InputLayer", name, (call,)) for name in names]
-    return found
+        call = Call((argument.op.name,), (), (argument.name,))
+        input_layers += [Layer(name, "InputLayer", name, (call,)) for name in names]
+    return input_layers

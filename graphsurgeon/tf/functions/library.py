@@ -47,7 +47,7 @@ _ALL_PASSING = frozenset({"IdentityN", "While", "StatelessWhile"})
 
 
 def with_handles(
-    names: Iterable[str], calls: Iterable[Any], known: Mapping[str, Any], plain: Mapping[str, Any]
+    names: Iterable[str], calls: Iterable[Any], function_objects: Mapping[str, Any], plain: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns FunctionDefs in which each resource argument has the dtype and shape of its variable.
 
@@ -57,29 +57,29 @@ def with_handles(
     Args:
         names: the functions.
         calls: live ops, among them those that call these functions.
-        known: the functions of the graph as Python objects, by name.
+        function_objects: the functions of the graph as Python objects, by name.
         plain: their FunctionDefs; they are not changed.
     """
-    wanted = frozenset(names)
-    order = [name for name in reachable(wanted, plain) if name in wanted]
+    required = frozenset(names)
+    order = [name for name in reachable(required, plain) if name in required]
     functions: dict[str, Any] = {}
     for name in order:
         functions[name] = function_pb2.FunctionDef()
         functions[name].CopyFrom(plain[name])
-        say_handles(known.get(name), functions[name])
+        say_handles(function_objects.get(name), functions[name])
     if all(argument.handle_data for name in order for argument in _resources(functions[name])):
         return functions
-    said: dict[str, list[dict[bytes, Any]]] = {}
+    argument_data: dict[str, list[dict[bytes, Any]]] = {}
     for op in calls:
-        _hear(op.node_def, [held_by(tensor) for tensor in op.inputs], functions, said)
+        _hear(op.node_def, [held_by(tensor) for tensor in op.inputs], functions, argument_data)
     for name in reversed(order):  # callers before callees
         function = functions[name]
-        for argument, heard in zip(function.signature.input_arg, said.get(name, ()), strict=False):
-            if len(heard) == 1 and argument.type == _RESOURCE and not argument.handle_data:
-                argument.handle_data.extend(*heard.values())
+        for argument, candidates in zip(function.signature.input_arg, argument_data.get(name, ()), strict=False):
+            if len(candidates) == 1 and argument.type == _RESOURCE and not argument.handle_data:
+                argument.handle_data.extend(*candidates.values())
         inside = _Inside(function, functions)
         for node in inside.calls():
-            _hear(node, [inside.held(text) for text in node.input if text[0] != "^"], functions, said)
+            _hear(node, [inside.held(text) for text in node.input if text[0] != "^"], functions, argument_data)
     return functions
 
 
@@ -92,17 +92,20 @@ def _resources(function: Any) -> Iterator[Any]:
 
 
 def _hear(
-    node: TFNodeDef, inputs: Sequence[Any], functions: Mapping[str, Any], said: dict[str, list[dict[bytes, Any]]]
+    node: TFNodeDef,
+    inputs: Sequence[Any],
+    functions: Mapping[str, Any],
+    argument_data: dict[str, list[dict[bytes, Any]]],
 ) -> None:
     """Notes the arguments of the functions that an op calls: all that different callers pass for each argument."""
     for called in called_by(node, functions):
         if called.function not in functions:
             continue
         count = len(functions[called.function].signature.input_arg)
-        heard = said.setdefault(called.function, [{} for _ in range(count)])
+        candidates = argument_data.setdefault(called.function, [{} for _ in range(count)])
         for at, what in enumerate(given(node, inputs, count)):
             if what:
-                heard[at][b"".join(encoded(one, deterministic=True) for one in what)] = what
+                candidates[at][b"".join(encoded(one, deterministic=True) for one in what)] = what
 
 
 class _Inside:
@@ -124,9 +127,9 @@ class _Inside:
 
     def held(self, text: str) -> Any:
         """Returns dtype and shape of the variable that a tensor refers to; empty if they are not known."""
-        seen = set[str]()
-        while text not in seen:  # a damaged function may contain a cycle
-            seen.add(text)
+        visited = set[str]()
+        while text not in visited:  # a damaged function may contain a cycle
+            visited.add(text)
             name, _, rest = text.partition(":")
             if name in self._arguments:
                 return self._arguments[name].handle_data
@@ -172,58 +175,58 @@ class Library:
 def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
     """Returns the functions that copies need in `graph`: branches of conds and loops under new names, others shared."""
     out = Library()
-    have = set(functions_of(graph))
-    there = functions_of(graph)
+    used_names = set(functions_of(graph))
+    destination_functions = functions_of(graph)
     for copied in copies:
         source = copied.source.live
-        known = functions_of(source)
+        functions = functions_of(source)
         out.names.append({})
-        if not known:
+        if not functions:
             continue
         nodes, branches, called = copied.source.nodes, set[str](), set[str]()
-        calling = {i: names for i in copied.ops.tolist() if (names := referred(nodes[i], known))}
+        calling = {i: names for i in copied.ops.tolist() if (names := referred(nodes[i], functions))}
         calls = [copied.source.names[i] for i in calling]
         for i, names in calling.items():
             (branches if nodes[i].op in BRANCHING else called).update(names)
         for some in (branches, called):  # the gradient of a renamed branch is renamed too
-            slopes = {getattr(known[name], "grad_func_name", "") for name in reached_functions(some, known)}
-            some |= slopes & known.keys()
+            slopes = {getattr(functions[name], "grad_func_name", "") for name in reached_functions(some, functions)}
+            some |= slopes & functions.keys()
         if is_traced(graph):
             # Traced ops run eagerly, so their functions must be registered there, under unique names.
-            foreign = {name for name in called if not is_eager(known[name])}
-            order = reached_functions(branches | foreign, known)
-            definitions = with_handles(order, map(op_finder(source), calls), known, Definitions(known))
-            out.names[-1] = bring(out, order, definitions, known)
+            foreign = {name for name in called if not is_eager(functions[name])}
+            order = reached_functions(branches | foreign, functions)
+            definitions = with_handles(order, map(op_finder(source), calls), functions, Definitions(functions))
+            out.names[-1] = bring(out, order, definitions, functions)
             out.everywhere |= bool(foreign)
             called, branches = called - foreign, set()
-        renamed, kept = own_names(branches, known)
-        called |= kept
-        clashing = [] if source is graph else _clashing(called, known, there)
+        renamed, shared_names = own_names(branches, functions)
+        called |= shared_names
+        clashing = [] if source is graph else _clashing(called, functions, destination_functions)
         if clashing:  # the destination has another function with this name: callers of it call the copy
             renamed += [name for name in clashing if name not in renamed]
             called -= set(clashing)
             out.everywhere = True
         for name in renamed:
-            out.names[-1][name] = new_name(copied.step.to, name, have)
-            have.add(out.names[-1][name])
-        definitions = with_handles(renamed, map(op_finder(source), calls), known, Definitions(known))
+            out.names[-1][name] = new_name(copied.step.to, name, used_names)
+            used_names.add(out.names[-1][name])
+        definitions = with_handles(renamed, map(op_finder(source), calls), functions, Definitions(functions))
         for name in renamed:
             out.renamed.append(renamed_function(definitions[name], out.names[-1]))
-            gradient = getattr(known[name], "grad_func_name", None)
+            gradient = getattr(functions[name], "grad_func_name", None)
             if gradient:
                 out.gradients.append(_gradient(name, gradient, out.names[-1]))
         if source is graph:
             continue
-        for name in reached_functions(called, known):
-            if name not in have:
-                out.shared.append(known[name])
-                have.add(name)
-                there[name] = known[name]
+        for name in reached_functions(called, functions):
+            if name not in used_names:
+                out.shared.append(functions[name])
+                used_names.add(name)
+                destination_functions[name] = functions[name]
     return out
 
 
 def bring(
-    out: Library, order: Iterable[str], definitions: Mapping[str, Any], known: Mapping[str, Any]
+    out: Library, order: Iterable[str], definitions: Mapping[str, Any], functions: Mapping[str, Any]
 ) -> dict[str, str]:
     """Makes ConcreteFunctions of functions, callees first, for a library; returns old name -> new name.
 
@@ -233,28 +236,30 @@ def bring(
     order = list(order)
     request, suggestion = f"copying {few(map(repr, order))}", "Leave out its calls, or write the file out again"
     with errors_as(PlanError, request, "TensorFlow cannot make such a function", suggestion):
-        made = loaded([definitions[name] for name in order])
-    for name, concrete in made.items():
+        new_functions = loaded([definitions[name] for name in order])
+    for name, concrete in new_functions.items():
         prepare_gradients(concrete.graph.get_operations(), name)
-    out.loaded.update({function_name(new): new for new in made.values()})
-    out.slopes.update({function_name(new): _slope(known[old], made) for old, new in made.items()})
-    return {old: function_name(new) for old, new in made.items()}
+    out.loaded.update({function_name(new): new for new in new_functions.values()})
+    out.slopes.update({function_name(new): _slope(functions[old], new_functions) for old, new in new_functions.items()})
+    return {old: function_name(new) for old, new in new_functions.items()}
 
 
-def _slope(function: Any, made: Mapping[str, Any]) -> Any:
+def _slope(function: Any, functions: Mapping[str, Any]) -> Any:
     """The custom gradient of a function of a graph, in Python or by name; None without one."""
-    named = getattr(function, "grad_func_name", None)
-    return getattr(function, "python_grad_func", None) if named is None else made[named]
+    gradient_name = getattr(function, "grad_func_name", None)
+    return getattr(function, "python_grad_func", None) if gradient_name is None else functions[gradient_name]
 
 
-def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+def _clashing(
+    called: Iterable[str], functions: Mapping[str, Any], destination_functions: Mapping[str, Any]
+) -> list[str]:
     """Returns the functions that cannot be shared, callees first: the name is taken, or they call such functions."""
-    order = reached_functions(called, known)
+    order = reached_functions(called, functions)
     clash: list[str] = []
-    for name in order if any(name in there for name in order) else ():
-        own = definition(known[name])
-        other = there.get(name, known[name])
-        differs = other is not known[name] and definition(other) != own
+    for name in order if any(name in destination_functions for name in order) else ():
+        own = definition(functions[name])
+        other = destination_functions.get(name, functions[name])
+        differs = other is not functions[name] and definition(other) != own
         if differs or (clash and any(referred(node, clash) for node in own.node_def)):
             clash.append(name)
     return clash
@@ -262,18 +267,18 @@ def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[st
 
 def report(copied: Copied) -> list[str]:
     """Returns text that lists the functions a copy contains."""
-    known = functions_of(copied.source.live)
+    functions = functions_of(copied.source.live)
     called: set[str] = set()
     branches: set[str] = set()
     absent: set[str] = set()
     source, ops = copied.source, copied.ops
-    for i in (ops if known else ops[source.typed(BRANCHING | CALLS)[ops]]).tolist():
+    for i in (ops if functions else ops[source.typed(BRANCHING | CALLS)[ops]]).tolist():
         kind, node = source.types[i], source.nodes[i]
-        (branches if kind in BRANCHING else called).update(referred(node, known))
+        (branches if kind in BRANCHING else called).update(referred(node, functions))
         if kind in BRANCHING or kind in CALLS:
-            absent |= {called.function for called in called_by(node)} - known.keys()
-    own, kept = own_names(branches, known)
-    shared = [name for name in reached_functions(called | kept, known) if name not in own]
+            absent |= {called.function for called in called_by(node)} - functions.keys()
+    own, shared_names = own_names(branches, functions)
+    shared = [name for name in reached_functions(called | shared_names, functions) if name not in own]
     lines = []
     if own:
         count = counted(len(own), "functions")
@@ -292,17 +297,17 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
     Args:
         graph: the graph that holds the functions.
     """
-    known = functions_of(graph)
-    found: dict[str, bytes] = {}
+    functions = functions_of(graph)
+    digests: dict[str, bytes] = {}
 
     def digest(name: str) -> bytes:
-        if name not in known:
+        if name not in functions:
             return name.encode()
-        if name not in found:
-            found[name] = b"itself"  # for functions that call themselves
-            body, called = _nameless(known, name)
-            found[name] = hashlib.blake2b(b"".join([body, *map(digest, called)]), digest_size=16).digest()
-        return found[name]
+        if name not in digests:
+            digests[name] = b"itself"  # for functions that call themselves
+            body, called = _nameless(functions, name)
+            digests[name] = hashlib.blake2b(b"".join([body, *map(digest, called)]), digest_size=16).digest()
+        return digests[name]
 
     def means(value: Any) -> bytes:
         kind = value.WhichOneof("value") if hasattr(value, "WhichOneof") else ""
@@ -316,14 +321,14 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
     return means
 
 
-def _nameless(known: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
+def _nameless(functions: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
     """A function as bytes without its name and those of the functions it calls; and these names."""
     body = function_pb2.FunctionDef()
-    body.CopyFrom(definition(known[name]))
+    body.CopyFrom(definition(functions[name]))
     body.signature.name = ""
     names = []
     for node in body.node_def:
-        if node.op in known:
+        if node.op in functions:
             names.append(node.op)
             node.op = ""
         names += _blanked([node.attr[key] for key in sorted(node.attr)])
@@ -348,37 +353,37 @@ def _named(values: Iterable[Any]) -> Iterator[Any]:
             yield from _named(function.attr.values())
 
 
-def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[str], set[str]]:
+def own_names(branches: Iterable[str], functions: Mapping[str, Any]) -> tuple[list[str], set[str]]:
     """Returns the functions of branches that need new names, callees first, and those that keep their names.
 
     A function that a branch only calls stays the same Python object, because this object has the gradient of the call.
     """
-    kept = {name for name in merely_called(branches, known) if is_eager(known[name])}
-    return reached_functions(branches, known, kept), kept
+    shared_names = {name for name in merely_called(branches, functions) if is_eager(functions[name])}
+    return reached_functions(branches, functions, shared_names), shared_names
 
 
-def merely_called(branches: Iterable[str], known: Mapping[str, Any]) -> set[str]:
+def merely_called(branches: Iterable[str], functions: Mapping[str, Any]) -> set[str]:
     """Returns the functions that branches reach only by calls, not by conds or loops."""
     calls: set[str] = set()
-    turns = set(branches)
-    for name in reached_functions(branches, known):
-        for node in definition(known[name]).node_def:
+    branch_functions = set(branches)
+    for name in reached_functions(branches, functions):
+        for node in definition(functions[name]).node_def:
             if node.op in CALLS:
-                calls |= referred(node, known)
+                calls |= referred(node, functions)
             else:
-                turns |= referred(node, known)
-    return calls - turns
+                branch_functions |= referred(node, functions)
+    return calls - branch_functions
 
 
-def reached_functions(start: Iterable[str], known: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
+def reached_functions(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
     """Returns the functions that `start` leads to, callees before callers; functions in `exclude` are not entered.
 
     Args:
         start: names of functions.
-        known: the functions as Python objects, by name.
+        functions: the functions as Python objects, by name.
         exclude: names of functions to leave out.
     """
-    return led_to(start, Definitions(known), exclude)
+    return led_to(start, Definitions(functions), exclude)
 
 
 def nodes_behind(nodes: Sequence[TFNodeDef], functions: Mapping[str, Any]) -> list[Any]:
@@ -421,18 +426,18 @@ def _gradient(name: str, gradient: str, names: Mapping[str, str]) -> Any:
 _given: set[str] = set()
 
 
-def new_name(scope: str, name: str, taken: Container[str]) -> str:
+def new_name(scope: str, name: str, used_names: Container[str]) -> str:
     """Returns an unused name for the copy of a function, made from a scope and its old name.
 
     Args:
         scope: the scope of the copy.
         name: the name of the original.
-        taken: function names of the destination.
+        used_names: function names of the destination.
     """
-    wish = (re.sub(r"[^A-Za-z0-9_]", "_", scope) + "_" if scope else "copy_") + name
-    found = free_name(wish, lambda name: name in taken or name in _given, as_tensorflow=True)
-    _given.add(found)
-    return found
+    preferred = (re.sub(r"[^A-Za-z0-9_]", "_", scope) + "_" if scope else "copy_") + name
+    result = free_name(preferred, lambda name: name in used_names or name in _given, as_tensorflow=True)
+    _given.add(result)
+    return result
 
 
 class Definitions(Mapping[str, Any]):
@@ -466,8 +471,8 @@ def gradients_of(graph: TFGraph) -> dict[str, str]:
 
     TensorFlow drops gradients by `tf.custom_gradient`, so an attribute of the graph keeps them.
     """
-    found = {name: getattr(function, "grad_func_name", None) for name, function in functions_of(graph).items()}
-    return {name: gradient for name, gradient in found.items() if gradient} | getattr(graph, _GRADIENTS, {})
+    gradients = {name: getattr(function, "grad_func_name", None) for name, function in functions_of(graph).items()}
+    return {name: gradient for name, gradient in gradients.items() if gradient} | getattr(graph, _GRADIENTS, {})
 
 
 def definition(function: Any) -> Any:
@@ -475,9 +480,9 @@ def definition(function: Any) -> Any:
     # Outside a graph, this would add the function to the eager functions of the process, and the name may be taken.
     with fresh().as_default():
         for field_name in ("function_def", "cached_definition", "definition"):
-            found = getattr(function, field_name, None)
-            if found is not None:
-                return found
+            function_def = getattr(function, field_name, None)
+            if function_def is not None:
+                return function_def
     raise TypeError(f"{type(function).__name__} is not a function of a graph")
 
 

@@ -50,14 +50,14 @@ class Lifted:
     moved: dict[str, str]
 
 
-def lift(concrete: Any, request: str, named: Iterable[tuple[Any, str]] = ()) -> Lifted:
+def lift(concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] = ()) -> Lifted:
     """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function is not changed.
 
     Args:
         concrete: the function. Its arguments become placeholders, its captured variables resource variables, captured
             tables tables, all other captured tensors constants.
         request: the request, for messages.
-        named: (variable, name) pairs, for better names than those of the variables.
+        variable_names: (variable, name) pairs, for better names than those of the variables.
 
     Raises:
         OpenError: the function captures something that no plain graph can hold, or TensorFlow refuses the body.
@@ -70,33 +70,33 @@ def lift(concrete: Any, request: str, named: Iterable[tuple[Any, str]] = ()) -> 
         ({'x': 'x:0'}, {'output': 'Identity:0'}, ['w:0'])
     """
     body, graph = concrete.graph, fresh(concrete.graph)
-    taken = capture(concrete, graph, named, request)
+    captures = capture(concrete, graph, variable_names, request)
     source = snapshot(body, title="function")
     mask = np.ones(source.size, np.bool_)
-    for name in (*taken.tensors, *taken.constants):
+    for name in (*captures.tensors, *captures.constants):
         mask[source.index[name.partition(":")[0]]] = False
-    read = {f"{source.names[op]}:{port}" for op, port in zip(source.data.node, source.data.port, strict=True)}
+    used_tensors = {f"{source.names[op]}:{port}" for op, port in zip(source.data.node, source.data.port, strict=True)}
     plan = Plan(snapshot(graph)).copy(
         Selection(source, mask, Query("select")),
-        inputs={name: tensor.name for name, tensor in taken.tensors.items() if name in read},
-        constants={name: value for name, value in taken.constants.items() if name in read},
+        inputs={name: tensor.name for name, tensor in captures.tensors.items() if name in used_tensors},
+        constants={name: value for name, value in captures.constants.items() if name in used_tensors},
         collections="none",
     )
     if plan.effect.faults:
         fault = plan.effect.faults[0]
         raise OpenError(request, fault.problem, fault.suggestion)
-    values = OpenedValues(graph, taken.values, taken.handles)
+    values = OpenedValues(graph, captures.values, captures.handles)
     carry_out(plan.effect, graph)
     copied = plan.effect.copies[0]
     _keep_shapes(body, graph, zip([source.names[i] for i in copied.ops.tolist()], copied.names, strict=True))
-    moved = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
+    new_tensors = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     return Lifted(
         graph,
         values,
         {t.op.name: t.name for t in arguments_of(concrete)},
-        {key: moved.get(t.name, t.name) for key, t in _results(concrete)},
+        {key: new_tensors.get(t.name, t.name) for key, t in _results(concrete)},
         partial(_packed, concrete.structured_outputs),
-        moved,
+        new_tensors,
     )
 
 
@@ -115,8 +115,8 @@ def arguments_of(concrete: Any) -> list[Any]:
 
 def _packed(structure: Any, results: Sequence[Any]) -> Any:
     """The return value of a function, made from its results."""
-    left = iter(results)
-    flat = [None if item is None else next(left) for item in tf.nest.flatten(structure, expand_composites=True)]
+    remaining = iter(results)
+    flat = [None if item is None else next(remaining) for item in tf.nest.flatten(structure, expand_composites=True)]
     return tf.nest.pack_sequence_as(structure, flat, expand_composites=True)
 
 
@@ -193,12 +193,12 @@ class OpenedValues:
 
     Args:
         graph: the plain graph, with its variables and tables.
-        held: variable op name -> value; for all others the value is the initial value.
+        values: variable op name -> value; for all others the value is the initial value.
         handles: variable op name -> the handle of the captured variable.
     """
 
-    def __init__(self, graph: TFGraph, held: dict[str, Any], handles: dict[str, Any]) -> None:
-        self._held = held
+    def __init__(self, graph: TFGraph, values: dict[str, Any], handles: dict[str, Any]) -> None:
+        self._held = values
         # Weak references: a graph does not keep the object alive that it was made from.
         self._handles = {name: weakref.ref(handle) for name, handle in handles.items()}
         self._names = frozenset(variable_infos(graph))
@@ -225,48 +225,50 @@ class OpenedValues:
 
     def handles(self) -> dict[str, Any]:
         """Returns variable op -> handle of the captured variable, for variables that still exist."""
-        found = {name: handle() for name, handle in self._handles.items()}
-        return {name: handle for name, handle in found.items() if handle is not None}
+        live = {name: handle() for name, handle in self._handles.items()}
+        return {name: handle for name, handle in live.items() if handle is not None}
 
 
-def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], request: str) -> Captured:
+def capture(concrete: Any, graph: TFGraph, variable_names: Iterable[tuple[Any, str]], request: str) -> Captured:
     """Makes the replacement of each capture of a function in `graph`: a variable, a table or a constant.
 
     Args:
         concrete: a ConcreteFunction.
         graph: an empty `tf.Graph`.
-        named: (variable, name) pairs in addition to those that the function has.
+        variable_names: (variable, name) pairs in addition to those that the function has.
         request: the request, for messages.
 
     Raises:
         OpenError: it captures something else, such as an iterator, or a variable without a value.
     """
     body = concrete.graph
-    known: dict[int, tuple[Any, str]] = {id(v.handle): (v, plain_name(v.name, "variable")) for v in body.variables}
-    known.update({id(v.handle): (v, plain_name(name, "variable")) for v, name in named})
+    variables: dict[int, tuple[Any, str]] = {id(v.handle): (v, plain_name(v.name, "variable")) for v in body.variables}
+    variables.update({id(v.handle): (v, plain_name(name, "variable")) for v, name in variable_names})
     outside = list(concrete.captured_inputs)
     inside = list(body.inputs)[len(body.inputs) - len(outside) :]
     names = _Names(op.name for op in body.get_operations() if op not in {t.op for t in inside})
     out = Captured()
-    made: dict[int, Any] = {}
-    room = CONSTANT_BYTES
-    for taken, stand_in in zip(outside, inside, strict=True):
-        if taken.dtype not in (tf.resource, tf.variant):
+    handles: dict[int, Any] = {}
+    budget = CONSTANT_BYTES
+    for tensor, stand_in in zip(outside, inside, strict=True):
+        if tensor.dtype not in (tf.resource, tf.variant):
             with eager():
-                out.constants[stand_in.name] = np.array(array_of(taken.numpy()))
+                out.constants[stand_in.name] = np.array(array_of(tensor.numpy()))
             continue
-        if id(taken) not in made:
-            data = variable_data(taken) if taken.dtype == tf.resource else None
+        if id(tensor) not in handles:
+            data = variable_data(tensor) if tensor.dtype == tf.resource else None
             if data is None:
-                made[id(taken)] = _table(taken, stand_in, body, graph, names, request)
+                handles[id(tensor)] = _table(tensor, stand_in, body, graph, names, request)
             else:
-                variable, name = known.get(id(taken), (None, "variable"))
-                name, made[id(taken)], value = _variable(taken, variable, name, data, graph, names, room, request)
-                out.handles[name] = taken
-                room -= value.nbytes
-                if room < 0:
+                variable, name = variables.get(id(tensor), (None, "variable"))
+                name, handles[id(tensor)], value = _variable(
+                    tensor, variable, name, data, graph, names, budget, request
+                )
+                out.handles[name] = tensor
+                budget -= value.nbytes
+                if budget < 0:
                     out.values[name] = value
-        out.tensors[stand_in.name] = made[id(taken)]
+        out.tensors[stand_in.name] = handles[id(tensor)]
     return out
 
 
@@ -277,12 +279,12 @@ class _Names:
         self._body = {name.lower() for name in body}
         self._given: set[str] = set()
 
-    def __call__(self, wish: str) -> str:
+    def __call__(self, preferred: str) -> str:
         parts: list[str] = []
-        for i, part in enumerate(wish.strip("/").split("/")):
-            last = i == wish.strip("/").count("/")
-            taken = partial(self._clash, parts, last)
-            parts.append(free_name(part, taken, as_tensorflow=True))
+        for i, part in enumerate(preferred.strip("/").split("/")):
+            last = i == preferred.strip("/").count("/")
+            is_used = partial(self._clash, parts, last)
+            parts.append(free_name(part, is_used, as_tensorflow=True))
             self._given.add("/".join(parts).lower())
         return "/".join(parts)
 
@@ -294,17 +296,24 @@ class _Names:
 
 
 def _variable(
-    handle: Any, variable: Any, wish: str, data: tuple[Any, Any], graph: TFGraph, names: _Names, room: int, request: str
+    handle: Any,
+    variable: Any,
+    preferred: str,
+    data: tuple[Any, Any],
+    graph: TFGraph,
+    names: _Names,
+    budget: int,
+    request: str,
 ) -> tuple[str, Any, Any]:
     dtype, shape = data
     with eager():
         ready = bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
     if not ready:
-        raise OpenError(request, f"variable {wish!r} has no value yet", "Assign a value first")
+        raise OpenError(request, f"variable {preferred!r} has no value yet", "Assign a value first")
     with eager():
         value = np.array(array_of(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy()))
-    name = names(wish)
-    fits = value.nbytes <= room
+    name = names(preferred)
+    fits = value.nbytes <= budget
 
     def first() -> Any:
         return tf.constant(value, dtype, name="Const") if fits else tf1.placeholder(dtype, value.shape, name="value")
@@ -330,10 +339,10 @@ def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names,
     users = _users(body, stand_in)
     kinds = {(n.attr["Tin"].type, n.attr["Tout"].type) for n in users if "Tin" in n.attr and "Tout" in n.attr}
     if handle.dtype != tf.resource or len(kinds) != 1 or not all(n.op.startswith("LookupTable") for n in users):
-        used = ", ".join(sorted({n.op for n in users})) or "nothing"
+        op_types = ", ".join(sorted({n.op for n in users})) or "nothing"
         raise OpenError(
             request,
-            f"it captures {stand_in.name!r}, which is not a variable, constant or table (it is used by {used})",
+            f"it captures {stand_in.name!r}, which is not a variable, constant or table (it is used by {op_types})",
             "Make it an argument of the function",
         )
     keys_type, values_type = (tf.as_dtype(t) for t in kinds.pop())
@@ -352,31 +361,31 @@ def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names,
             fill = tf.raw_ops.LookupTableImportV2
         with tf1.name_scope(f"{name}/Initializer/"):
             content = {"keys": tf.constant(keys, keys_type), "values": tf.constant(values, values_type)}
-            done = fill(table_handle=table, **content, name="fill")
-        graph.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, done)
+            fill_op = fill(table_handle=table, **content, name="fill")
+        graph.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, fill_op)
     return table
 
 
 def _users(body: Any, tensor: TFTensor) -> Sequence[Any]:
     """Returns the nodes that use a captured tensor, also those inside the functions it is passed to."""
-    known = functions_of(body)
-    found = []
+    functions = functions_of(body)
+    users = []
     todo: list[tuple[Any, int]] = [
         (op.node_def, i) for op in tensor.consumers() for i, t in enumerate(op.inputs) if t is tensor
     ]
-    seen: set[tuple[str, int]] = set()
+    visited: set[tuple[str, int]] = set()
     while todo:
         node, position = todo.pop()
-        called = referred(node, known)
+        called = referred(node, functions)
         if not called:
-            found.append(node)
+            users.append(node)
             continue
         at = position - (node.op in BRANCHES + CASES)
         for name in called:
-            if (name, at) in seen:
+            if (name, at) in visited:
                 continue
-            seen.add((name, at))
-            inner = definition(known[name])
+            visited.add((name, at))
+            inner = definition(functions[name])
             argument = inner.signature.input_arg[at].name
             todo += [(n, i) for n in inner.node_def for i, text in enumerate(n.input) if text == argument]
-    return found
+    return users

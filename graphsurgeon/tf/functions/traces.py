@@ -80,9 +80,9 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
         return Trace(thing, _name(thing), "gs.open(function)")
     with eager():
         if isinstance(thing, _Function):
-            found = _of_function(thing, signature, "open(function)", [*_named(thing)])
-            found.code = f"gs.open(function{_signed(signature)})"
-            return found
+            result = _of_function(thing, signature, "open(function)", [*_named(thing)])
+            result.code = f"gs.open(function{_signed(signature)})"
+            return result
         if is_keras(thing):
             return _of_keras(thing, signature, training)
         return _of_module(thing, signature, function)
@@ -100,21 +100,21 @@ def _name(concrete: Any) -> str:
 
 
 def _choices(word: str, names: Any) -> str:
-    known = sorted(names)
-    return f"Choose {word}=" + " or ".join(map(repr, known)) if known else f"It has no {word}"
+    choices = sorted(names)
+    return f"Choose {word}=" + " or ".join(map(repr, choices)) if choices else f"It has no {word}"
 
 
 # -- tf.function ----------------------------------------------------------------------------------
 
 
-def _of_function(function: Any, signature: Any, request: str, held: Sequence[Held]) -> Trace:
+def _of_function(function: Any, signature: Any, request: str, objects: Sequence[Held]) -> Trace:
     name = getattr(getattr(function, "python_function", None), "__name__", "function")
     title = "function" if name == "<lambda>" else name
-    seen: Sequence[Seen] = ()
+    calls: Sequence[Seen] = ()
     if signature is not None or function.input_signature is not None:
         args, options = ((), {}) if signature is None else _arguments(signature)
-        modules = [type(one.thing) for one in held if isinstance(one.thing, tf.Module) and not is_keras(one.thing)]
-        with observed(_layer_classes(), modules) as seen:
+        modules = [type(one.thing) for one in objects if isinstance(one.thing, tf.Module) and not is_keras(one.thing)]
+        with observed(_layer_classes(), modules) as calls:
             concrete = _traced(function, args, options, request)
     else:
         have = traces(function)
@@ -126,7 +126,7 @@ def _of_function(function: Any, signature: Any, request: str, held: Sequence[Hel
                 "or give the arguments: signature=[tf.TensorSpec(...)]",
             )
         concrete = have[0]
-    return Trace(concrete, title, "gs.open(function)", held=held, seen=seen)
+    return Trace(concrete, title, "gs.open(function)", held=objects, seen=calls)
 
 
 def _named(function: Any) -> Iterator[Held]:
@@ -137,33 +137,33 @@ def _named(function: Any) -> Iterator[Held]:
         yield from _within(owner, "", {})
         return
     code = inspect.unwrap(code) if callable(code) else code
-    found = inspect.getclosurevars(code) if inspect.isfunction(code) else None
-    named = [code] if found is None else [*found.nonlocals.values(), *found.globals.values()]
-    seen: dict[int, Any] = {}
-    for thing in named:
+    closure = inspect.getclosurevars(code) if inspect.isfunction(code) else None
+    values = [code] if closure is None else [*closure.nonlocals.values(), *closure.globals.values()]
+    visited: dict[int, Any] = {}
+    for thing in values:
         if _holds_variables(thing):
-            yield from _within(thing, getattr(thing, "name", type(thing).__name__), seen)
+            yield from _within(thing, getattr(thing, "name", type(thing).__name__), visited)
 
 
 def _holds_variables(thing: Any) -> bool:
     return is_keras(thing) or isinstance(thing, tf.Module)
 
 
-def _within(thing: Any, path: str, seen: dict[int, Any]) -> Iterator[Held]:
+def _within(thing: Any, path: str, visited: dict[int, Any]) -> Iterator[Held]:
     """A layer or module and those inside it, at any depth, in order; a module's path is its attribute."""
-    if id(thing) in seen:
+    if id(thing) in visited:
         return
-    seen[id(thing)] = thing
+    visited[id(thing)] = thing
     yield Held(path, thing.name if is_keras(thing) else module_scope(thing), thing)
     if is_keras(thing):
         for layer in getattr(thing, "layers", ()):
-            yield from _within(layer, under(path, layer.name), seen)
+            yield from _within(layer, under(path, layer.name), visited)
         return
     todo = module_attributes(thing)[::-1]
     while todo:
         name, value = todo.pop()
         if _holds_variables(value):
-            yield from _within(value, under(path, value.name if is_keras(value) else name), seen)
+            yield from _within(value, under(path, value.name if is_keras(value) else name), visited)
         elif isinstance(value, (list, tuple)):
             todo += [(f"{name}/{i}", one) for i, one in enumerate(value)][::-1]
         elif isinstance(value, Mapping):
@@ -199,42 +199,44 @@ def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], reque
 def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
     kind = type(module).__name__.removeprefix("_")
     request = f"open({kind})" if function is None else f"open({kind}, function={function!r})"
-    known = _functions(module)
+    functions = _functions(module)
     if function is None:
-        if not known:
+        if not functions:
             raise OpenError(request, "it has no tf.function", "Decorate one of its methods with @tf.function")
-        if len(known) > 1:
-            raise OpenError(request, f"it has {counted(len(known), 'functions')}", _choices("function", known))
-        function = next(iter(known))
-    if function not in known:
-        near = did_you_mean(function, known, "")
+        if len(functions) > 1:
+            raise OpenError(request, f"it has {counted(len(functions), 'functions')}", _choices("function", functions))
+        function = next(iter(functions))
+    if function not in functions:
+        near = did_you_mean(function, functions, "")
         raise OpenError(
             request,
             f"it has no tf.function {function!r}",
-            f"{near} {_choices('function', known)}".lstrip(),
+            f"{near} {_choices('function', functions)}".lstrip(),
         )
-    found, held = known[function], [*_within(module, "", {})]
-    if isinstance(found, _Concrete):
-        done = Trace(found, function, "", held=held)
+    target, objects = functions[function], [*_within(module, "", {})]
+    if isinstance(target, _Concrete):
+        result = Trace(target, function, "", held=objects)
     else:
-        done = _of_function(found, signature, request, held)
-    done.title, done.keep = kind, module
-    done.code = f"gs.open(module, function={function!r}{_signed(signature)})"
-    return done
+        result = _of_function(target, signature, request, objects)
+    result.title, result.keep = kind, module
+    result.code = f"gs.open(module, function={function!r}{_signed(signature)})"
+    return result
 
 
 def _functions(module: Any) -> dict[str, Any]:
     """The functions of a module by attribute name, with the signatures of a loaded one."""
-    found = {}
+    functions = {}
     for name in sorted({*dir(type(module)), *vars(module)}):
         if name == "__call__" or not name.startswith("__"):
             value = getattr(module, name, None)
             if isinstance(value, (_Concrete, _Function)):
-                found[name] = value
+                functions[name] = value
     signatures = getattr(module, "signatures", None)
     if isinstance(signatures, Mapping):
-        found.update({str(k): v for k, v in signatures.items() if isinstance(v, _Concrete) and str(k) not in found})
-    return found
+        functions.update(
+            {str(k): v for k, v in signatures.items() if isinstance(v, _Concrete) and str(k) not in functions}
+        )
+    return functions
 
 
 # -- Keras ----------------------------------------------------------------------------------------
@@ -253,9 +255,9 @@ def keras_of(thing: Any) -> Any:
 def _layer_classes() -> dict[type, Any]:
     """The base class of all layers of each imported Keras, with its package."""
     packages = [sys.modules[name] for name in ("keras", "tf_keras") if name in sys.modules]
-    found = {getattr(one, "Layer", None) or getattr(getattr(one, "layers", None), "Layer", None): one
+    classes = {getattr(one, "Layer", None) or getattr(getattr(one, "layers", None), "Layer", None): one
              for one in packages}  # fmt: skip
-    return {layer: package for layer, package in found.items() if isinstance(layer, type)}
+    return {layer: package for layer, package in classes.items() if isinstance(layer, type)}
 
 
 def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
@@ -273,14 +275,14 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
         specs = signature
 
     call = tf.function(lambda *args: model(*args, training=training), autograph=False)
-    held = [Held("", model.name, model)] if hasattr(model, "layers") else []
+    objects = [Held("", model.name, model)] if hasattr(model, "layers") else []
     layers = [layer for layer, of in _layer_classes().items() if of is package]
-    with observed(layers, (), map(type, keras_layers(model))) as seen:
+    with observed(layers, (), map(type, keras_layers(model))) as calls:
         concrete = _traced(call, specs, {}, request)
-    known = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
-    named = [(variable, name) for variable, name in known if isinstance(variable, tf.Variable)]
+    variables = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
+    variable_names = [(variable, name) for variable, name in variables if isinstance(variable, tf.Variable)]
     code = f"gs.open(model{_signed(signature)}{', training=True' * training})"
-    return Trace(concrete, model.name, code, named, (model, call), model, held, seen)
+    return Trace(concrete, model.name, code, variable_names, (model, call), model, objects, calls)
 
 
 def _keras_specs(model: Any, request: str) -> tuple[Any, ...]:
@@ -294,10 +296,10 @@ def _keras_specs(model: Any, request: str) -> tuple[Any, ...]:
     if saved is not None:
         return tuple(saved[0])
     # A subclassed model keeps the shapes it was built with; the first axis is that of the batch.
-    kept = list(keras_built_shapes(model).values())
-    if len(kept) == 1 and isinstance(kept[0], (tuple, list)) and all(isinstance(n, int | None) for n in kept[0]):
+    shapes = list(keras_built_shapes(model).values())
+    if len(shapes) == 1 and isinstance(shapes[0], (tuple, list)) and all(isinstance(n, int | None) for n in shapes[0]):
         dtype = getattr(model, "input_dtype", None) or "float32"
-        return (tf.TensorSpec([None, *kept[0][1:]], dtype, name="inputs"),)
+        return (tf.TensorSpec([None, *shapes[0][1:]], dtype, name="inputs"),)
     raise OpenError(
         request,
         "its inputs are not known: it is not built, or has several",

@@ -30,7 +30,7 @@ def words_of(error: BaseException) -> str:
         >>> words_of(ValueError("Graph execution error:\n\nNode: 'y'\nit is not there\n\t [[{{node y}}]]"))
         'it is not there'
     """
-    found: list[str] = []
+    lines: list[str] = []
     in_stack = False
     for line in str(getattr(error, "message", error)).strip().splitlines():
         text = line.strip()
@@ -42,8 +42,8 @@ def words_of(error: BaseException) -> str:
             in_stack = False
         if text and not in_stack and not _AROUND.match(text):
             text = _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text
-            found.append(text.partition("[[")[0].rstrip() if text.endswith("]]") else text)
-    return " ".join(dict.fromkeys(text for text in found if text)) or type(error).__name__
+            lines.append(text.partition("[[")[0].rstrip() if text.endswith("]]") else text)
+    return " ".join(dict.fromkeys(text for text in lines if text)) or type(error).__name__
 
 
 def out_of_memory(error: BaseException) -> str:
@@ -53,11 +53,11 @@ def out_of_memory(error: BaseException) -> str:
         >>> out_of_memory(MemoryError("OOM when allocating tensor with shape[64,1000] and type float on /cpu:0"))
         'there is no memory for 256 kB more: a tensor of float (64, 1000). Feed less data, or set trace(memory=...)'
     """
-    said = words_of(error)
-    found = re.search(r"shape\[([\d,]*)\] and type (\w+)", said)
-    if not found:
-        return f"there is not enough memory: {said}. Feed less data, or set trace(memory=...)"
-    shape, kind = [int(size) for size in found[1].split(",") if size], found[2]
+    message = words_of(error)
+    match = re.search(r"shape\[([\d,]*)\] and type (\w+)", message)
+    if not match:
+        return f"there is not enough memory: {message}. Feed less data, or set trace(memory=...)"
+    shape, kind = [int(size) for size in match[1].split(",") if size], match[2]
     size = math.prod(shape) * _SIZES.get(kind, int((re.search(r"\d+$", kind) or ["32"])[0]) // 8)
     tensor = f"a tensor of {kind} ({', '.join(map(str, shape))})"
     return f"there is no memory for {size_text(size)} more: {tensor}. Feed less data, or set trace(memory=...)"
@@ -102,8 +102,8 @@ def unfed(error: BaseException) -> str:
         >>> unfed(ValueError("You must feed a value for placeholder tensor 'x' with dtype float"))
         'x:0'
     """
-    found = re.search(r"You must feed a value for placeholder tensor '([^']+)'", words_of(error))
-    return f"{found[1]}:0" if found else ""
+    match = re.search(r"You must feed a value for placeholder tensor '([^']+)'", words_of(error))
+    return f"{match[1]}:0" if match else ""
 
 
 def remedy(error: BaseException) -> tuple[str, str] | None:
@@ -112,11 +112,11 @@ def remedy(error: BaseException) -> tuple[str, str] | None:
     Args:
         error: an error that TensorFlow raised during a run.
     """
-    said = words_of(error)
-    kernel = re.search(r"No (?:OpKernel was registered to support Op|registered) '([^']+)'", said)
+    message = words_of(error)
+    kernel = re.search(r"No (?:OpKernel was registered to support Op|registered) '([^']+)'", message)
     if kernel:
         return (
-            f"this TensorFlow has no kernel for the op type {kernel[1]!r}: {said}",
+            f"this TensorFlow has no kernel for the op type {kernel[1]!r}: {message}",
             f"Run it on a device that has one, or leave out these ops: ed.select(op={kernel[1]!r}) lists them",
         )
     tensor = unfed(error)
@@ -125,8 +125,8 @@ def remedy(error: BaseException) -> tuple[str, str] | None:
             f"the run needs a value for the placeholder {tensor.removesuffix(':0')!r}",
             f"Run it in your own session with a value for {tensor!r}, and give that session",
         )
-    before, gone, _ = said.partition("; No such file or directory")
+    before, separator, _ = message.partition("; No such file or directory")
     path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # no search for the path: names may be as long as a file
-    if gone and path:
+    if separator and path:
         return f"the file {path!r} is not there", "Put the file there, or make the op read another file"
     return None

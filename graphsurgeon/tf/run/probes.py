@@ -121,8 +121,8 @@ class Probed:
 
     def watched(self, op: str) -> int | None:
         """Returns the number of the probe that an op is a part of; None for a shared or any other op."""
-        found = re.fullmatch(r"p(\d+)/\w+", op.partition("/")[2]) if op in self.ops else None
-        return int(found[1]) if found else None
+        match = re.fullmatch(r"p(\d+)/\w+", op.partition("/")[2]) if op in self.ops else None
+        return int(match[1]) if match else None
 
     def note(self, number: int, value: Any, rounds: Sequence[int] = ()) -> None:
         """Notes the contents of a tensor. The run calls this, from several threads at a time.
@@ -143,8 +143,8 @@ class Probed:
 
     def read(self) -> list[Noted]:
         """Returns the notes since the last call, in order."""
-        found, self.notes = self.notes, []
-        return found
+        notes, self.notes = self.notes, []
+        return notes
 
 
 def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probed:
@@ -175,12 +175,12 @@ def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probe
 
 def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[Noted]:
     """Returns the notes of tensors whose ops are constants, without a run."""
-    found = []
+    notes = []
     for op, port in tensors:
         info, array = base.info(op, port), array_in(base.nodes[op].attr["value"].tensor)
         if info is not None and array is not None:
-            found.append(noted(base.name((op, port)), array, info.dtype))
-    return found
+            notes.append(noted(base.name((op, port)), array, info.dtype))
+    return notes
 
 
 class _Writer:
@@ -226,22 +226,26 @@ class _Writer:
         """Returns a tensor with the current round of a loop and of each loop around it."""
         if frame in self.turns:
             return self.turns[frame]
-        about, lead = self.frames.about(frame), f"loop_{frame}"
-        inward: dict[str, Any] = {"T": tf.int64, "frame_name": about.name, "parallel_iterations": about.parallel}
-        zero = self.const(f"{lead}/first", np.int64(0), self.base.names[about.before])
+        frame_info, lead = self.frames.about(frame), f"loop_{frame}"
+        inward: dict[str, Any] = {
+            "T": tf.int64,
+            "frame_name": frame_info.name,
+            "parallel_iterations": frame_info.parallel,
+        }
+        zero = self.const(f"{lead}/first", np.int64(0), self.base.names[frame_info.before])
         counts = self.node(f"{lead}/enter", "Enter", [zero], is_constant=False, **inward)
         merge = self.node(f"{lead}/merge", "Merge", [counts, f"{self.scope}/{lead}/turn"], T=tf.int64, N=2)
-        on = self.node(f"{lead}/switch", "Switch", [merge, self.base.names[about.asks]], T=tf.int64)
-        step = self.const(f"{lead}/one", np.int64(1), self.base.names[about.asks])
-        self.node(f"{lead}/add", "AddV2", [f"{on}:1", step], T=tf.int64)
+        switch = self.node(f"{lead}/switch", "Switch", [merge, self.base.names[frame_info.asks]], T=tf.int64)
+        step = self.const(f"{lead}/one", np.int64(1), self.base.names[frame_info.asks])
+        self.node(f"{lead}/add", "AddV2", [f"{switch}:1", step], T=tf.int64)
         self.node(f"{lead}/turn", "NextIteration", [f"{self.scope}/{lead}/add"], T=tf.int64)
-        made = self.node(f"{lead}/own", "Pack", [merge], T=tf.int64, N=1, axis=0)
-        if about.outer >= 0:
-            around = self.node(f"{lead}/around", "Enter", [self.turn(about.outer)], is_constant=True, **inward)
+        rounds = self.node(f"{lead}/own", "Pack", [merge], T=tf.int64, N=1, axis=0)
+        if frame_info.outer >= 0:
+            around = self.node(f"{lead}/around", "Enter", [self.turn(frame_info.outer)], is_constant=True, **inward)
             axis = self.const(f"{lead}/axis", np.int32(0), merge)
-            made = self.node(f"{lead}/rounds", "ConcatV2", [around, made, axis], T=tf.int64, Tidx=tf.int32, N=2)
-        self.turns[frame] = made
-        return made
+            rounds = self.node(f"{lead}/rounds", "ConcatV2", [around, rounds, axis], T=tf.int64, Tidx=tf.int32, N=2)
+        self.turns[frame] = rounds
+        return rounds
 
     # -- probes ---------------------------------------------------------------------------------
 
@@ -255,9 +259,9 @@ class _Writer:
         if not numeric:
             value = self.node(f"p{number}/shape", "Shape", [value], T=dtype, out_type=tf.int32)
             dtype = tf.int32
-        given, kinds = ([value, self.turn(frame)], [dtype, tf.int64]) if frame >= 0 else ([value], [dtype])
-        token, kept = token_of(partial(probed.note, number))
-        probed.kept.append(kept)
-        probed.targets.append(self.node(f"p{number}/note", "PyFunc", given, token=token, Tin=kinds, Tout=[]))
+        inputs, kinds = ([value, self.turn(frame)], [dtype, tf.int64]) if frame >= 0 else ([value], [dtype])
+        token, owner = token_of(partial(probed.note, number))
+        probed.kept.append(owner)
+        probed.targets.append(self.node(f"p{number}/note", "PyFunc", inputs, token=token, Tin=kinds, Tout=[]))
         depth = self.frames.about(frame).depth if frame >= 0 else 0
         probed.tensors.append((f"{name}:{port}", info.dtype if numeric else "string", depth))

@@ -107,7 +107,7 @@ def silent() -> Iterator[None]:
         _SILENT.reset(token)
 
 
-def _bar(what: str, total: int, done: int, unit: str) -> Any:
+def _bar(what: str, total: int, initial: int, unit: str) -> Any:
     from tqdm.auto import tqdm
 
     # tqdm shows nothing in a file or a pipe. The stream of a notebook is not a terminal, but it shows the bar, unless
@@ -116,7 +116,7 @@ def _bar(what: str, total: int, done: int, unit: str) -> Any:
     return tqdm(
         desc=what,
         total=total,
-        initial=done,
+        initial=initial,
         unit=unit if unit == "B" else f" {unit}",
         unit_scale=unit == "B",
         leave=False,

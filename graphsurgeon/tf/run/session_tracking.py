@@ -33,7 +33,7 @@ from ..values.variables import Place, place_of
 Moved = Callable[[Any], Any]
 
 
-def fetched(thing: Any, request: str, graph: TFGraph, title: str, moved: Moved | None = None) -> Any:
+def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Moved | None = None) -> Any:
     """Returns the ops and tensors to run, in the given structure, with each name looked up.
 
     Args:
@@ -41,33 +41,33 @@ def fetched(thing: Any, request: str, graph: TFGraph, title: str, moved: Moved |
         request: the request, for messages; the name replaces ``{}``.
         graph: the graph of the run.
         title: the name of the graph in messages.
-        moved: returns the counterpart of an object of another graph, if there may be one.
+        translate: returns the counterpart of an object of another graph, if there may be one.
 
     Raises:
         SelectionError: a name does not exist (the message proposes similar names), or an object is of another graph.
     """
     if isinstance(thing, Mapping):
-        return {key: fetched(value, request, graph, title, moved) for key, value in thing.items()}
+        return {key: fetched(value, request, graph, title, translate) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
-        found = [fetched(item, request, graph, title, moved) for item in thing]
-        return type(thing)(*found) if hasattr(thing, "_fields") else type(thing)(found)
+        items = [fetched(item, request, graph, title, translate) for item in thing]
+        return type(thing)(*items) if hasattr(thing, "_fields") else type(thing)(items)
     if isinstance(thing, str):
         with suppress(KeyError, ValueError):
             return graph.as_graph_element(thing)
-        known = snapshot(graph, title=title)
-        (known.tensor if ":" in thing else known.find)(thing, request.format(repr(thing)))
+        base = snapshot(graph, title=title)
+        (base.tensor if ":" in thing else base.find)(thing, request.format(repr(thing)))
         return graph.as_graph_element(thing)
     other = getattr(thing, "graph", graph)
     if other is None or other is graph:
         return thing
-    if moved is not None:
-        return moved(thing)
+    if translate is not None:
+        return translate(thing)
     name = getattr(thing, "name", type(thing).__name__)
     problem = f"{name!r} is an object of another graph, not of {title}"
     raise SelectionError(request.format(repr(name)), problem, "Give the one of this graph, or its name as text")
 
 
-def fed(feeds: Any, request: str, graph: TFGraph, title: str, moved: Moved | None = None) -> dict[Any, Any]:
+def fed(feeds: Any, request: str, graph: TFGraph, title: str, translate: Moved | None = None) -> dict[Any, Any]:
     """Returns the feeds, tensor -> value; arguments as in `fetched`.
 
     Raises:
@@ -76,8 +76,8 @@ def fed(feeds: Any, request: str, graph: TFGraph, title: str, moved: Moved | Non
     if feeds is not None and not isinstance(feeds, Mapping):
         problem = f"{type(feeds).__name__} is not a mapping"
         raise SelectionError(request.format("feeds=..."), problem, "Give {'x:0': array}")
-    named = ((tensor_name(key) if isinstance(key, str) else key, value) for key, value in (feeds or {}).items())
-    return {fetched(key, request, graph, title, moved): value for key, value in named}
+    items = ((tensor_name(key) if isinstance(key, str) else key, value) for key, value in (feeds or {}).items())
+    return {fetched(key, request, graph, title, translate): value for key, value in items}
 
 
 SessionRunHook: Any = tf.compat.v1.train.SessionRunHook
@@ -190,8 +190,8 @@ def touched(elements: Iterable[Any]) -> Touched:
             for tensor in op.inputs:
                 dtype = tensor.dtype
                 if dtype == tf.resource or (dtype != dtype.base_dtype and kind.startswith(REF_WRITERS)):
-                    found = _variables(tensor)
-                    sets = None if sets is None or found is None else sets | found
+                    variables = _variables(tensor)
+                    sets = None if sets is None or variables is None else sets | variables
     return Touched(frozenset(places), None if sets is None else frozenset(sets), waits)
 
 
@@ -307,17 +307,17 @@ class _Watch:
 
     def concerned(self, elements: Sequence[Any] | None) -> tuple[tuple[Interest, ...], bool]:
         """The interests that a run concerns, and whether it may wait for another run; for None, all interests."""
-        interests, kept = self._now
+        interests, cache = self._now
         if elements is None:
             return interests, True
         key = tuple([element.name for element in elements])
-        found = kept.get(key)
-        if found is None:
+        result = cache.get(key)
+        if result is None:
             if key not in self._known:
                 self._known[key] = touched(elements)
             run = self._known[key]
-            found = kept[key] = tuple(one for one in interests if one.concerned(run)), run.waits
-        return found
+            result = cache[key] = tuple(one for one in interests if one.concerned(run)), run.waits
+        return result
 
     @contextmanager
     def entering(
@@ -393,13 +393,13 @@ def _made(session: TFSession, watch: _Watch, method: Any) -> Any:
 
 def _callables(session: TFSession, watch: _Watch, method: Any) -> Any:
     def make(options: Any) -> Any:
-        made = method(options)
+        function = method(options)
         fetched = [session.graph.as_graph_element(name) for name in (*options.fetch, *options.target)]
 
         def observed_callable(*args: Any, **more: Any) -> Any:
             elements = _of(session, fetched)
             with watch.entering(elements):
-                return made(*args, **more)
+                return function(*args, **more)
 
         return observed_callable
 
@@ -416,21 +416,21 @@ def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]
 
     A thread that looked up a method before its replacement either calls another replaced method later, or is inside it.
     """
-    theirs = {getattr(getattr(type(session), name, None), "__code__", None) for name in _RUNS}
+    run_codes = {getattr(getattr(type(session), name, None), "__code__", None) for name in _RUNS}
     for stack in _stacks():
-        found: tuple[Any, Sequence[Any] | None] | None = None
+        run: tuple[Any, Sequence[Any] | None] | None = None
         for frame in stack:
-            ours = frame.f_code.co_filename == __file__ and frame.f_code.co_name.startswith("observed_")
-            if not ours and frame.f_code not in theirs:
+            is_observer = frame.f_code.co_filename == __file__ and frame.f_code.co_name.startswith("observed_")
+            if not is_observer and frame.f_code not in run_codes:
                 continue
-            there = frame.f_locals
-            if there.get("session" if ours else "self") is session:
-                elements = there.get("elements")
-                if "target_list" in there and "fetch_list" in there:
-                    elements = [*there["target_list"], *there["fetch_list"]]
-                found = frame, elements if found is None or elements is not None else found[1]
-        if found is not None:
-            yield found
+            variables = frame.f_locals
+            if variables.get("session" if is_observer else "self") is session:
+                elements = variables.get("elements")
+                if "target_list" in variables and "fetch_list" in variables:
+                    elements = [*variables["target_list"], *variables["fetch_list"]]
+                run = frame, elements if run is None or elements is not None else run[1]
+        if run is not None:
+            yield run
 
 
 def _stacks() -> list[list[Any]]:

@@ -75,46 +75,48 @@ def refuse_missing(device: Any, session: TFSession) -> None:
         _refuse(device, [d.name for d in session.list_devices()], config_of(session))
 
 
-def _refuse(device: Any, found: list[str], config: Any) -> None:
+def _refuse(device: Any, available: list[str], config: Any) -> None:
     """Refuses devices that do not exist.
 
     Args:
         device: an argument `device` of a plan; only the device names in it are checked.
-        found: the full names of the devices of the session.
+        available: the full names of the devices of the session.
         config: its ConfigProto; with soft placement TensorFlow chooses another device by itself.
 
     Raises:
         PlanError: a device does not exist.
     """
     pairs = device.items() if isinstance(device, dict) else [("*", device)] if isinstance(device, str) else device
-    wanted = [new for _, new in pairs]
-    have = [parts(name) or {} for name in found]
-    for name in wanted:
-        asks = parts(name) if isinstance(name, str) and name not in ("keep", "clear") else None
-        if not asks:
+    names = [new for _, new in pairs]
+    devices = [parts(name) or {} for name in available]
+    for name in names:
+        fields = parts(name) if isinstance(name, str) and name not in ("keep", "clear") else None
+        if not fields:
             continue
         if config is not None and config.allow_soft_placement:
-            asks = {key: value for key, value in asks.items() if key != "device"}
-        if not any(all(_same(here.get(key, ""), value) for key, value in asks.items()) for here in have):
-            shown = sorted({_short(name) for name in found if "XLA" not in name})
+            fields = {key: value for key, value in fields.items() if key != "device"}
+        if not any(
+            all(_same(device_fields.get(key, ""), value) for key, value in fields.items()) for device_fields in devices
+        ):
+            choices = sorted({_short(name) for name in available if "XLA" not in name})
             raise PlanError(
                 f"duplicate(device={name!r})",
                 "there is no such device",
-                f"Choose one of {', '.join(map(repr, shown))}",
+                f"Choose one of {', '.join(map(repr, choices))}",
             )
 
 
-def _same(have: str, want: str) -> bool:
-    return want in (have, "*") or have.partition(":")[0] == want
+def _same(available: str, required: str) -> bool:
+    return required in (available, "*") or available.partition(":")[0] == required
 
 
 def _short(name: str) -> str:
     """A device in its short form: without the replica, and without the job if it is in this process."""
-    found = parts(name) or {}
-    kind = found.get("device", "").lower()
-    if found.get("job") == "localhost":
+    fields = parts(name) or {}
+    kind = fields.get("device", "").lower()
+    if fields.get("job") == "localhost":
         return f"/{kind}"
-    return f"/job:{found.get('job')}/task:{found.get('task')}/{kind}"
+    return f"/job:{fields.get('job')}/task:{fields.get('task')}/{kind}"
 
 
 def without_kernel(kinds: Iterable[str], functions: Container[str]) -> dict[str, list[str]]:
@@ -128,13 +130,13 @@ def without_kernel(kinds: Iterable[str], functions: Container[str]) -> dict[str,
         >>> without_kernel(["MatMul", "CudnnRNN"], ())
         {'CudnnRNN': ['GPU']}
     """
-    here = {"DEFAULT", *(device.device_type for device in tf.config.list_logical_devices())}
-    found = {}
+    available = {"DEFAULT", *(device.device_type for device in tf.config.list_logical_devices())}
+    devices = {}
     for kind in kinds:
-        on = None if kind in functions else kernel_devices(kind)
-        if on is not None and on.isdisjoint(here):
-            found[kind] = sorted(on)
-    return found
+        supported = None if kind in functions else kernel_devices(kind)
+        if supported is not None and supported.isdisjoint(available):
+            devices[kind] = sorted(supported)
+    return devices
 
 
 def session_of(graph: TFGraph, target: str = "", config: Any = None, request: str = "session()") -> Any:
@@ -159,9 +161,9 @@ def refuse_untrusted(graph: TFGraph, request: str) -> None:
     Raises:
         TrustError: the graph is such a graph; the message names the ops.
     """
-    found = distrusted(graph)
-    if found:
-        raise TrustError(request, found, INSTEAD)
+    reason = distrusted(graph)
+    if reason:
+        raise TrustError(request, reason, INSTEAD)
 
 
 #: The suggestion for a graph that is not trusted.
@@ -170,9 +172,9 @@ INSTEAD = "ed.risks() describes these ops. If you trust the file, call ed.trust(
 
 def distrusted(graph: TFGraph) -> str:
     """Returns a sentence with the reason why a graph may not run; empty if it may."""
-    for one, left in _reaching_out(graph):
-        if not one.trusted:
-            return _sentence(one, left.words)
+    for origin, risks in _reaching_out(graph):
+        if not origin.trusted:
+            return _sentence(origin, risks.words)
     return ""
 
 
@@ -183,15 +185,15 @@ def reaches_out(graph: TFGraph) -> bool:
 
 def _reaching_out(graph: TFGraph) -> Iterator[tuple[Origin, Risks]]:
     """Yields the files from which a graph still has ops that reach out of it, with the risks of these ops."""
-    strange = [one for one in origins(graph) if one.risks]
-    if not strange:
+    risky_origins = [origin for origin in origins(graph) if origin.risks]
+    if not risky_origins:
         return
     waiting = pending(graph)
-    now = waiting.read if waiting is not None and not filled(graph) else snapshot(graph)
-    for one in strange:
-        left = one.left_in(now)
-        if left:
-            yield one, left
+    current = waiting.read if waiting is not None and not filled(graph) else snapshot(graph)
+    for origin in risky_origins:
+        risks = origin.left_in(current)
+        if risks:
+            yield origin, risks
 
 
 def _sentence(origin: Origin, words: str) -> str:

@@ -47,7 +47,7 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
         >>> cost.runs, cost.device, cost.bytes >= 400
         (1, 'CPU:0', True)
     """
-    found: dict[str, list[Any]] = {}
+    rows: dict[str, list[Any]] = {}
     for device in metadata.step_stats.dev_stats:
         if "/stream" in device.device or "memcpy" in device.device:
             continue  # a second list of the ops of a GPU
@@ -56,11 +56,11 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
             name = node.node_name
             if name in without or name.startswith("_"):
                 continue
-            row = found.setdefault(name, [0, 0, 0, where])
+            row = rows.setdefault(name, [0, 0, 0, where])
             row[0] += node.op_end_rel_nanos - node.op_start_rel_nanos or 1000 * node.op_end_rel_micros
             row[1] += sum(memory.total_bytes for memory in node.memory)
             row[2] += 1
-    return {name: Cost(name, row[0] * 1e-9, row[1], row[2], row[3]) for name, row in found.items()}
+    return {name: Cost(name, row[0] * 1e-9, row[1], row[2], row[3]) for name, row in rows.items()}
 
 
 def sizes_of(metadata: Any) -> dict[str, tuple[int, int]]:
@@ -77,15 +77,15 @@ def sizes_of(metadata: Any) -> dict[str, tuple[int, int]]:
         >>> sizes_of(about)["y/RandomStandardNormal:0"]
         (400, 1)
     """
-    found: dict[str, tuple[int, int]] = {}
+    sizes: dict[str, tuple[int, int]] = {}
     for device in metadata.step_stats.dev_stats:
         for node in device.node_stats:
             for output in node.output:
                 about, name = output.tensor_description, f"{node.node_name}:{output.slot}"
                 size = math.prod(dim.size for dim in about.shape.dim) * (tf.as_dtype(about.dtype).base_dtype.size or 1)
-                largest, rounds = found.get(name, (0, 0))
-                found[name] = max(largest, size), rounds + 1
-    return found
+                largest, rounds = sizes.get(name, (0, 0))
+                sizes[name] = max(largest, size), rounds + 1
+    return sizes
 
 
 tf1 = tf.compat.v1
@@ -149,7 +149,7 @@ def fill(session: TFSession, init_ops: Iterable[str], feeds: Mapping[str, Any]) 
 def watched_run(
     session: TFSession,
     base: Graph,
-    wanted: Sequence[str],
+    outputs: Sequence[str],
     fed: Mapping[str, Any],
     probed: Probed,
     timeout: float | None = None,
@@ -168,7 +168,7 @@ def watched_run(
     Args:
         session: a session of the graph.
         base: the snapshot of the graph without the probes.
-        wanted: the tensors and ops to run.
+        outputs: the tensors and ops to run.
         fed: tensor -> array.
         probed: the probes.
         timeout: the time limit, in seconds.
@@ -191,7 +191,7 @@ def watched_run(
     for turn in range(_TRIES):
         if turn and again is not None:
             session = again()
-        alive = list(filter(lives, wanted))
+        alive = list(filter(lives, outputs))
         elements = [session.graph.as_graph_element(name) for name in alive]
         numbers = range(len(probed.targets)) if probes is None else probes
         recorded = [number for number in numbers if number not in lost and lives(probed.tensors[number][0])]
@@ -200,9 +200,9 @@ def watched_run(
             break
         about = tf1.RunMetadata()
         fetches = [elements, targets] if fetch else [[], [*targets, *(getattr(one, "op", one) for one in elements)]]
-        go = partial(session.run, fetches, dict(fed), options=options, run_metadata=about)
+        run = partial(session.run, fetches, dict(fed), options=options, run_metadata=about)
         try:
-            values, _ = go() if watch is None else _watched(go, session, probed, ran, watch)
+            values, _ = run() if watch is None else _watched(run, session, probed, ran, watch)
         except tf.errors.DeadlineExceededError:
             ran.notes += probed.read()
             if not ran.stopped:
@@ -232,14 +232,14 @@ def _leave_out(error: Any, base: Graph, probed: Probed, ran: Ran, lost: set[int]
     If neither stopped the run, the run has ended, and the notes are kept. `lost` and `dead` are added to.
     """
     notes = probed.read()
-    said = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
+    message = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
     probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
     if probe is not None and probe not in lost:
         lost.add(probe)
-        ran.unrecorded[probed.tensors[probe][0]] = f"its numbers could not be recorded: {said}"
+        ran.unrecorded[probed.tensors[probe][0]] = f"its numbers could not be recorded: {message}"
         return
     op = next((base.index[name] for name in _named(error) if name in base.index), None)
-    ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {said}" if op is not None else said)
+    ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {message}" if op is not None else message)
     if op is None or dead[op]:
         ran.notes += notes
         ran.ended = True
@@ -270,8 +270,8 @@ def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran
 
 def _named(error: Any) -> list[str]:
     """The ops that an error names, the op that raised it first; TensorFlow has the others in its text only."""
-    named = [error.node_def.name] if error.node_def is not None else []
-    return [*named, *(next(filter(None, found)) for found in _NODE.findall(str(error)))]
+    names = [error.node_def.name] if error.node_def is not None else []
+    return [*names, *(next(filter(None, groups)) for groups in _NODE.findall(str(error)))]
 
 
 #: Ops that read a variable of TF1 and do not change it; and ops whose results are gone after a run.
@@ -283,7 +283,7 @@ _NOTE = 512
 def passes(
     session: TFSession,
     base: Graph,
-    wanted: Sequence[str],
+    outputs: Sequence[str],
     fed: Mapping[str, Any],
     probed: Probed,
     timeout: float | None = None,
@@ -298,39 +298,41 @@ def passes(
     that is larger than the limit has a separate pass.
 
     Args:
-        session, base, wanted, fed, probed, timeout, watch: as for `watched_run`; the time limit is for all passes.
+        session, base, outputs, fed, probed, timeout, watch: as for `watched_run`; the time limit is for all passes.
         memory: the most bytes for the tensors of the probes of one pass and their notes.
         again: returns a session in the initial state; required if a run changes the state that the next one reads.
     """
     frames, place = Frames(base), order(base)
     ends = [base.tensor(name) for name, _, _ in probed.tensors]
-    known = [_known(base, frames, end) for end in ends]
-    left = sorted(range(len(ends)), key=lambda number: (place[ends[number][0]], ends[number]))
-    here = _fitting([number for number in left if known[number] is not None], known, memory)
-    begun, done = time.monotonic(), 0
+    static_sizes = [_known(base, frames, end) for end in ends]
+    remaining = sorted(range(len(ends)), key=lambda number: (place[ends[number][0]], ends[number]))
+    numbers_in_pass = _fitting(
+        [number for number in remaining if static_sizes[number] is not None], static_sizes, memory
+    )
+    start, recorded = time.monotonic(), 0
 
     def run(numbers: Sequence[int], **about: Any) -> Ran:
-        time_left = None if timeout is None else max(timeout - (time.monotonic() - begun), 0.001)
-        report = None if watch is None else lambda some, of: watch(done + some, len(probed.targets))
-        return watched_run(session, base, wanted, fed, probed, time_left, report, again=again, probes=numbers, **about)
+        time_left = None if timeout is None else max(timeout - (time.monotonic() - start), 0.001)
+        report = None if watch is None else lambda some, of: watch(recorded + some, len(probed.targets))
+        return watched_run(session, base, outputs, fed, probed, time_left, report, again=again, probes=numbers, **about)
 
-    whole = run(here, measure=True)
-    done += len(here)
-    taken = set(here)
-    left = [number for number in left if number not in taken]
+    whole = run(numbers_in_pass, measure=True)
+    recorded += len(numbers_in_pass)
+    first_pass = set(numbers_in_pass)
+    remaining = [number for number in remaining if number not in first_pass]
     sizes = [
         _size(*whole.sizes.get(probed.tensors[number][0], (0, 1)), frames, ends[number])
         if probed.tensors[number][0] in whole.sizes
-        else known[number] or _NOTE
+        else static_sizes[number] or _NOTE
         for number in range(len(ends))
     ]
-    for here in bounded({number: sizes[number] for number in left}, memory):
+    for numbers_in_pass in bounded({number: sizes[number] for number in remaining}, memory):
         if whole.ended:
             break
         if again is not None:
             session = again()
-        ran = run(here, fetch=False, dead=whole.dead)
-        done += len(here)
+        ran = run(numbers_in_pass, fetch=False, dead=whole.dead)
+        recorded += len(numbers_in_pass)
         whole.notes += ran.notes
         whole.unrecorded |= ran.unrecorded
         whole.dead, whole.ended = ran.dead, ran.ended
@@ -352,26 +354,28 @@ def lasts(base: Graph, runs: Mask) -> bool:
     """
     if any(runs[op] for op in drawing(base)):
         return True
-    calls, known = Calls(base), dict[str, bool]()
+    calls, cache = Calls(base), dict[str, bool]()
     for op in np.flatnonzero(runs).tolist():
         kind = base.types[op]
-        if kind not in known:
-            about = op_definition(kind)
-            known[kind] = about is not None and any(one.is_ref for one in about.input_arg) and kind not in _READ
-        if known[kind] or (not kind.startswith(_OF_A_RUN) and calls.acts(base.nodes[op])):
+        if kind not in cache:
+            definition = op_definition(kind)
+            cache[kind] = (
+                definition is not None and any(one.is_ref for one in definition.input_arg) and kind not in _READ
+            )
+        if cache[kind] or (not kind.startswith(_OF_A_RUN) and calls.acts(base.nodes[op])):
             return True
     return False
 
 
 def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:
     """The tensors that fit together, in order."""
-    found, total = [], 0
+    group, total = [], 0
     for number in numbers:
         size = sizes[number] or 0
         if total + size <= memory:
-            found.append(number)
+            group.append(number)
             total += size
-    return found
+    return group
 
 
 def _known(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:

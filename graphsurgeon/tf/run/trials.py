@@ -68,12 +68,12 @@ def grown(
     """
     graph = fresh()
     with graph.as_default():
-        given = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()]
+        inputs = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()]
 
         def leaf(constant: bool) -> TFTensor:
             if constant and rng.random() < 0.4:
-                return tf.constant(_constant_number(rng.uniform(*constants), given[0].dtype), dtype=given[0].dtype)
-            return given[rng.integers(len(given))]
+                return tf.constant(_constant_number(rng.uniform(*constants), inputs[0].dtype), dtype=inputs[0].dtype)
+            return inputs[rng.integers(len(inputs))]
 
         def node(level: int, constant: bool) -> TFTensor:
             if level == 0 or (level < depth and rng.random() < 0.2):
@@ -82,7 +82,7 @@ def grown(
             count = arity(function)
             # At least one argument is not a constant, so that the result has the shape of the inputs.
             fixed = rng.integers(count)
-            return _call(function, [node(level - 1, i != fixed) for i in range(count)], given[0])
+            return _call(function, [node(level - 1, i != fixed) for i in range(count)], inputs[0])
 
         output = node(max(1, depth), False)
     return graph, str(output.name)
@@ -116,8 +116,8 @@ def expression(function: Callable[..., Any], spec: Any) -> tuple[TFGraph, list[s
     names = list(inspect.signature(function).parameters)
     graph = fresh()
     with graph.as_default():
-        given = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name in names]
-        output = _call(function, given, given[0])
+        inputs = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name in names]
+        output = _call(function, inputs, inputs[0])
     return graph, names, str(output.name)
 
 
@@ -155,10 +155,10 @@ def refuse_mixed(specs: Mapping[str, Any]) -> dict[str, Any]:
             problem = f"{name!r} is {dtype.name}: there are no random constants of this dtype"
             raise PlanError(request, problem, "Give numbers or booleans, or only your own graphs: initial=[graph, ...]")
     if len({(s.dtype, str(s.shape)) for s in out.values()}) != 1:
-        shown = ", ".join(f"{n}: {s.dtype.name} {s.shape}" for n, s in out.items()) or "none at all"
+        description = ", ".join(f"{n}: {s.dtype.name} {s.shape}" for n, s in out.items()) or "none at all"
         raise PlanError(
             request,
-            f"the inputs are not of one dtype and shape: {shown}",
+            f"the inputs are not of one dtype and shape: {description}",
             "Give inputs of one dtype and shape, or only your own graphs: initial=[graph, ...]",
         )
     return out
@@ -215,7 +215,7 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
         PlanError: all workers were lost.
         others: the errors that `score` raises.
     """
-    found: list[float | None] = [None] * len(candidates)
+    results: list[float | None] = [None] * len(candidates)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in range(len(candidates)):
         todo.put(number)
@@ -229,7 +229,7 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
             except queue.Empty:
                 return
             try:
-                found[number] = _score(candidates[number], score, target, config)
+                results[number] = _score(candidates[number], score, target, config)
             except LOST as error:
                 todo.put(number)
                 lost[target] = type(error).__name__
@@ -238,34 +238,34 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
                 failed.append(error)
                 return
 
-    living = list(workers)
-    while living and any(value is None for value in found) and not failed:
-        threads = [threading.Thread(target=work, args=worker, daemon=True) for worker in living]
+    active = list(workers)
+    while active and any(value is None for value in results) and not failed:
+        threads = [threading.Thread(target=work, args=worker, daemon=True) for worker in active]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        living = [worker for worker in living if worker[0] not in lost]
+        active = [worker for worker in active if worker[0] not in lost]
     if failed:
         raise failed[0]
-    if any(value is None for value in found):
-        named = ", ".join(f"{target}: {kind}" for target, kind in lost.items())
-        raise PlanError("evolve(...)", f"all workers were lost ({named})", "Start the cluster again")
-    return [value for value in found if value is not None]
+    if any(value is None for value in results):
+        details = ", ".join(f"{target}: {kind}" for target, kind in lost.items())
+        raise PlanError("evolve(...)", f"all workers were lost ({details})", "Start the cluster again")
+    return [value for value in results if value is not None]
 
 
 def _score(candidate: Any, score: Callable[[Any], float], target: str, config: Any) -> float:
     with session_of(candidate.graph, target, config, "evolve(...)") as session:
 
         def run(feeds: Mapping[Any, Any]) -> Any:
-            named = {f"{k}:0" if isinstance(k, str) and ":" not in k else k: v for k, v in feeds.items()}
-            there = candidate.editor.snapshot.index
-            strange = [k for k in named if isinstance(k, str) and k.partition(":")[0] not in there]
-            if strange:
-                known = ", ".join(repr(name) for name in candidate.inputs)
-                problem = f"there is no input {strange[0].removesuffix(':0')!r}"
-                raise PlanError("run({...})", problem, f"Use the inputs {known}")
-            return session.run(candidate.output, named)
+            values = {f"{k}:0" if isinstance(k, str) and ":" not in k else k: v for k, v in feeds.items()}
+            index = candidate.editor.snapshot.index
+            unknown = [k for k in values if isinstance(k, str) and k.partition(":")[0] not in index]
+            if unknown:
+                names = ", ".join(repr(name) for name in candidate.inputs)
+                problem = f"there is no input {unknown[0].removesuffix(':0')!r}"
+                raise PlanError("run({...})", problem, f"Use the inputs {names}")
+            return session.run(candidate.output, values)
 
         run.session, run.candidate = session, candidate  # type: ignore[attr-defined]
 

@@ -68,7 +68,7 @@ class CheckpointFolder:
         if not os.path.isdir(self.folder):
             raise OpenError(self.request, "there is no such folder", "Give the folder that the training saves to")
 
-    def newest(self, wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
+    def newest(self, variables: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
         """Returns the newest whole checkpoint, as (its name, variable -> array).
 
         None if none is newer than the last one read. `unfinished` is then the error of a newer one that is not whole.
@@ -80,11 +80,11 @@ class CheckpointFolder:
         self.unfinished = None
         for _ in range(_LOOKS):
             prefixes = self.prefixes()
-            found = self._newest_of(prefixes, wanted)
-            if found is not None or not self.skipped or self.prefixes() == prefixes:
+            result = self._newest_of(prefixes, variables)
+            if result is not None or not self.skipped or self.prefixes() == prefixes:
                 break  # otherwise a newer checkpoint has replaced the one that was read
-        if found is not None:
-            return found
+        if result is not None:
+            return result
         reason = self._unread
         if self.skipped:
             name, why = next(iter(self.skipped.items()))
@@ -93,7 +93,7 @@ class CheckpointFolder:
             self.unfinished = OpenError(self.request, reason, "Nothing was taken; try again when it is whole")
         return None
 
-    def _newest_of(self, prefixes: Sequence[str], wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
+    def _newest_of(self, prefixes: Sequence[str], variables: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
         """The first whole checkpoint of some; None if it is the one that was read last."""
         self.skipped = {}
         for prefix in prefixes:
@@ -104,30 +104,30 @@ class CheckpointFolder:
             if not files and glob.glob(prefix):
                 problem = f"checkpoint {name!r} has the format used before 2016, which cannot be followed"
                 raise OpenError(self.request, problem, "Save with tf.compat.v1.train.Saver(), without write_version=1")
-            found, reason = None, linked_away(prefix, self.folder) or not_whole(prefix)
+            values, reason = None, linked_away(prefix, self.folder) or not_whole(prefix)
             if not reason:
                 try:
-                    found = read(prefix, wanted, self.request)
+                    values = read(prefix, variables, self.request)
                 except _DamagedError as error:
                     reason = str(error)
                 if _files(prefix) != files:
                     reason = "it changed while it was read"
-            if found is None or reason:
+            if values is None or reason:
                 self.skipped[name] = reason
                 continue
             self.taken = files
-            return name, found
+            return name, values
         return None
 
     def prefixes(self) -> list[str]:
         """Returns the checkpoints of the folder, newest first, by its state file, or without one by time of writing."""
         self._unread = ""
         try:
-            found = named(self.folder)
+            paths = named(self.folder)
         except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
-            self._unread, found = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}", []
-        if found is not None:
-            return found
+            self._unread, paths = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}", []
+        if paths is not None:
+            return paths
         index = glob.glob(os.path.join(glob.escape(self.folder), "*.index"))
         return [path.removesuffix(".index") for path in sorted(index, key=_time, reverse=True)]
 
@@ -177,7 +177,7 @@ def _lacks(prefix: str) -> str:
     return "" if there >= least else f"its data has {counted(there, 'bytes')}, and needs {least}"
 
 
-def read(prefix: str, wanted: Sequence[Wanted], request: str) -> dict[str, Any]:
+def read(prefix: str, variables: Sequence[Wanted], request: str) -> dict[str, Any]:
     """Returns variable op -> its value in a checkpoint; checksums are verified.
 
     Raises:
@@ -186,17 +186,17 @@ def read(prefix: str, wanted: Sequence[Wanted], request: str) -> dict[str, Any]:
     try:
         reader = tf.train.load_checkpoint(prefix)
         shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
-        keys, several = _keys(reader, shapes)
+        keys, ambiguous = _keys(reader, shapes)
     except _UNREADABLE as error:
         raise _DamagedError(f"its index cannot be read: {words_of(error)}") from error
     name = os.path.basename(prefix)
-    missing = [w for w in wanted if w.key not in keys]
+    missing = [w for w in variables if w.key not in keys]
     if missing:
-        twice = next((w.key for w in missing if w.key in several), None)
-        if twice is not None:
+        duplicate = next((w.key for w in missing if w.key in ambiguous), None)
+        if duplicate is not None:
             raise OpenError(
                 request,
-                f"checkpoint {name!r} has several variables called {twice!r}",
+                f"checkpoint {name!r} has several variables called {duplicate!r}",
                 "Give each variable its own name in the training: tf.Variable(..., name='enc/w')",
             )
         raise OpenError(
@@ -205,23 +205,23 @@ def read(prefix: str, wanted: Sequence[Wanted], request: str) -> dict[str, Any]:
             f"Give the folder of the same training. {one_of(missing[0].key, keys)}",
         )
     out = {}
-    with Progress(f"reading {name}", len(wanted), "variables") as bar:
-        for want in wanted:
-            key = keys[want.key]
-            _refuse_other(want, tuple(shapes[key]), dtypes[key], name, request)
-            out[want.name] = _read_one(reader, key, want)
+    with Progress(f"reading {name}", len(variables), "variables") as bar:
+        for variable in variables:
+            key = keys[variable.key]
+            _refuse_other(variable, tuple(shapes[key]), dtypes[key], name, request)
+            out[variable.name] = _read_one(reader, key, variable)
             bar.step(1)
     return out
 
 
-def _read_one(reader: Any, key: str, want: Wanted) -> Any:
+def _read_one(reader: Any, key: str, variable: Wanted) -> Any:
     """The value of a variable under a key."""
     try:
         value = array_of(reader.get_tensor(key))
     except _UNREADABLE as error:
-        raise _DamagedError(f"{want.key!r} cannot be read: {words_of(error)}") from error
-    if want.offset and want.shape is not None:
-        value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(want.offset, want.shape, strict=True))]
+        raise _DamagedError(f"{variable.key!r} cannot be read: {words_of(error)}") from error
+    if variable.offset and variable.shape is not None:
+        value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(variable.offset, variable.shape, strict=True))]
     return value
 
 
@@ -234,24 +234,24 @@ def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[s
     if OBJECTS not in shapes:
         return keys, set()
     table = decoded(trackable_object_graph_pb2.TrackableObjectGraph, reader.get_tensor(OBJECTS))
-    held = {a.checkpoint_key: a.full_name.removesuffix(":0") for node in table.nodes for a in node.attributes}
-    count = Counter(held.values())
-    keys.update({name: key for key, name in held.items() if name and count[name] == 1 and key in shapes})
+    names_by_key = {a.checkpoint_key: a.full_name.removesuffix(":0") for node in table.nodes for a in node.attributes}
+    count = Counter(names_by_key.values())
+    keys.update({name: key for key, name in names_by_key.items() if name and count[name] == 1 and key in shapes})
     return keys, {name for name, times in count.items() if times > 1}
 
 
-def _refuse_other(want: Wanted, shape: tuple[int, ...], dtype: Any, name: str, request: str) -> None:
-    same = dtype.base_dtype == want.dtype
-    if want.offset and want.shape is not None:
-        fits = all(o + (n or 0) <= full for o, n, full in zip(want.offset, want.shape, shape, strict=False))
-        same = same and fits and len(shape) == len(want.shape)
+def _refuse_other(variable: Wanted, shape: tuple[int, ...], dtype: Any, name: str, request: str) -> None:
+    same = dtype.base_dtype == variable.dtype
+    if variable.offset and variable.shape is not None:
+        fits = all(o + (n or 0) <= full for o, n, full in zip(variable.offset, variable.shape, shape, strict=False))
+        same = same and fits and len(shape) == len(variable.shape)
     else:
-        same = same and tf.TensorShape(want.shape).is_compatible_with(shape)
+        same = same and tf.TensorShape(variable.shape).is_compatible_with(shape)
     if not same:
         raise OpenError(
             request,
-            f"variable {want.key!r} is {dtype.name} {shape} in checkpoint {name!r}, "
-            f"but {want.dtype.name} {want.shape} in the duplicate",
+            f"variable {variable.key!r} is {dtype.name} {shape} in checkpoint {name!r}, "
+            f"but {variable.dtype.name} {variable.shape} in the duplicate",
             "Give the folder of the same training",
         )
 
@@ -262,10 +262,10 @@ def _files(prefix: str) -> tuple[Any, ...]:
     out = []
     for path in paths:
         try:
-            found = os.stat(path)
+            info = os.stat(path)
         except FileNotFoundError:
             continue
-        out.append((path, found.st_size, found.st_mtime_ns, found.st_ino))
+        out.append((path, info.st_size, info.st_mtime_ns, info.st_ino))
     return tuple(out)
 
 

@@ -97,9 +97,9 @@ class Bundle:
         except (IndexError, ValueError) as error:
             raise UnreadableError from error
         lengths = _checksum(length.to_bytes(4 if length < 1 << 32 else 8, "little"))
-        stated, text = data[at : at + 4], data[at + 4 :]
-        whole = _checksum(text, _checksum(stated, lengths))
-        if len(text) != length or (_unmasked(stated), _unmasked(entry.crc32c)) != (lengths, whole):
+        checksum, text = data[at : at + 4], data[at + 4 :]
+        whole = _checksum(text, _checksum(checksum, lengths))
+        if len(text) != length or (_unmasked(checksum), _unmasked(entry.crc32c)) != (lengths, whole):
             raise UnreadableError
         return text
 
@@ -107,8 +107,8 @@ class Bundle:
 def _block(data: bytes, start: int, size: int) -> bytes:
     """The bytes of a block."""
     end = start + size
-    kind, stated = data[end], data[end + 1 : end + _TRAILER]
-    if kind or _unmasked(stated) != _checksum(data[start : end + 1]):
+    kind, checksum = data[end], data[end + 1 : end + _TRAILER]
+    if kind or _unmasked(checksum) != _checksum(data[start : end + 1]):
         raise UnreadableError
     return data[start:end]
 
@@ -152,12 +152,12 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 @cache
 def _table() -> tuple[int, ...]:
-    found = []
+    table = []
     for byte in range(256):
         for _ in range(8):
             byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        found.append(byte)
-    return tuple(found)
+        table.append(byte)
+    return tuple(table)
 
 
 def _checksum(data: bytes, before: int = 0) -> int:
@@ -168,9 +168,9 @@ def _checksum(data: bytes, before: int = 0) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def _unmasked(stated: bytes | int) -> int:
+def _unmasked(checksum: bytes | int) -> int:
     """The checksum that a file states. It is rotated in the file, because a checksum of it may follow."""
-    number = stated if isinstance(stated, int) else int.from_bytes(stated, "little")
+    number = checksum if isinstance(checksum, int) else int.from_bytes(checksum, "little")
     rotated = number - 0xA282EAD8 & 0xFFFFFFFF
     return rotated >> 17 | rotated << 15 & 0xFFFFFFFF
 
@@ -238,9 +238,9 @@ class Checkpoint:
         self._stamp = _stamp(self.prefix)
         self._bundle = _bundle(self.prefix)
         if self._bundle is not None:
-            listed = sorted(self._bundle.entries.items())
-            shapes = {key: [size.size for size in entry.shape.dim] for key, entry in listed}
-            dtypes = {key: dtype_name(entry.dtype) for key, entry in listed}
+            entries = sorted(self._bundle.entries.items())
+            shapes = {key: [size.size for size in entry.shape.dim] for key, entry in entries}
+            dtypes = {key: dtype_name(entry.dtype) for key, entry in entries}
         else:
             with _sound(self.prefix, request):
                 shapes = self._reader.get_variable_to_shape_map()
@@ -261,10 +261,10 @@ class Checkpoint:
         """
         if OBJECTS not in self.shapes:
             return {key: key for key in self.shapes}
-        held = [a for node in self.objects for a in node.attributes if a.checkpoint_key.endswith(_VALUE)]
-        paths = {a.checkpoint_key.removesuffix(_VALUE): a.checkpoint_key for a in held}
-        full = [a.full_name.removesuffix(":0") for a in held]
-        names = {n: a.checkpoint_key for n, a in zip(full, held, strict=True) if n and full.count(n) == 1}
+        attributes = [a for node in self.objects for a in node.attributes if a.checkpoint_key.endswith(_VALUE)]
+        paths = {a.checkpoint_key.removesuffix(_VALUE): a.checkpoint_key for a in attributes}
+        full = [a.full_name.removesuffix(":0") for a in attributes]
+        names = {n: a.checkpoint_key for n, a in zip(full, attributes, strict=True) if n and full.count(n) == 1}
         return {**names, **paths}
 
     @cached_property
@@ -330,10 +330,10 @@ class Checkpoint:
         from ..private.eager import eager
 
         with eager(), tf.device("/cpu:0"):
-            found = tf.raw_ops.RestoreV2(
+            tensors = tf.raw_ops.RestoreV2(
                 prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[tf.as_dtype(self.dtypes[key])]
             )
-            return found[0].numpy()
+            return tensors[0].numpy()
 
     def verify(self, values: Iterable[Stored]) -> None:
         """Reads values, one at a time, and discards them, so that TensorFlow verifies their checksums.
@@ -395,10 +395,10 @@ def refuse_incomplete(prefix: str, request: str) -> None:
 def _prefix(place: str, request: str) -> str:
     """The prefix of a checkpoint in any of its forms."""
     if not os.path.isdir(place):
-        found = SHARD.sub("", place)
+        prefix = SHARD.sub("", place)
         for suffix in (".index", ".meta"):
-            found = found.removesuffix(suffix)
-        return found
+            prefix = prefix.removesuffix(suffix)
+        return prefix
     inner = os.path.join(place, "variables", "variables")
     latest = inner if os.path.exists(inner + ".index") else newest(place)
     if latest is None:
@@ -409,10 +409,10 @@ def _prefix(place: str, request: str) -> str:
 
 def _near(prefix: str) -> str:
     folder = os.path.dirname(prefix) or "."
-    listed = os.listdir(folder) if os.path.isdir(folder) else []
-    there = sorted(name.removesuffix(".index") for name in listed if name.endswith(".index"))
-    shown = " or ".join(repr(os.path.join(os.path.dirname(prefix), name)) for name in there[:3])
-    return f"Give {shown}" if shown else "Give the path of a checkpoint without its suffix, or the folder it is in"
+    entries = os.listdir(folder) if os.path.isdir(folder) else []
+    names = sorted(name.removesuffix(".index") for name in entries if name.endswith(".index"))
+    choices = " or ".join(repr(os.path.join(os.path.dirname(prefix), name)) for name in names[:3])
+    return f"Give {choices}" if choices else "Give the path of a checkpoint without its suffix, or the folder it is in"
 
 
 def _stamp(prefix: str) -> tuple[int, int]:

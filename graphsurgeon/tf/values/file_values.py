@@ -22,12 +22,12 @@ from .checkpoints import Checkpoint, Stored, refuse_incomplete
 
 def asset_files(meta: Any) -> list[Any]:
     """Returns the AssetFileDefs of a SavedModel's MetaGraph; older files have them in a collection."""
-    found = list(meta.asset_file_def)
-    for item in _old_assets(meta) if not found else ():
+    assets = list(meta.asset_file_def)
+    for item in _old_assets(meta) if not assets else ():
         asset = meta_graph_pb2.AssetFileDef()
         if item.Unpack(asset):
-            found.append(asset)
-    return found
+            assets.append(asset)
+    return assets
 
 
 def _old_assets(meta: Any) -> list[Any]:
@@ -96,15 +96,15 @@ class CheckpointValues(Values):
     """The checkpoint of a MetaGraph or SavedModel, restored by the graph's own saver.
 
     Args:
-        read: the graph as it is in the file, with the saver's ops.
+        base: the graph as it is in the file, with the saver's ops.
         saver: SaverDef, or None if there is nothing to restore.
         prefix: path of the checkpoint without a suffix.
         meta: MetaGraphDef of a SavedModel, whose init op is run after the restore.
         folder: the SavedModel folder, for its assets.
     """
 
-    def __init__(self, read: Graph, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
-        self._read, self._saver, self._prefix, self._meta, self._folder = read, saver, prefix, meta, folder
+    def __init__(self, base: Graph, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
+        self._read, self._saver, self._prefix, self._meta, self._folder = base, saver, prefix, meta, folder
         self._tables = self._listed("table_initializer") if meta is None else []
 
     @property
@@ -218,12 +218,12 @@ class CheckpointValues(Values):
 
         if not (has_op(self._graph, name) and has_op(graph, now)):
             return False
-        todo, seen = [(self._graph.get_operation_by_name(name), graph.get_operation_by_name(now))], set()
+        todo, visited = [(self._graph.get_operation_by_name(name), graph.get_operation_by_name(now))], set()
         while todo:
             was, new_op = todo.pop()
-            if new_op in seen:
+            if new_op in visited:
                 continue
-            seen.add(new_op)
+            visited.add(new_op)
             if was.type != new_op.type or len(was.inputs) != len(new_op.inputs):
                 return False
             for old, new in zip(was.inputs, new_op.inputs, strict=True):
@@ -271,9 +271,9 @@ class CheckpointValues(Values):
             name = signature["__saved_model_init_op"].outputs["__saved_model_init_op"].name
             return [op_name(str(name))]
         for key in ("saved_model_main_op", "legacy_init_op"):
-            found = self._listed(key)
-            if found:
-                return found[:1]
+            names = self._listed(key)
+            if names:
+                return names[:1]
         return []
 
 
@@ -336,7 +336,7 @@ def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
 
     None if the op does anything else.
     """
-    found = {}
+    sources = {}
     for op in met_from([restore], lambda op: op.control_inputs if op.type == "NoOp" else ()):
         if op.type == "NoOp":
             continue
@@ -351,8 +351,8 @@ def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
         if names is None or specs is None:
             return None
         at = value.value_index
-        found[op.inputs[0].op.name] = (value.op.inputs[0].name, names[at].decode(), specs[at].decode())
-    return found
+        sources[op.inputs[0].op.name] = (value.op.inputs[0].name, names[at].decode(), specs[at].decode())
+    return sources
 
 
 def _part(spec: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

@@ -168,10 +168,10 @@ def side_of(thing: Any, request: str) -> Side:
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
         return SessionSide(thing, request)
     if isinstance(thing, (str, os.PathLike)):
-        known = Checkpoint(thing, request)
-        stored = {name: known.stored(name) for name in known.names}
-        held = [Held(name, one.dtype, one.shape, name.rpartition("/")[0]) for name, one in stored.items()]
-        return StoredSide(known.prefix, held, stored)
+        checkpoint = Checkpoint(thing, request)
+        stored = {name: checkpoint.stored(name) for name in checkpoint.names}
+        variables = [Held(name, one.dtype, one.shape, name.rpartition("/")[0]) for name, one in stored.items()]
+        return StoredSide(checkpoint.prefix, variables, stored)
     if isinstance(thing, Mapping):
         return ArraySide(thing)
     if is_keras(thing):
@@ -210,10 +210,10 @@ def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[Held]:
 
 def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:
     """Variable op -> its layer: its scope, if a variable in it is trained; slots belong to no layer."""
-    known = {info.op: info for info in infos}
-    scopes = {op.rpartition("/")[0] for op, info in known.items() if info.trainable}
-    return {op: op.rpartition("/")[0] for op in known
-            if op.rpartition("/")[0] in scopes and op.rpartition("/")[0] not in known}  # fmt: skip
+    variables = {info.op: info for info in infos}
+    scopes = {op.rpartition("/")[0] for op, info in variables.items() if info.trainable}
+    return {op: op.rpartition("/")[0] for op in variables
+            if op.rpartition("/")[0] in scopes and op.rpartition("/")[0] not in variables}  # fmt: skip
 
 
 def _keras(thing: Any) -> list[tuple[str, Any]]:
@@ -221,5 +221,5 @@ def _keras(thing: Any) -> list[tuple[str, Any]]:
     inner = keras_layers(thing)
     layers = [layer for layer in inner if not getattr(layer, "layers", None)] or [thing]
     pairs = [(layer.name, v) for layer in layers for v in layer.weights]
-    seen = {id(v) for _, v in pairs}
-    return pairs + [("", v) for v in thing.weights if id(v) not in seen]
+    ids = {id(v) for _, v in pairs}
+    return pairs + [("", v) for v in thing.weights if id(v) not in ids]

@@ -58,50 +58,50 @@ def initialise(
 
 def start(
     session: TFSession,
-    fresh: Sequence[VariableInfo],
-    given: Sequence[VariableInfo],
-    give: Callable[[list[VariableInfo]], None],
+    new: Sequence[VariableInfo],
+    targets: Sequence[VariableInfo],
+    assign_values: Callable[[list[VariableInfo]], None],
     request: str,
-    helped: Sequence[VariableInfo] = (),
+    helpers: Sequence[VariableInfo] = (),
 ) -> None:
     """Gives variables their first values, in the order that their initialisers need.
 
     Args:
         session: the session.
-        fresh: variables that start from their initial values.
-        given: variables that `give` sets, through their initialisers too.
-        give: sets some of `given`.
+        new: variables that start from their initial values.
+        targets: variables that `assign_values` sets, through their initialisers too.
+        assign_values: sets some of `targets`.
         request: the request, for messages.
-        helped: variables that may be initialised too, if one of the others needs them.
+        helpers: variables that may be initialised too, if one of the others needs them.
 
     Raises:
         PlanError: in any order, a variable needs the value of another that has none; the message names both.
     """
     graph = session.graph
-    todo = [info for info in fresh if info.initializer and not cannot_start(graph, info)]
-    if not any(_needs(graph, info, True) for info in given):
+    todo = [info for info in new if info.initializer and not cannot_start(graph, info)]
+    if not any(_needs(graph, info, True) for info in targets):
         try:
             _run(session, todo)
         except tf.errors.FailedPreconditionError as error:
             if "able not initialized" in str(error.message):  # TensorFlow's error has no separate code
                 _fill_tables(session)
         else:
-            give(list(given))
+            assign_values(list(targets))
             return
-    spare = {info.op: info for info in helped if info.initializer and not cannot_start(graph, info)}
-    needs = {info.op: _needs(graph, info, True) for info in given} | {i.op: _needs(graph, i, False) for i in todo}
-    more = [name for name in {n for found in needs.values() for n in found} if name in spare and name not in needs]
+    spare = {info.op: info for info in helpers if info.initializer and not cannot_start(graph, info)}
+    needs = {info.op: _needs(graph, info, True) for info in targets} | {i.op: _needs(graph, i, False) for i in todo}
+    more = [name for name in {n for ops in needs.values() for n in ops} if name in spare and name not in needs]
     while more:
         needs[more[-1]] = _needs(graph, spare[more[-1]], False)
         todo.append(spare[more.pop()])
         more += [name for name in needs[todo[-1].op] if name in spare and name not in needs and name not in more]
     for layer in _layers(needs):
         first = [info for info in todo if info.op in layer]
-        then = [info for info in given if info.op in layer]
+        then = [info for info in targets if info.op in layer]
         try:
             _run(session, first)
             if then:
-                give(then)
+                assign_values(then)
         except tf.errors.FailedPreconditionError as error:
             raise _stuck(graph, [*first, *then], needs, error, request) from error
 
@@ -167,12 +167,12 @@ def reached(ops: Iterable[TFOp]) -> set[str]:
 
 def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
     """Groups variables so that each needs only variables of earlier groups; the last group has those on a cycle."""
-    left = {name: found & needs.keys() for name, found in needs.items()}
+    remaining = {name: required & needs.keys() for name, required in needs.items()}
     layers = []
-    while left:
-        ready = {name for name, found in left.items() if not found} or set(left)
+    while remaining:
+        ready = {name for name, required in remaining.items() if not required} or set(remaining)
         layers.append(ready)
-        left = {name: found - ready for name, found in left.items() if name not in ready}
+        remaining = {name: required - ready for name, required in remaining.items() if name not in ready}
     return layers
 
 
@@ -181,17 +181,17 @@ def _stuck(
 ) -> PlanError:
     """The error for a variable that needs another without a value."""
     match = _EMPTY.search(str(error.message))  # TensorFlow has the variable in its text only
-    named, layer = match[1] if match else "", {i.op for i in infos}
+    empty_name, layer = match[1] if match else "", {i.op for i in infos}
     cycle = [i for i in infos if needs[i.op] & layer]
-    wanting = cycle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
-    if not wanting:
+    blocked = cycle or [i for i in infos if empty_name in needs[i.op]] or [i for i in infos if needs[i.op]]
+    if not blocked:
         names = few([repr(i.op) for i in infos])
         suggestion = "Open a session of this graph, initialize the others in it, and give it: ed.session(session)"
         return PlanError(request, f"{names} cannot be initialised: {words_of(error)}", suggestion)
-    info = wanting[0]
-    known = needs[info.op] & layer if cycle else needs[info.op]
+    info = blocked[0]
+    required = needs[info.op] & layer if cycle else needs[info.op]
     initializer = graph.get_operation_by_name(info.initializer)
-    needed = named if named in known and not cycle else min(known)
+    needed = empty_name if empty_name in required and not cycle else min(required)
     own = graph.get_operation_by_name(info.op)
     waiting = next((op for op in (own, initializer) if needed in reached(op.control_inputs)), None)
     if waiting is not None:
@@ -224,30 +224,30 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> 
         PlanError: the session is closed.
     """
     questions = _questions(session.graph) if any(info.resource for info in infos) else {}
-    asks, traced, mute = {}, {}, {}
+    queries, traced, silent = {}, {}, {}
     for info in infos:
         op = session.graph.get_operation_by_name(info.op)
         if not info.resource:
             traced[info.op] = op
-        elif (ask := questions.get((op.device, *place_of(op)))) is not None:
-            asks[info.op] = ask
+        elif (query := questions.get((op.device, *place_of(op)))) is not None:
+            queries[info.op] = query
         else:
-            mute[info.op] = place_of(op)
-    empty = _empty_places(session, mute.values())  # first, because each run makes the session load all ops
-    answers = {name: False for name, place in mute.items() if place in empty}
+            silent[info.op] = place_of(op)
+    empty = _empty_places(session, silent.values())  # first, because each run makes the session load all ops
+    answers = {name: False for name, place in silent.items() if place in empty}
     # A session of this process traces at the lower level; one of a server only at the higher one.
     for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
-        if asks or traced:
-            answers |= _answers(session, asks, traced, level, request)
-        asks, traced = {}, {name: op for name, op in traced.items() if name not in answers}
-    held, reads = {name for name, yes in answers.items() if yes}, {}
+        if queries or traced:
+            answers |= _answers(session, queries, traced, level, request)
+        queries, traced = {}, {name: op for name, op in traced.items() if name not in answers}
+    initialized, reads = {name for name, yes in answers.items() if yes}, {}
     for info in infos:
         if info.op not in answers:
             try:
                 reads[info.op] = value_of(session.graph, info, request).op
             except PlanError:
-                held.add(info.op)
-    return frozenset(held | _readable(session, reads, request))
+                initialized.add(info.op)
+    return frozenset(initialized | _readable(session, reads, request))
 
 
 def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
@@ -262,13 +262,13 @@ def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
     }
 
 
-def _empty_places(session: TFSession, wanted: Iterable[Place]) -> frozenset[Place]:
+def _empty_places(session: TFSession, candidates: Iterable[Place]) -> frozenset[Place]:
     """Returns the places without a value in a session, because none of its runs can have set them.
 
     Either no op of its graph sets them, or the session has not loaded such an op. A session of a server shares its
     variables with others, and a function may have an op for its own variable.
     """
-    places = frozenset(wanted)
+    places = frozenset(candidates)
     if not places or not is_local(session) or _in_functions(session.graph):
         return frozenset()
     handles = [op for op in session.graph.get_operations() if op.type == "VarHandleOp"]
@@ -307,16 +307,20 @@ def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInf
 
 
 def _answers(
-    session: TFSession, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, request: str
+    session: TFSession, queries: Mapping[str, Any], traced: Mapping[str, Any], level: int, request: str
 ) -> dict[str, bool]:
     """Returns variable -> whether it holds a value, by one run; without variables that its trace does not contain."""
     metadata = tf1.RunMetadata()
     how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": metadata} if traced else {}
     with errors_if_closed(request):
-        said = session.run({"asks": dict(asks), "traced": list(traced.values())}, **how)["asks"]
+        answers = session.run({"asks": dict(queries), "traced": list(traced.values())}, **how)["asks"]
     # A variable without a value has no output, which is only an error for its consumers.
-    gave = {node.node_name: bool(node.output) for device in metadata.step_stats.dev_stats for node in device.node_stats}
-    return {name: bool(yes) for name, yes in said.items()} | {name: gave[name] for name in traced if name in gave}
+    has_output = {
+        node.node_name: bool(node.output) for device in metadata.step_stats.dev_stats for node in device.node_stats
+    }
+    return {name: bool(yes) for name, yes in answers.items()} | {
+        name: has_output[name] for name in traced if name in has_output
+    }
 
 
 def _readable(session: TFSession, reads: Mapping[str, Any], request: str) -> set[str]:
@@ -370,10 +374,10 @@ def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mappi
         infos: all variables of its graph.
         why: variable -> why it holds no other value.
     """
-    noted = [info for info in infos if info.op in why]
-    found = {name: (why[name], _checksum(value)) for name, value in read_all(session, noted).items()}
-    if found:
-        _UNTRAINED[session] = {**_UNTRAINED.get(session, {}), **found}
+    variables = [info for info in infos if info.op in why]
+    entries = {name: (why[name], _checksum(value)) for name, value in read_all(session, variables).items()}
+    if entries:
+        _UNTRAINED[session] = {**_UNTRAINED.get(session, {}), **entries}
 
 
 def untrained(session: TFSession) -> dict[str, str]:
@@ -381,16 +385,16 @@ def untrained(session: TFSession) -> dict[str, str]:
 
     If one of them has changed, all of them count as trained; but a local variable counts only for itself.
     """
-    noted = _UNTRAINED.get(session, {})
-    infos = {name: info for name, info in variable_infos(session.graph).items() if name in noted} if noted else {}
+    entries = _UNTRAINED.get(session, {})
+    infos = {name: info for name, info in variable_infos(session.graph).items() if name in entries} if entries else {}
     try:
         values = read_all(session, list(infos.values()))
     except (PlanError, tf.errors.OpError):
         return {}
-    changed = {name for name, value in values.items() if _checksum(value) != noted[name][1]}
-    if any(not infos[name].local for name in changed):
-        changed |= {name for name in noted if name not in infos or not infos[name].local}
-    _UNTRAINED[session] = {name: about for name, about in noted.items() if name not in changed}
+    changed_names = {name for name, value in values.items() if _checksum(value) != entries[name][1]}
+    if any(not infos[name].local for name in changed_names):
+        changed_names |= {name for name in entries if name not in infos or not infos[name].local}
+    _UNTRAINED[session] = {name: about for name, about in entries.items() if name not in changed_names}
     return {name: why for name, (why, _) in _UNTRAINED[session].items()}
 
 
@@ -412,13 +416,13 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], request
         request: the request, for messages.
     """
     names = {info.op for info in infos}
-    giver = giver_of(values)
-    if giver is not None and identity(giver.graph) is identity(graph):
-        found = giver.untrained(local=True, names=names)
+    provider = giver_of(values)
+    if provider is not None and identity(provider.graph) is identity(graph):
+        reasons = provider.untrained(local=True, names=names)
     elif hasattr(values, "run") and identity(getattr(values, "graph", None)) is identity(graph):
-        found = dict.fromkeys(names - holding(values, infos, request), UNHELD) | untrained(values)
+        reasons = dict.fromkeys(names - holding(values, infos, request), UNHELD) | untrained(values)
     elif isinstance(values, Mapping):
-        found = {name: "values= has no value for it" for name in names if not {name, f"{name}:0"} & values.keys()}
+        reasons = {name: "values= has no value for it" for name in names if not {name, f"{name}:0"} & values.keys()}
     else:
-        found = dict.fromkeys(names, "values= cannot provide it")
-    return {name: why for name, why in found.items() if name in names}
+        reasons = dict.fromkeys(names, "values= cannot provide it")
+    return {name: why for name, why in reasons.items() if name in names}

@@ -260,9 +260,9 @@ class FolderSource(Source):
         Raises:
             OpenError: it is not whole, or is of another model.
         """
-        found = self.folder.newest([p.wanted for p in pairs if p.needed])
+        result = self.folder.newest([p.wanted for p in pairs if p.needed])
         self.skipped, self.unfinished = dict(self.folder.skipped), self.folder.unfinished
-        return found
+        return result
 
 
 def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
@@ -283,12 +283,12 @@ def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
 
 def _digest(array: Any) -> bytes:
     raw: Any = np.ascontiguousarray(array).reshape(-1)
-    found = hashlib.sha256(f"{array.dtype} {array.shape}".encode())  # processors have an instruction for it
+    digest = hashlib.sha256(f"{array.dtype} {array.shape}".encode())  # processors have an instruction for it
     if array.dtype.hasobject:
-        found.update(repr(array.tolist()).encode())
+        digest.update(repr(array.tolist()).encode())
     else:
-        found.update(raw.view(np.uint8))
-    return found.digest()
+        digest.update(raw.view(np.uint8))
+    return digest.digest()
 
 
 def mixed(old: Any, new: Any, tau: float) -> Any:
@@ -310,8 +310,8 @@ def setters(session: TFSession, pairs: Mapping[str, Pair]) -> list[Any]:
 
 def current(session: TFSession, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Returns the values of copies, by the name of the original."""
-    found = fetch(session, [p.new for p in pairs], session.graph, "update()")
-    return {p.old.op: found[p.new.op] for p in pairs}
+    values = fetch(session, [p.new for p in pairs], session.graph, "update()")
+    return {p.old.op: values[p.new.op] for p in pairs}
 
 
 def refuse_folded(pairs: Sequence[Pair]) -> None:

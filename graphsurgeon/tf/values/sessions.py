@@ -46,9 +46,9 @@ def placed(session: Callable[[], TFSession], request: str) -> Iterator[None]:
         yield
     except tf.errors.OpError as error:
         text = str(error.message)
-        found = remedy(error)
-        if found is not None:
-            raise PlanError(request, *found) from error
+        fix = remedy(error)
+        if fix is not None:
+            raise PlanError(request, *fix) from error
         if "Cannot assign a device for operation" not in text:  # TensorFlow's error has no separate code
             problem = f"TensorFlow cannot run the ops that set the variables and tables: {words_of(error)}"
             raise PlanError(request, problem, "Correct that op in its program, or remove it with a plan") from error
@@ -95,12 +95,12 @@ class Due:
         return frozenset(info.op for info in (*(new for _, new in self.pairs), *self.arrays, *self.initial))
 
 
-def give(due: Due, helped: Sequence[VariableInfo]) -> None:
+def give(due: Due, helpers: Sequence[VariableInfo]) -> None:
     """Sets variables to their values.
 
     Args:
         due: the values.
-        helped: variables that may be initialised too, if one of the others needs them.
+        helpers: variables that may be initialised too, if one of the others needs them.
 
     Raises:
         PlanError: a value cannot be read or set.
@@ -111,17 +111,17 @@ def give(due: Due, helped: Sequence[VariableInfo]) -> None:
     if mute:
         raise unsettable(mute, due.request)
 
-    def put(infos: list[VariableInfo]) -> None:
-        wanted = {info.op for info in infos}
-        pairs = [pair for pair in due.pairs if pair[1].op in wanted]
-        arrays = {info.op: value for info, value in due.arrays.items() if info.op in wanted}
+    def set_values(infos: list[VariableInfo]) -> None:
+        names = {info.op for info in infos}
+        pairs = [pair for pair in due.pairs if pair[1].op in names]
+        arrays = {info.op: value for info, value in due.arrays.items() if info.op in names}
         if pairs:
             transfer_values(due.old, due.session, pairs, due.request)
         if arrays:
             assign(due.session, arrays, {info.op: info for info in infos})
 
-    given = [*(new for _, new in due.pairs), *due.arrays]
-    start(due.session, due.initial, given, put, due.request, helped)
+    targets = [*(new for _, new in due.pairs), *due.arrays]
+    start(due.session, due.initial, targets, set_values, due.request, helpers)
 
 
 class SessionValues:
@@ -201,14 +201,14 @@ def settle(session: TFSession, made: Made) -> None:
     fill_made(session, made)
 
 
-def fill_made(session: TFSession, made: Made) -> None:
+def fill_made(session: TFSession, result: Made) -> None:
     """Fills the tables that a plan has made."""
     # Later plans may have rebuilt the graph: use the op of that name, if it still exists.
-    graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
-    listed = [op for op in graph.get_collection(TABLES) if op.name in names]
-    here = [name for name in made.ops if has_op(graph, name)]
-    fill_tables(session, [*listed, *(op for op in ready_fillers(graph, here) if op.name not in names)])
-    for name, feeds in made.init_ops:
+    graph, names = session.graph, {op.name for name, op in result.collections if name == TABLES}
+    initializers = [op for op in graph.get_collection(TABLES) if op.name in names]
+    here = [name for name in result.ops if has_op(graph, name)]
+    fill_tables(session, [*initializers, *(op for op in ready_fillers(graph, here) if op.name not in names)])
+    for name, feeds in result.init_ops:
         run_once(session, [name], feeds)
 
 
@@ -241,9 +241,9 @@ def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_fo
         PlanError: an initialiser cannot run because its file does not exist.
     """
     if init_ops is None:
-        listed = session.graph.get_collection(TABLES)
-        known = {getattr(item, "name", "") for item in listed}
-        init_ops = [*listed, *(op for op in ready_fillers(session.graph) if op.name not in known)]
+        initializers = session.graph.get_collection(TABLES)
+        names = {getattr(item, "name", "") for item in initializers}
+        init_ops = [*initializers, *(op for op in ready_fillers(session.graph) if op.name not in names)]
     for init_op in init_ops:
         try:
             session.run(init_op)
@@ -290,15 +290,15 @@ def set_bare(
     Raises:
         PlanError: no op sets one of them.
     """
-    done = filed if pairs and hasattr(source, "move") and source.move(old, new, called) else frozenset()
-    lost = [info.op for _, info in pairs if info.op not in done]
+    restored_ops = filed if pairs and hasattr(source, "move") and source.move(old, new, called) else frozenset()
+    lost = [info.op for _, info in pairs if info.op not in restored_ops]
     if lost:
         how = (
             "Undo the edit that cut the ops that restore them, or gave these ops other variables (leave these ops out: "
             "exclude=[...]); or copy with values=..., which makes initialisers"
         )
         raise PlanError("session(old)", unsettable(lost, "").problem, how)
-    return done
+    return restored_ops
 
 
 def run_init_ops(session: TFSession, source: Any, called: Callable[[TFGraph], Mapping[str, str]]) -> None:

@@ -64,11 +64,11 @@ class Rooms:
 
     def _again(self, value: np.ndarray) -> np.ndarray:
         """A part of the last room, if TensorFlow has released it, else of a new one."""
-        room, tenant = self._lent
-        if room is None or len(room) < value.nbytes or tenant() is not None:
-            room = np.frombuffer(_room(value.nbytes), np.uint8)
-        part: np.ndarray = np.frombuffer(room, value.dtype, value.size).reshape(value.shape)
-        self._lent = room, weakref.ref(part)
+        buffer, owner = self._lent
+        if buffer is None or len(buffer) < value.nbytes or owner() is not None:
+            buffer = np.frombuffer(_room(value.nbytes), np.uint8)
+        part: np.ndarray = np.frombuffer(buffer, value.dtype, value.size).reshape(value.shape)
+        self._lent = buffer, weakref.ref(part)
         return part
 
     def _shared(self, size: int) -> np.ndarray:
@@ -101,11 +101,11 @@ def _room(size: int) -> Any:
     """Memory that begins at a page, and returns to the system as soon as it is freed."""
     if not hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size)
-    room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    buffer = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # pages of 4 kB would take three times as long
-            room.madvise(mmap.MADV_HUGEPAGE)
-    return room
+            buffer.madvise(mmap.MADV_HUGEPAGE)
+    return buffer
 
 
 class Giver(Protocol):
@@ -178,13 +178,13 @@ def bounded(sizes: Mapping[Thing, int], limit: int) -> Iterator[list[Thing]]:
         limit: the most bytes in a group.
     """
     batch: list[Thing] = []
-    held = 0
+    total = 0
     for thing, size in sizes.items():
-        if batch and held + size > limit:
+        if batch and total + size > limit:
             yield batch
-            batch, held = [], 0
+            batch, total = [], 0
         batch.append(thing)
-        held += size
+        total += size
     if batch:
         yield batch
 
@@ -217,10 +217,10 @@ def stream(session: TFSession, infos: Iterable[VariableInfo], request: str) -> I
     Raises:
         PlanError: a variable has no value, or no op reads it.
     """
-    known = {info.op: info for info in infos}
-    tensors = {name: value_of(session.graph, info, request) for name, info in known.items()}
-    for names in batches({name: variable_bytes(info) for name, info in known.items()}):
-        with errors_if_empty([known[name] for name in names], request):
+    variables = {info.op: info for info in infos}
+    tensors = {name: value_of(session.graph, info, request) for name, info in variables.items()}
+    for names in batches({name: variable_bytes(info) for name, info in variables.items()}):
+        with errors_if_empty([variables[name] for name in names], request):
             got = as_arrays(session.run({name: tensors[name] for name in names}))
         yield got
         got.clear()  # the caller no longer holds this batch while it requests the next
@@ -242,10 +242,10 @@ def assign(
     """
     sizes = {name: value.nbytes if hasattr(value, "nbytes") else 0 for name, value in values.items()}
     with Progress(what, sum(sizes.values())) as bar:
-        rooms = Rooms()
+        buffers = Rooms()
         for names in batches(sizes):
-            read = {name: values[name].read() if isinstance(values[name], Stored) else values[name] for name in names}
-            put(session, read, variables, rooms)
+            arrays = {name: values[name].read() if isinstance(values[name], Stored) else values[name] for name in names}
+            put(session, arrays, variables, buffers)
             bar.step(sum(sizes[name] for name in names))
 
 
@@ -305,25 +305,25 @@ def transfer_values(
             raise unsettable([b.op], request)
         infos[a.op] = a
         target.setdefault(a.op, []).append(b)
-    moved, known = 0, {b.op: b for _, b in pairs}
+    moved_bytes, variables = 0, {b.op: b for _, b in pairs}
     with Progress("carrying values", sum(variable_bytes(a) for a, _ in pairs)) as bar:
-        rooms, waiting, held = Rooms(), dict[str, Any](), 0
-        for got in stream(old, infos.values(), request):
-            sizes = [np.asarray(value).nbytes for value in got.values()]
+        buffers, pending, pending_bytes = Rooms(), dict[str, Any](), 0
+        for values in stream(old, infos.values(), request):
+            sizes = [np.asarray(value).nbytes for value in values.values()]
             # A large value in a separate room is already the memory of its variable: several can share a run.
-            keeps = min(sizes) >= _SMALL and all(b.resource for name in got for b in target[name])
-            for name in list(got):
-                value = got.pop(name)
-                waiting |= {b.op: rooms.fit(value) if keeps else value for b in target[name]}
+            aligned = min(sizes) >= _SMALL and all(b.resource for name in values for b in target[name])
+            for name in list(values):
+                value = values.pop(name)
+                pending |= {b.op: buffers.fit(value) if aligned else value for b in target[name]}
             del value
-            held += sum(sizes)
-            if not keeps or held >= _MOST:
-                put(new, waiting, known, rooms)
-                held = 0
-            moved += sum(sizes)
+            pending_bytes += sum(sizes)
+            if not aligned or pending_bytes >= _MOST:
+                put(new, pending, variables, buffers)
+                pending_bytes = 0
+            moved_bytes += sum(sizes)
             bar.step(sum(sizes))
-        put(new, waiting, known, rooms)
-    return moved
+        put(new, pending, variables, buffers)
+    return moved_bytes
 
 
 def unsettable(names: Sequence[str], request: str) -> PlanError:

@@ -29,12 +29,12 @@ Place = tuple[bool, bytes, bytes]
 
 def variable_objects(graph: TFGraph) -> dict[str, TFVariable]:
     """Returns the `tf.Variable` objects in the collections of a graph, by op name."""
-    found: dict[str, TFVariable] = {}
+    objects: dict[str, TFVariable] = {}
     for items in collections_of(graph).values():
         for item in items:
             if is_variable(item) and item.graph is graph:
-                found.setdefault(item.op.name, item)
-    return found
+                objects.setdefault(item.op.name, item)
+    return objects
 
 
 def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
@@ -50,9 +50,9 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
         protos = {name: variable.to_proto() for name, variable in objects.items()}
     for name, variable in objects.items():
         proto = protos[name]
-        known = VariableInfo(name, dtype=variable.dtype.base_dtype.name, shape=shape_text(dims_of(variable.shape)))
+        info = VariableInfo(name, dtype=variable.dtype.base_dtype.name, shape=shape_text(dims_of(variable.shape)))
         # An edit, or TensorFlow's guard of initial values that read other variables, may have replaced the tensor.
-        infos[name] = defined_by(known, proto, assigned(graph, proto.initializer_name), inside[name])
+        infos[name] = defined_by(info, proto, assigned(graph, proto.initializer_name), inside[name])
     ordered = {}  # in the order of the graph, not of the collections
     for op in graph.get_operations():
         if op.type in VARIABLE_TYPES:
@@ -90,33 +90,33 @@ def _info_of_op(op: TFOp) -> VariableInfo:
 
 
 def rebuilt(
-    graph: TFGraph, made: VariableInfo, original: TFVariable | None, trainable: bool = True
+    graph: TFGraph, info: VariableInfo, original: TFVariable | None, trainable: bool = True
 ) -> TFVariable | None:
     """Returns a `tf.Variable` object over the ops of a copy; adds no op.
 
     Args:
         graph: the destination.
-        made: the description of the copied variable.
+        info: the description of the copied variable.
         original: its object in the source, or None if no collection held one.
         trainable: it is trainable if its original is.
 
     Returns:
         the variable, or None if parts that an object requires are missing.
     """
-    if not (made.initializer and made.snapshot):
+    if not (info.initializer and info.snapshot):
         return None
     # Entering a graph takes as long as making a variable, so callers that rebuild many have entered it.
     with nullcontext() if tf1.get_default_graph() is graph else graph.as_default():
-        proto = variable_pb2.VariableDef(trainable=made.trainable) if original is None else original.to_proto()
-        proto.variable_name = made.op + ":0"
-        proto.initializer_name = made.initializer
-        proto.initial_value_name = made.initial_value
-        proto.snapshot_name = made.snapshot
-        proto.is_resource = made.resource
+        proto = variable_pb2.VariableDef(trainable=info.trainable) if original is None else original.to_proto()
+        proto.variable_name = info.op + ":0"
+        proto.initializer_name = info.initializer
+        proto.initial_value_name = info.initial_value
+        proto.snapshot_name = info.snapshot
+        proto.is_resource = info.resource
         proto.trainable = proto.trainable and trainable
         if original is not None and proto.HasField("save_slice_info_def"):
             about = proto.save_slice_info_def
-            about.full_name = whole_name(about.full_name, original.op.name, made.op)
+            about.full_name = whole_name(about.full_name, original.op.name, info.op)
         return from_proto(proto, original)
 
 
@@ -144,11 +144,11 @@ class OneEach(list[Any]):
 def join_collection(graph: TFGraph, name: str, items: Sequence[Any]) -> None:
     """Adds copies to a collection of a graph; a collection of variables has one object for each from then on."""
     lists = all_collections(graph)
-    held, copied = lists.setdefault(name, []), {op for op in map(_op_of, items) if op is not None}
+    entries, copied = lists.setdefault(name, []), {op for op in map(_op_of, items) if op is not None}
     if copied:
-        held = lists[name] = held if isinstance(held, OneEach) else OneEach(held)
-        held.copied |= copied
-    held.extend(items)
+        entries = lists[name] = entries if isinstance(entries, OneEach) else OneEach(entries)
+        entries.copied |= copied
+    entries.extend(items)
 
 
 def same_entry(item: Any, other: Any) -> bool:
@@ -163,8 +163,8 @@ def _op_of(item: Any) -> TFOp | None:
 
 def take_slots(graph: TFGraph, names: Iterable[str]) -> None:
     """Takes the names of the slots among new variables, so that a later optimizer makes its own with other names."""
-    known = set(names)
-    take_scopes(graph, [name for name in known if name.rpartition("/")[0] in known])
+    variables = set(names)
+    take_scopes(graph, [name for name in variables if name.rpartition("/")[0] in variables])
 
 
 def fetch(
@@ -265,8 +265,8 @@ def errors_if_empty(infos: Sequence[VariableInfo], request: str, initial: bool =
         # TensorFlow has the variable in its text only.
         # The longest name that occurs as a separate word: "w" is in "w/Adam" too, and "a" in "value".
         text = f" {getattr(error, 'message', error)} "
-        said = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
-        name = max(said, key=len, default=infos[0].op)
+        candidates = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
+        name = max(candidates, key=len, default=infos[0].op)
         raise PlanError(
             request,
             f"variable {name!r} has no value in the session given",
@@ -307,12 +307,12 @@ def value_of(graph: TFGraph, info: VariableInfo, request: str) -> TFTensor:
     snapshot = info.snapshot if info.snapshot and _reads(graph, info) else ""
     if snapshot or not info.resource:
         return graph.as_graph_element(snapshot or info.op + ":0")
-    kept = place_of(graph.get_operation_by_name(info.op))
+    place = place_of(graph.get_operation_by_name(info.op))
     for op in graph.get_operations():  # any op of that name in the session is of the same variable
-        if op.type == "VarHandleOp" and place_of(op) == kept:
-            for reader in op.outputs[0].consumers():
-                if reader.type == "ReadVariableOp" and stands_alone(reader):
-                    return reader.outputs[0]
+        if op.type == "VarHandleOp" and place_of(op) == place:
+            for consumer in op.outputs[0].consumers():
+                if consumer.type == "ReadVariableOp" and stands_alone(consumer):
+                    return consumer.outputs[0]
     raise PlanError(
         request,
         f"no op reads variable {info.op!r} without running other ops, so its value cannot be read from a session",
@@ -403,18 +403,18 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, request: 
 
 def reading(variable: TFOp) -> TFTensor:
     """Returns a new tensor that reads a variable, given by its op, in the default graph."""
-    held = variable.outputs[0]
-    if held.dtype == tf.resource:
-        return tf.raw_ops.ReadVariableOp(resource=held, dtype=variable.get_attr("dtype"))
-    return tf.identity(held)
+    handle = variable.outputs[0]
+    if handle.dtype == tf.resource:
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=variable.get_attr("dtype"))
+    return tf.identity(handle)
 
 
 def setting(variable: TFOp, value: TFTensor) -> TFOp:
     """Returns a new op that sets a variable, given by its op, to a value of any shape, in the default graph."""
-    held = variable.outputs[0]
-    if held.dtype == tf.resource:
-        return tf.raw_ops.AssignVariableOp(resource=held, value=value)
-    return tf.raw_ops.Assign(ref=held, value=value, validate_shape=False).op
+    handle = variable.outputs[0]
+    if handle.dtype == tf.resource:
+        return tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+    return tf.raw_ops.Assign(ref=handle, value=value, validate_shape=False).op
 
 
 def constantly(array: Any) -> Any:
