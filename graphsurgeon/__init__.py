@@ -176,8 +176,8 @@ def __getattr__(name: str) -> Any:
         return import_module(".editor.examples" if name == "examples" else ".recipes", __name__)
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_MODULE_OF[name], __name__), name)
-    return found
+    value = globals()[name] = getattr(import_module(_MODULE_OF[name], __name__), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -42,16 +42,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         1
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        return int(given.run(given))
+        return int(options.run(options))
     except SurgeryError as error:
         print(f"graphsurgeon: {error}", file=sys.stderr)
     except BrokenPipeError:
         # the reader has what it wanted; Python must not complain again when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        refusal = SurgeryError(f"writing {given.output!r}", error.strerror or str(error), "Give another path with -o")
+        refusal = SurgeryError(f"writing {options.output!r}", error.strerror or str(error), "Give another path with -o")
         print(f"graphsurgeon: {refusal}", file=sys.stderr)
     return 1
 
@@ -119,52 +119,52 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _view(given: argparse.Namespace) -> int:
+def _view(options: argparse.Namespace) -> int:
     from .editor.open import open as opened
 
-    if given.output is None:
-        given.output = f"{Path(given.model).name.split('.')[0] or 'graph'}.{given.format or 'html'}"
-    form = given.format or _format_of(given.output)
-    if given.unfold is not None:
+    if options.output is None:
+        options.output = f"{Path(options.model).name.split('.')[0] or 'graph'}.{options.format or 'html'}"
+    form = options.format or _format_of(options.output)
+    if options.unfold is not None:
         # a scope is open only where those around it are
-        scopes = [scope.strip("/").split("/") for scope in given.unfold if scope.strip("/")]
-        given.unfold = ["/".join(parts[: i + 1]) + "/" for parts in scopes for i in range(len(parts))]
-    if not Path(given.model).exists():
+        scopes = [scope.strip("/").split("/") for scope in options.unfold if scope.strip("/")]
+        options.unfold = ["/".join(parts[: i + 1]) + "/" for parts in scopes for i in range(len(parts))]
+    if not Path(options.model).exists():
         raise OpenError(
-            f"view {given.model!r}",
+            f"view {options.model!r}",
             "there is no such file or folder",
             f"Give the path of {KINDS}",
         )
-    editor = opened(given.model, tags=given.tags, signature=given.signature, raw=given.raw, title=given.title)
-    for scope in given.unfold or ():
+    editor = opened(options.model, tags=options.tags, signature=options.signature, raw=options.raw, title=options.title)
+    for scope in options.unfold or ():
         if scope.rstrip("/") not in editor.snapshot.scopes.index:
             editor.screen.unfold(scope)  # raises, with the nearest names
-    text = FORMATS[form](editor, given)
-    if given.output == "-":
+    text = FORMATS[form](editor, options)
+    if options.output == "-":
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.flush()
     else:
-        write_whole(given.output, text.encode("utf-8"))
-        print(f"{editor.title}: {counted(len(editor), 'ops')}, written to {given.output}", file=sys.stderr)
-        if form == "html" and not given.no_open and not webbrowser.open(Path(given.output).resolve().as_uri()):
-            print(f"graphsurgeon: no browser was found; open {given.output} yourself", file=sys.stderr)
+        write_whole(options.output, text.encode("utf-8"))
+        print(f"{editor.title}: {counted(len(editor), 'ops')}, written to {options.output}", file=sys.stderr)
+        if form == "html" and not options.no_open and not webbrowser.open(Path(options.output).resolve().as_uri()):
+            print(f"graphsurgeon: no browser was found; open {options.output} yourself", file=sys.stderr)
     return 0
 
 
-def _scan(given: argparse.Namespace) -> int:
+def _scan(options: argparse.Namespace) -> int:
     from .tf.open.protos import scan
 
     try:
-        found = scan(Path(given.model))
+        reports = scan(Path(options.model))
     except SurgeryError as error:
         print(f"graphsurgeon: {error}", file=sys.stderr)
         return 2
-    if given.json:
-        rows = [{"title": one.title, "risks": one.table(), "unknown": list(one.unknown)} for one in found]
+    if options.json:
+        rows = [{"title": one.title, "risks": one.table(), "unknown": list(one.unknown)} for one in reports]
         print(json.dumps(rows, indent=1))
     else:
-        print(*found, sep="\n")
-    return 1 if any(found) else 0
+        print(*reports, sep="\n")
+    return 1 if any(reports) else 0
 
 
 def _format_of(output: str) -> str:
@@ -173,17 +173,17 @@ def _format_of(output: str) -> str:
     if output == "-":
         return "html"
     if form not in FORMATS:
-        known = ", ".join(sorted(FORMATS))
+        formats = ", ".join(sorted(FORMATS))
         hint = " (a browser or rsvg-convert makes a bitmap of an .svg)" if form in ("png", "jpg", "jpeg", "pdf") else ""
         raise SurgeryError(
             f"view -o {output!r}",
             f"there is no format {suffix or 'without a suffix'!r}{hint}",
-            f"The formats are {known}",
+            f"The formats are {formats}",
         )
     return form
 
 
-def _doctor(given: argparse.Namespace) -> int:
+def _doctor(options: argparse.Namespace) -> int:
     from .view.engines import doctor, live
 
     print(doctor())

@@ -166,11 +166,11 @@ def naming_memory(request: str, lacks: Callable[[BaseException], bool] = is_memo
     except Exception as error:
         if not lacks(error) or hasattr(error, "request"):
             raise
-        said = f" ({error})" if isinstance(error, MemoryError) and str(error) else ""
+        detail = f" ({error})" if isinstance(error, MemoryError) and str(error) else ""
         how = "Close unused programs, or use a machine with more memory"
-        named = MemoryError(f"{request}: there is not enough memory{said}. {how}.")
-        named.request = request  # type: ignore[attr-defined]
-        raise named from error
+        renamed_error = MemoryError(f"{request}: there is not enough memory{detail}. {how}.")
+        renamed_error.request = request  # type: ignore[attr-defined]
+        raise renamed_error from error
 
 
 #: What to say of the names of a graph where none is near.
@@ -205,10 +205,10 @@ def one_of(word: str, choices: Iterable[str]) -> str:
         >>> one_of("x", ["kernel"])
         "There is only 'kernel'"
     """
-    known = list(dict.fromkeys(choices))
-    more = f" and {len(known) - 5} more" if len(known) > 5 else ""
-    there = ("There is only " if len(known) == 1 else "Choose from ") + ", ".join(map(repr, known[:5])) + more
-    return did_you_mean(word, known, there if known else "There are none")
+    options = list(dict.fromkeys(choices))
+    more = f" and {len(options) - 5} more" if len(options) > 5 else ""
+    there = ("There is only " if len(options) == 1 else "Choose from ") + ", ".join(map(repr, options[:5])) + more
+    return did_you_mean(word, options, there if options else "There are none")
 
 
 def did_you_mean(word: str, choices: Iterable[str], otherwise: str = NOTHING_NEAR) -> str:
@@ -256,8 +256,8 @@ def few(names: Iterable[str], most: int = 3) -> str:
         >>> few("abcdef"), few(map(repr, "ab")), few("abc", 1)
         ('a, b, c and 3 more', "'a', 'b'", 'a and 2 more')
     """
-    listed = list(names)
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
+    items = list(names)
+    return ", ".join(items[:most]) + (f" and {len(items) - most:,} more" if len(items) > most else "")
 
 
 def one_or_all(names: Sequence[str]) -> Any:

@@ -62,12 +62,12 @@ class Applied:
         Raises:
             SelectionError: no copy was made there.
         """
-        made = [copied.step.to for copied in self.copies]
-        if scope.strip("/") not in made:
+        scopes = [copied.step.to for copied in self.copies]
+        if scope.strip("/") not in scopes:
             raise SelectionError(
                 f"under({scope!r})",
                 "no copy was made there",
-                "Choose " + " or ".join(map(repr, made)) if made else "This plan makes no copy at all",
+                "Choose " + " or ".join(map(repr, scopes)) if scopes else "This plan makes no copy at all",
             )
         return replace(self, scope=scope.strip("/"))
 
@@ -103,33 +103,37 @@ class Applied:
         for copied in reversed(self.copies):
             if owner is not None and copied.source.owner is not owner:
                 continue
-            found = self._in(copied, name)
-            if found is not None:
-                return found
-        wanted = name.partition(":")[0]
+            element = self._in(copied, name)
+            if element is not None:
+                return element
+        op_name = name.partition(":")[0]
         edits = any(isinstance(step, EditStep) for step in self.effect.steps)
         stays = edits or self.effect.mode == "materialise"
-        gone = {inner for r in self.effect.replaced for inner in r.match.names} - {
+        replaced_ops = {inner for r in self.effect.replaced for inner in r.match.names} - {
             name for r in self.effect.replaced for name in r.kept
         }
-        if wanted in gone and self.effect.mode == "materialise":
+        if op_name in replaced_ops and self.effect.mode == "materialise":
             raise SelectionError(
-                f"done[{name!r}]", f"{wanted!r} was inside a match, and nothing has its place", "See done.matches"
+                f"done[{name!r}]", f"{op_name!r} was inside a match, and nothing has its place", "See done.matches"
             )
-        now = self.effect.renamed.get(wanted, wanted)
+        now = self.effect.renamed.get(op_name, op_name)
         if stays and self.scope is None and now in self.effect.after.index:
             # The rest of the destination is what it was, or went into the new graph.
             return self._element(now, name.partition(":")[2])
-        known = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
-        left = next((c.source.title for c in self.copies if wanted in c.source.index), None)
-        how = one_of(wanted, known) if left is None else f"It is in {left}, but not in what was selected: select it too"
-        raise SelectionError(f"done[{name!r}]", f"no copy was made of {wanted!r}", how)
+        copied_ops = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
+        title = next((c.source.title for c in self.copies if op_name in c.source.index), None)
+        how = (
+            one_of(op_name, copied_ops)
+            if title is None
+            else f"It is in {title}, but not in what was selected: select it too"
+        )
+        raise SelectionError(f"done[{name!r}]", f"no copy was made of {op_name!r}", how)
 
     def _replacement(self, name: str) -> str:
         """The tensor that took the place of one of a match, or of the first output of an op; empty for none."""
-        found = [new for r in self.effect.replaced for old, new in r.outputs.items()
+        outputs = [new for r in self.effect.replaced for old, new in r.outputs.items()
                  if name == old or name == old.partition(":")[0]]  # fmt: skip
-        return found[0] if found and self.scope is None else ""
+        return outputs[0] if outputs and self.scope is None else ""
 
     @cached_property
     def _stayed(self) -> dict[str, str]:
@@ -152,16 +156,16 @@ class Applied:
         """
         name = str(getattr(thing, "name", thing))
         as_variable = not isinstance(thing, str) and hasattr(thing, "initializer")
-        wanted, _, port = (thing.op.name if as_variable else name).partition(":")
+        op_name, _, port = (thing.op.name if as_variable else name).partition(":")
         for copied in self.copies:
-            old = copied.original(wanted)
+            old = copied.original(op_name)
             if old is not None:
                 return _element(copied.source.owner, old, port)
-        if self.effect.mode == "materialise" and wanted in self._stayed:
-            return _element(self.effect.base.owner, self._stayed[wanted], port)
-        known = [name for c in self.copies for name in c.names]
-        problem = f"{wanted!r} was made from no other op"
-        raise SelectionError(f"original({name!r})", problem, one_of(wanted, known))
+        if self.effect.mode == "materialise" and op_name in self._stayed:
+            return _element(self.effect.base.owner, self._stayed[op_name], port)
+        copied_ops = [name for c in self.copies for name in c.names]
+        problem = f"{op_name!r} was made from no other op"
+        raise SelectionError(f"original({name!r})", problem, one_of(op_name, copied_ops))
 
     def _in(self, copied: Copied, name: str) -> Any:
         op, colon, port = name.partition(":")
@@ -189,8 +193,8 @@ class Applied:
         return None
 
     def _element(self, op: str, port: str) -> Any:
-        kept = None if port else self.made.carried.get(op)
-        return _element(self.graph, op, port) if kept is None else kept
+        carried = None if port else self.made.carried.get(op)
+        return _element(self.graph, op, port) if carried is None else carried
 
     def __contains__(self, key: Any) -> bool:
         try:
@@ -239,18 +243,18 @@ class Applied:
 
     def __repr__(self) -> str:
         count = sum(map(self._holds, self.made.infos))
-        held = f", {counted(count, 'variables')}" if count else ""
+        variables_text = f", {counted(count, 'variables')}" if count else ""
         steps = self.copies if self.scope is not None else ()
         text = steps_text([c.step for c in steps]) or steps_text(self.effect.steps)
         lost_too = f"; warning: {'; '.join(self.warnings)}" if self.warnings else ""
-        return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{held}{lost_too}>"
+        return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{variables_text}{lost_too}>"
 
 
 def _element(graph: TFGraph, op: str, port: str = "") -> Any:
     """An output of an op; without a port, the op itself, or the variable object if it is one."""
     from ..tf.values.variables import variable_objects
 
-    found = graph.get_operation_by_name(op)
+    op_object = graph.get_operation_by_name(op)
     if port:
-        return found.outputs[int(port)]
-    return variable_objects(graph).get(op, found) if found.type in VARIABLE_TYPES else found
+        return op_object.outputs[int(port)]
+    return variable_objects(graph).get(op, op_object) if op_object.type in VARIABLE_TYPES else op_object

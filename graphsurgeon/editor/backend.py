@@ -44,7 +44,7 @@ class _TensorFlow(Backend):
 
         refusals = dict.fromkeys(map(_refusal, (effect.base, *(copied.source for copied in effect.copies))))
         faults = [Fault.of(refusal) for refusal in refusals if refusal is not None]
-        faults += [] if (left := unknown_fault(effect)) is None else [left]
+        faults += [] if (unknown := unknown_fault(effect)) is None else [unknown]
         return Verdict(tuple(faults)) if faults else verdict(effect)
 
     def layers(self, graph: Graph) -> Layers:

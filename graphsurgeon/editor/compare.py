@@ -151,9 +151,9 @@ def compare(
     ] or [copy]  # fmt: skip
     several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
     layers = Given(source.snapshot, source.layers, "compare()")
-    wanted = None if several is None else [tensor_name(t) for t in layers.ends(several)]
+    output_names = None if several is None else [tensor_name(t) for t in layers.ends(several)]
     fed_here = given(source, feeds, "compare")
-    for name in wanted or ():
+    for name in output_names or ():
         source.snapshot.tensor(name, f"compare({name!r})")
     if session is not None and getattr(session, "graph", None) is not source.graph:
         problem = "this is not a session of the original's graph"
@@ -162,14 +162,14 @@ def compare(
     rows: list[Difference] = []
     first, unknown = None, ""
     for part in parts:
-        names = _outputs(part) if wanted is None else wanted
+        names = _outputs(part) if output_names is None else output_names
         if not names:
             continue
         fed = _fed(source, part, names, fed_here, seed)
-        found = _compared(part, names, fed, original)
-        if where and first is None and not unknown and any(row.relative > tolerance for row in found):
+        rows_of_part = _compared(part, names, fed, original)
+        if where and first is None and not unknown and any(row.relative > tolerance for row in rows_of_part):
             first, unknown = _parting(source, part, names, fed, original, tolerance)
-        rows += [replace(row, output=part[row.output].name) for row in found] if len(parts) > 1 else found
+        rows += [replace(row, output=part[row.output].name) for row in rows_of_part] if len(parts) > 1 else rows_of_part
     if not rows:
         raise PlanError("compare()", "nothing that was copied has an output", "Name some: outputs=['name:0']")
     return Comparison(tuple(rows), first, unknown)
@@ -215,16 +215,18 @@ class _Named:
 
     def outputs(self) -> list[str]:
         """Returns the outputs that both have: those that are known, or all that nothing reads and that only compute."""
-        known = [name for name in self.source.opened.ends[1] if name in self]
-        return known or [name for name in asked_by_default(self.source, "compare()", "outputs") if name in self]
+        opened_outputs = [name for name in self.source.opened.ends[1] if name in self]
+        return opened_outputs or [
+            name for name in asked_by_default(self.source, "compare()", "outputs") if name in self
+        ]
 
 
 def same_places(ours: Graph, theirs: Graph) -> dict[str, str]:
     """Returns for each op its partner in another graph: of the same name, else in the same place."""
     if ours.index.keys() <= theirs.index.keys():
         return {name: name for name in ours.names}
-    found = pair(ours, theirs, "structure", meanings=(_role, _role)).tolist()
-    return {name: theirs.names[there] for name, there in zip(ours.names, found, strict=True) if there >= 0}
+    positions = pair(ours, theirs, "structure", meanings=(_role, _role)).tolist()
+    return {name: theirs.names[there] for name, there in zip(ours.names, positions, strict=True) if there >= 0}
 
 
 def _role(value: Any) -> bytes:
@@ -235,16 +237,16 @@ def _role(value: Any) -> bytes:
     return b"function" if kind == "func" else attribute_bytes(value)
 
 
-def _changed(source: Editor, done: Applied) -> tuple[Editor, Editor]:
+def _changed(source: Editor, applied: Applied) -> tuple[Editor, Editor]:
     """The graph before a plan that changed it, and after it.
 
     Raises:
         PlanError: the plan was undone, or another was applied since: one of the two is not there any more.
     """
-    after = _editor(done.session())
+    after = _editor(applied.session())
     standing = [event.applied for event in source.history if not event.undone]
-    own = any(event.applied is done for event in source.history)
-    if after.graph is not done.graph or (own and standing[-1] is not done):
+    own = any(event.applied is applied for event in source.history)
+    if after.graph is not applied.graph or (own and standing[-1] is not applied):
         problem = "it was undone, or another plan was applied since"
         raise PlanError("compare(ed, done)", problem, "Go there with ed.undo() and ed.redo(); or gs.compare(old, ed)")
     return (source.before() if own else source), after
@@ -260,9 +262,9 @@ def _fed(
 
 
 def _compared(copy: Applied | _Named, names: list[str], fed: Mapping[str, Any], original: Any) -> list[Difference]:
-    want = original.run(names, fed)
+    expected = original.run(names, fed)
     got = copy.session().run([copy[name] for name in names], _moved(copy, fed))
-    return [_difference(n, a, b) for n, a, b in zip(names, want, got, strict=True)]
+    return [_difference(n, a, b) for n, a, b in zip(names, expected, got, strict=True)]
 
 
 def _moved(copy: Applied | _Named, fed: Mapping[str, Any]) -> dict[Any, Any]:
@@ -288,9 +290,9 @@ def _parting(
     if isinstance(copy, _Named):  # what is inside of calls has its place, too
         places = same_places(graph, theirs.graph)
         called = {name: f"{places[op]}:{name.partition(':')[2]}" for name in ours if (op := op_name(name)) in places}
-    found = ours.first_difference(theirs, tolerance, called)
-    if found is not None:
-        return found, ""
+    difference = ours.first_difference(theirs, tolerance, called)
+    if difference is not None:
+        return difference, ""
     stopped = [f"the trace of {one.graph.title} stopped: {one.stopped}" for one in (ours, theirs) if one.stopped]
     alike = f"no tensor that both traces have is apart by more than {tolerance:g} in its summary and its sample"
     if random and not stopped:
@@ -300,17 +302,17 @@ def _parting(
 
 def _called(source: Editor, copy: Applied | _Named, tensors: Iterable[str]) -> dict[str, str]:
     """Tensor of a trace of the original -> its name in one of the copy, those inside of calls too."""
-    index, found = source.snapshot.index, dict[str, str]()
+    index, counterparts = source.snapshot.index, dict[str, str]()
     for tensor in tensors:
         op, _, port = tensor.partition(":")
         outer = outer_name(op, index) or ""
         inner = op[len(outer) :]
         if not inner and tensor in copy:
-            found[tensor] = copy[tensor].name
+            counterparts[tensor] = copy[tensor].name
         elif inner and outer in copy:
             thing = copy[outer]
-            found[tensor] = f"{getattr(thing, 'op', thing).name}{inner}:{port}"
-    return found
+            counterparts[tensor] = f"{getattr(thing, 'op', thing).name}{inner}:{port}"
+    return counterparts
 
 
 def _outputs(copy: Applied | _Named) -> list[str]:
@@ -335,8 +337,8 @@ def _cuts(copy: Applied | _Named, names: list[str]) -> list[str]:
     return []
 
 
-def _difference(name: str, want: Any, got: Any) -> Difference:
-    a, b = np.asarray(want), np.asarray(got)
+def _difference(name: str, expected: Any, got: Any) -> Difference:
+    a, b = np.asarray(expected), np.asarray(got)
     if a.shape != b.shape or a.dtype.kind in "OSU":
         same = a.shape == b.shape and bool(np.array_equal(a, b))
         return Difference(name, 0.0 if same else float("inf"), 0.0 if same else float("inf"), same)

@@ -59,23 +59,23 @@ def unneeded(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] =
         >>> unneeded(g, [(1, 0)]).mask.tolist()
         [True, True, False]
     """
-    cut, stay = set(replaced), set(needed)
-    gone = np.zeros(graph.size, np.bool_)
-    feeds = {op for op, _ in cut}
+    replaced_tensors, stay = set(replaced), set(needed)
+    removed = np.zeros(graph.size, np.bool_)
+    feeds = {op for op, _ in replaced_tensors}
     constants: dict[str, Any] = {}
     todo = sorted(feeds)
     while todo:
         op = todo.pop()
-        if gone[op] or op in stay or not _free(graph, op, gone, cut, feeds):
+        if removed[op] or op in stay or not _free(graph, op, removed, replaced_tensors, feeds):
             continue
-        gone[op] = True
-        todo += [i for i in {*graph.data.row(op).tolist(), *graph.control.row(op).tolist()} if not gone[i]]
+        removed[op] = True
+        todo += [i for i in {*graph.data.row(op).tolist(), *graph.control.row(op).tolist()} if not removed[i]]
         if graph.types[op].startswith("IteratorGetNext"):
             todo += _unread(graph)
         if graph.types[op] in FEED_TYPES:
             for holder in dict.fromkeys(graph.data.row(op).tolist()):
-                todo += _released(graph, holder, gone, cut, constants)
-    return Unneeded(gone, constants)
+                todo += _released(graph, holder, removed, replaced_tensors, constants)
+    return Unneeded(removed, constants)
 
 
 def _unread(graph: Graph) -> list[int]:
@@ -83,25 +83,27 @@ def _unread(graph: Graph) -> list[int]:
     return [i for i, kind in enumerate(graph.types) if _DATASET.fullmatch(kind) and not graph.consumers.row(i).size]
 
 
-def _free(graph: Graph, op: int, gone: Mask, cut: set[Tensor], feeds: set[int]) -> bool:
+def _free(graph: Graph, op: int, removed: Mask, replaced_tensors: set[Tensor], feeds: set[int]) -> bool:
     """Whether nothing that stays reads an op, or waits for it; a group of ops that waits for a filler need not."""
-    if any(not gone[reader] and (op, port) not in cut for reader, port in graph.consumers.ends(op)):
+    if any(not removed[reader] and (op, port) not in replaced_tensors for reader, port in graph.consumers.ends(op)):
         return False
     if op in feeds:
         return True  # its waiting ops wait for its replacement
-    return all(gone[i] or graph.types[i] == "NoOp" for i in graph.control_consumers.row(op).tolist())
+    return all(removed[i] or graph.types[i] == "NoOp" for i in graph.control_consumers.row(op).tolist())
 
 
-def _released(graph: Graph, holder: int, gone: Mask, cut: set[Tensor], constants: dict[str, Any]) -> list[int]:
+def _released(
+    graph: Graph, holder: int, removed: Mask, replaced_tensors: set[Tensor], constants: dict[str, Any]
+) -> list[int]:
     """The ops that fill a queue or iterator which nothing empties any more."""
-    users = [i for i in dict.fromkeys(graph.consumers.row(holder).tolist()) if not gone[i]]
+    users = [i for i in dict.fromkeys(graph.consumers.row(holder).tolist()) if not removed[i]]
     fills = [i for i in users if graph.types[i].startswith(_FILLS)]
     asks = [i for i in users if graph.types[i] in _ASKS]
     if len(fills) + len(asks) < len(users):
         return []
     for op in asks:
         if graph.consumers.row(op).size:
-            cut.add((op, 0))
+            replaced_tensors.add((op, 0))
             constants[f"{graph.names[op]}:0"] = np.zeros([], np.int32)
     return [*fills, *asks, holder]
 
@@ -211,37 +213,37 @@ def connect(
     applied.made.untrained.update(initial)
     if any(model.editor.inputs or model.editor.outputs for model in order):
         fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
-        taken = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
-        given = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
-        destination.opened = replace(destination.opened, inputs=taken, outputs=given, ends=((), ()))
+        new_inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
+        new_outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
+        destination.opened = replace(destination.opened, inputs=new_inputs, outputs=new_outputs, ends=((), ()))
     return destination
 
 
-def _ends_of(models: list[_Model], taken: Mapping[str, Any], side: str, made: Editor) -> dict[str, str]:
+def _ends_of(models: list[_Model], inner_ends: Mapping[str, Any], side: str, editor: Editor) -> dict[str, str]:
     """The inputs or outputs of graphs that were joined: those that no other graph feeds or reads.
 
     Each keeps its name. If two have the same name, the names of their graphs are their prefixes.
     """
-    found = [
+    ends = [
         (model.name, key, under(model.name, tensor))
         for model in models
         for key, tensor in getattr(model.editor, side).items()
-        if tensor not in taken[model.name] and under(model.name, tensor.partition(":")[0]) in made.snapshot.index
+        if tensor not in inner_ends[model.name] and under(model.name, tensor.partition(":")[0]) in editor.snapshot.index
     ]
-    keys = [key for _, key, _ in found]
-    return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in found}
+    keys = [key for _, key, _ in ends]
+    return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in ends}
 
 
 def _untrained(plan: Plan, models: Mapping[str, _Model], request: str) -> dict[str, str]:
     """Returns the variables of the supergraph that get initial values, and why; refuses those not requested."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     refused: dict[str, str] = {}
     for copied in plan.effect.copies:
         model = models[copied.step.to]
         why = model.editor.untrained() if model.values is None else plan.backend.unproved(copied)
         own = [v for v in copied.variables if v.policy == "copy" and not v.info.local]
         mine = {v.name: why[v.was] for v in own if v.was in why}
-        found |= mine
+        reasons |= mine
         refused |= {} if model.initial else mine
     if refused:
         names = {name.partition("/")[0] if name not in models else name for name in refused}
@@ -252,7 +254,7 @@ def _untrained(plan: Plan, models: Mapping[str, _Model], request: str) -> dict[s
             f"Give values={{{first!r}: session}}; or take initial values: values={{{first!r}: {INITIAL!r}}}"
             + (", or values='initial' for all" if len(names) > 1 else ""),
         )
-    return found
+    return reasons
 
 
 def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) -> dict[str, _Model]:
@@ -266,9 +268,9 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
     if bad is not None:
         how = "It becomes a scope: use letters, digits, '_', '.', '-' and '/' between parts"
         raise PlanError(request, f"{bad!r} is not a name for a graph", how)
-    seen: dict[str, str] = {}
+    names_by_key: dict[str, str] = {}
     for name in graphs:
-        before = seen.setdefault(name.strip("/").lower(), name)
+        before = names_by_key.setdefault(name.strip("/").lower(), name)
         if before != name:
             raise PlanError(request, f"{before!r} and {name!r} are one scope to TensorFlow", "Give one another name")
     unknown = [name for name in values if name not in graphs]
@@ -279,12 +281,12 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
     for name, thing in graphs.items():
         editor = thing if isinstance(thing, Editor) else open_graph(thing)
         own = editor if editor.values.known else None
-        given = values.get(name, own)
-        initial = isinstance(given, str)
-        if initial and given != INITIAL:
-            raise PlanError(request, f"values={{{name!r}: {given!r}}} is not a source of values",
+        source = values.get(name, own)
+        initial = isinstance(source, str)
+        if initial and source != INITIAL:
+            raise PlanError(request, f"values={{{name!r}: {source!r}}} is not a source of values",
                             f"Give a session, an editor or {{name: array}}; or {INITIAL!r}")  # fmt: skip
-        models[name.strip("/")] = _Model(name.strip("/"), editor, own if initial else given, initial)
+        models[name.strip("/")] = _Model(name.strip("/"), editor, own if initial else source, initial)
     return models
 
 
@@ -312,11 +314,13 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
                 raise SelectionError(request, f"{thing!r}: {error.problem}", how) from error
             return models[name], tensor
     rest = (thing, thing.partition("/")[2])
-    known = [under(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index]
+    candidates = [
+        under(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index
+    ]
     raise PlanError(
         request,
         f"{thing!r} begins with no name of a graph",
-        "Type the graph first: " + " or ".join(map(repr, known or [f"{name}/..." for name in models])),
+        "Type the graph first: " + " or ".join(map(repr, candidates or [f"{name}/..." for name in models])),
     )
 
 
@@ -326,14 +330,14 @@ def _named(word: str, editor: Editor, side: str, request: str) -> str:
     if word.partition(":")[0] in snapshot.index:
         return tensor_name(word)
     sides = (editor.inputs, editor.outputs) if side == "inputs" else (editor.outputs, editor.inputs)
-    for known in sides:
-        if word in known:
-            return known[word]
-    found = layer_ends(snapshot, editor.layers, [word], request)
-    if len(found) > 1:
-        problem = f"the layer {word!r} gives {few(map(repr, found))}"
+    for mapping in sides:
+        if word in mapping:
+            return mapping[word]
+    tensors = layer_ends(snapshot, editor.layers, [word], request)
+    if len(tensors) > 1:
+        problem = f"the layer {word!r} gives {few(map(repr, tensors))}"
         raise SelectionError(request, problem, "Choose one of these")
-    return tensor_name(found[0])
+    return tensor_name(tensors[0])
 
 
 def _proposal(name: str, error: SelectionError) -> str:
@@ -350,10 +354,10 @@ def _refuse_unread(target: _Model, into: str, request: str) -> None:
     graph = target.editor.snapshot
     op, port = graph.tensor(into)
     if not graph.readers((op, port)):
-        read = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
-        read = [n for n in read if len(graph.consumers.row(graph.index[n]))][:4]
+        placeholders = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
+        placeholders = [n for n in placeholders if len(graph.consumers.row(graph.index[n]))][:4]
         how = "Name a tensor that is read" + (
-            f", as {few([repr(under(target.name, f'{n}:0')) for n in read])}" if read else ""
+            f", as {few([repr(under(target.name, f'{n}:0')) for n in placeholders])}" if placeholders else ""
         )
         raise PlanError(
             request, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how
@@ -363,17 +367,27 @@ def _refuse_unread(target: _Model, into: str, request: str) -> None:
 def _tell_turned(models: Mapping[str, _Model], request: str) -> None:
     """Says of a placeholder that takes the place of what is computed: the mapping may be the wrong way round."""
     for target in models.values():
-        for into, given in target.replaced.items():
+        for into, source_tensor in target.replaced.items():
             source = models[target.feeds[into]]
-            start = given.removeprefix(f"{source.name}/")
+            start = source_tensor.removeprefix(f"{source.name}/")
             if (
                 _is_fed(source.editor.snapshot, start)
                 and start not in source.replaced
                 and not _is_fed(target.editor.snapshot, into)
             ):
                 old = under(target.name, into)
-                problem = f"{given!r}, a placeholder, takes the place of {old!r}, which is computed: output -> input"
-                warn(str(PlanError(request, problem, f"If {old!r} is to feed {given!r}, type {{{old!r}: {given!r}}}")))
+                problem = (
+                    f"{source_tensor!r}, a placeholder, takes the place of {old!r}, which is computed: output -> input"
+                )
+                warn(
+                    str(
+                        PlanError(
+                            request,
+                            problem,
+                            f"If {old!r} is to feed {source_tensor!r}, type {{{old!r}: {source_tensor!r}}}",
+                        )
+                    )
+                )
 
 
 def _is_fed(graph: Graph, tensor: str) -> bool:
@@ -407,17 +421,18 @@ def _refuse_collections(models: Iterable[_Model], collections: str, request: str
     """Two graphs under ``collections='keep'`` may each have an entry of which TensorFlow takes only one."""
     if collections != "keep":
         return
-    seen: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for model in models:
         for name, entries in model.editor.snapshot.state.collections.items():
-            if name in SINGLES and entries and name in seen:
+            if name in SINGLES and entries and name in owners:
                 raise PlanError(
                     request,
-                    f"the collection {name!r} of {seen[name]} clashes with that of {model.name}: it can have one entry",
+                    f"the collection {name!r} of {owners[name]} clashes with that of {model.name}: "
+                    "it can have one entry",
                     "Choose collections='rename'",
                 )
             if entries:
-                seen.setdefault(name, model.name)
+                owners.setdefault(name, model.name)
 
 
 def _with_placeholders(
@@ -427,21 +442,23 @@ def _with_placeholders(
     from ..tf.graph_parts import graph_with_placeholders
 
     pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
-    wanted: dict[str, Any] = {}
+    specs: dict[str, Any] = {}
     for thing, wish in pairs:
         model, tensor = _end(thing, models, request)
         op = tensor.partition(":")[0]
         spec: Any = wish if hasattr(wish, "shape") and hasattr(wish, "dtype") else None
         name = (wish if spec is None else spec.name) or f"{model.name}_{op.rpartition('/')[2]}".replace("/", "_")
-        taken = name in wanted or any(name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models)
-        if taken:
+        is_used = name in specs or any(
+            name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models
+        )
+        if is_used:
             problem = f"the name {name!r} for the new input {under(model.name, tensor)!r} is taken"
             raise PlanError(request, problem, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
-        wanted[name] = model.editor.tensor(tensor) if spec is None else spec
+        specs[name] = model.editor.tensor(tensor) if spec is None else spec
         _replace(model, tensor, "", f"{name}:0", request)
-    graph = graph_with_placeholders(wanted, request)
-    written = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
-    code = f"gs.open(tf.compat.v1.GraphDef.FromString({written!r}))" if wanted else "gs.open(graph)"
+    graph = graph_with_placeholders(specs, request)
+    serialized = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
+    code = f"gs.open(tf.compat.v1.GraphDef.FromString({serialized!r}))" if specs else "gs.open(graph)"
     return Editor(Opened(graph, title, code))
 
 
@@ -467,15 +484,15 @@ def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections:
     mask = ~(out.mask | orphan_mask(snapshot))
     block = Selection(snapshot, mask, Query("select"))
     if not mask.all():
-        kept = Query("names", tuple(snapshot.names[i] for i in np.flatnonzero(~mask).tolist()))
-        block = Selection(snapshot, mask, Query("minus", (), (Query("select"), kept)))
+        remaining = Query("names", tuple(snapshot.names[i] for i in np.flatnonzero(~mask).tolist()))
+        block = Selection(snapshot, mask, Query("minus", (), (Query("select"), remaining)))
     rows = [i for i in np.flatnonzero(out.mask).tolist() if (~out.mask[snapshot.control_consumers.row(i)]).any()]
     loose = [i for i in rows if i not in {op for op, _ in cuts}]
-    read = {name for name in model.replaced if _is_read(snapshot, *snapshot.tensor(name), mask)}
+    inputs_read = {name for name in model.replaced if _is_read(snapshot, *snapshot.tensor(name), mask)}
     return plan.copy(
         block,
         to=model.name,
-        inputs={name: new for name, new in model.replaced.items() if name in read},
+        inputs={name: new for name, new in model.replaced.items() if name in inputs_read},
         control="drop" if loose else "refuse",
         variables=variables,
         values=model.values,

@@ -68,7 +68,7 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
     return replace(core_diff(old, new, by, mapping, attribute_text, means), draw=picture)
 
 
-def picture(found: Diff) -> dict[str, str]:
+def picture(difference: Diff) -> dict[str, str]:
     """Returns a difference drawn, as mime type -> text; nothing if it cannot be drawn."""
     from ..ui.pane import picture_html
     from ..view.comparison import contrast
@@ -76,18 +76,18 @@ def picture(found: Diff) -> dict[str, str]:
     from ..view.svg import to_svg
 
     try:
-        svg = to_svg(place(contrast(found)).to_dict(), title=repr(found), legend=_legend(found))
+        svg = to_svg(place(contrast(difference)).to_dict(), title=repr(difference), legend=_legend(difference))
     except LayoutError:
         return {}
-    return {"image/svg+xml": svg, "text/html": picture_html(svg, repr(found))}
+    return {"image/svg+xml": svg, "text/html": picture_html(svg, repr(difference))}
 
 
-def _legend(found: Diff) -> list[tuple[str, str]]:
+def _legend(difference: Diff) -> list[tuple[str, str]]:
     from ..view.boxes import elide
 
-    marks = Counter(found.marks.values())
+    marks = Counter(difference.marks.values())
     words = {"new": "only in {b}: {n}", "removed": "only in {a}: {n}", "changed": "in both, changed: {n}"}
-    a, b = (elide(graph.title, 40) for graph in (found.a, found.b))
+    a, b = (elide(graph.title, 40) for graph in (difference.a, difference.b))
     if a == b:
         a, b = "the first", "the second"
     return [(state, text.format(a=a, b=b, n=f"{marks[state]:,}")) for state, text in words.items() if marks[state]]
@@ -101,5 +101,5 @@ def _snapshot(thing: Any) -> Graph:
     orphans = orphan_mask(graph)
     if not orphans.any():
         return graph
-    gone = orphans & ~needed(graph, ~orphans)  # undone ops are not a difference, unless they have consumers
-    return cut_out(graph, np.flatnonzero(gone).tolist())
+    removed = orphans & ~needed(graph, ~orphans)  # undone ops are not a difference, unless they have consumers
+    return cut_out(graph, np.flatnonzero(removed).tolist())

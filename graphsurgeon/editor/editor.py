@@ -163,8 +163,8 @@ class Editor:
             how = f"signature={name!r}" if name in [one.name for one in serving.signatures] else f"function={name!r}"
             problem = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
             raise PlanError(request, problem, f"Open it in another editor, gs.open(folder, {how}), or ed.undo() first")
-        shown, self.opened = self.opened, serving.other(name)
-        if (waiting := pending(shown.graph)) is not None:
+        previous, self.opened = self.opened, serving.other(name)
+        if (waiting := pending(previous.graph)) is not None:
             waiting.leave()
         self._timeline = Timeline(self.opened, changes=self.changes)
         self.values = Values(self.opened, self._timeline)
@@ -186,11 +186,11 @@ class Editor:
         lost += filter(None, [refused(self.snapshot)])
         renamed = self.history.renamed
         results = tuple(renamed_end(tensor, renamed) for tensor in self.opened.outputs.values())
-        added = frozenset(renamed.get(op, op) for event in live for op in event.names)
+        new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)
         reach = "" if self.opened.live else self.risks().words
         lost += [f"{reach}; ed.risks() tells more"] if reach else []
         lost += self.journal.words if self.journal is not None else []
-        return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results, added)
+        return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results, new_ops)
 
     def __repr__(self) -> str:
         return f"<Editor of {self.title}: {counted(self.snapshot.size, 'ops')}>"
@@ -236,11 +236,11 @@ class Editor:
             SelectionError: if there is no such op; the message lists similar names.
         """
         name = self._given(f"op({name!r})").op(name)
-        found = self._called(name, "op")
-        if found is not name:  # that of a tensor ends in the number of an output
-            found = found.partition(":")[0]
-        self.snapshot.find(found, f"op({found!r})")
-        return self.graph.get_operation_by_name(found)
+        op_name = self._called(name, "op")
+        if op_name is not name:  # that of a tensor ends in the number of an output
+            op_name = op_name.partition(":")[0]
+        self.snapshot.find(op_name, f"op({op_name!r})")
+        return self.graph.get_operation_by_name(op_name)
 
     def tensor(self, name: Any) -> Any:
         """Returns a live tensor.
@@ -372,26 +372,26 @@ class Editor:
         graph, layers = self._around((scope, name, inputs, outputs)), self.layers
 
         def tensors(key: str, things: Any) -> list[Any] | None:
-            given = Given(graph, layers, f"select({key}={things!r})")
-            return None if things is None else given.ends(parts_of(things))
+            resolver = Given(graph, layers, f"select({key}={things!r})")
+            return None if things is None else resolver.ends(parts_of(things))
 
-        given, wanted = tensors("inputs", inputs), tensors("outputs", outputs)
+        input_tensors, output_tensors = tensors("inputs", inputs), tensors("outputs", outputs)
         if name is not None:
             name = Given(graph, layers, f"select(name={name!r})").ops(words_of(name, "name"))
-        made = made_by(one for word in words_of(layer, "layer") or () for one in fitting(layers, word))
-        graph = self._around((scope, name, given, wanted, made))
-        about: dict[str, Any] = {"inputs": given, "outputs": wanted, "layer": layer, "layers": layers}
-        found = select(graph, scope=scope, op=op, name=name, **about)
-        if name is None and wanted is None and self.orphans:
-            found = replace(found, mask=found.mask & ~orphan_mask(found.graph))
-        return found if where is None else found.where(where)
+        layer_calls = made_by(one for word in words_of(layer, "layer") or () for one in fitting(layers, word))
+        graph = self._around((scope, name, input_tensors, output_tensors, layer_calls))
+        about: dict[str, Any] = {"inputs": input_tensors, "outputs": output_tensors, "layer": layer, "layers": layers}
+        selection = select(graph, scope=scope, op=op, name=name, **about)
+        if name is None and output_tensors is None and self.orphans:
+            selection = replace(selection, mask=selection.mask & ~orphan_mask(selection.graph))
+        return selection if where is None else selection.where(where)
 
     def _around(self, things: Iterable[Any]) -> Graph:
         """Returns the current graph, with the calls unfolded that the names lead into."""
         now = self.snapshot
-        given = [one for thing in things for one in (thing if isinstance(thing, (list, tuple, set)) else [thing])]
-        named = [one for one in given if isinstance(one, str) and "/" in one]
-        away = [one for one in named if not any(known in now.index for known in (one, op_name(one)))]
+        references = [one for thing in things for one in (thing if isinstance(thing, (list, tuple, set)) else [thing])]
+        paths = [one for one in references if isinstance(one, str) and "/" in one]
+        away = [one for one in paths if not any(candidate in now.index for candidate in (one, op_name(one)))]
         away = [one for one in away if one.rstrip("/") not in now.scopes.index]
         return self.screen.around(away) if away and now.functions else now
 
@@ -423,9 +423,9 @@ class Editor:
               Neg  input 0 reads x:0
               y  input 0 reads Neg:0
         """
-        given = self._given(f"explain({op!r})")
-        chosen = selection if isinstance(selection, Selection) else given.ops(selection)
-        return explain(self.snapshot, given.op(op), chosen)
+        resolver = self._given(f"explain({op!r})")
+        selected = selection if isinstance(selection, Selection) else resolver.ops(selection)
+        return explain(self.snapshot, resolver.op(op), selected)
 
     def removal_blockers(self, what: Any) -> Blocks:
         """Returns the reasons why an op or a selection cannot be removed; false if it can be removed.
@@ -436,8 +436,8 @@ class Editor:
         Raises:
             SelectionError: if there is no such op, or the selection is empty.
         """
-        chosen = what if isinstance(what, Selection) else self._given(f"removal_blockers({what!r})").ops(what)
-        return blocks(self.snapshot, chosen, self.opened.served(self.history.renamed))
+        selection = what if isinstance(what, Selection) else self._given(f"removal_blockers({what!r})").ops(what)
+        return blocks(self.snapshot, selection, self.opened.served(self.history.renamed))
 
     def match(
         self,
@@ -487,15 +487,15 @@ class Editor:
         """
         from ..tf.edit.patterns import array_of, as_pattern
 
-        given = self._given("match()")
-        if isinstance(pattern, str | Layer) and given.layer(pattern) is not None:
-            pattern = self.select(name=given.ops(pattern))
-        made = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
+        resolver = self._given("match()")
+        if isinstance(pattern, str | Layer) and resolver.layer(pattern) is not None:
+            pattern = self.select(name=resolver.ops(pattern))
+        compiled = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
         if within is not None and not isinstance(within, Selection):
-            within = self.select(name=given.ops(within))
+            within = self.select(name=resolver.ops(within))
         inside = [one.graph for one in (within, pattern) if isinstance(one, Selection) and one.graph.unfolded]
         graph = next((one for one in inside if one.folded.owner is self.snapshot.owner), self.snapshot)
-        return match(graph, made, overlapping=overlapping, within=within, steps=steps, read=array_of)
+        return match(graph, compiled, overlapping=overlapping, within=within, steps=steps, read=array_of)
 
     # -- planning, applying and undoing ----------------------------------------------------------
 
@@ -1032,13 +1032,14 @@ class Editor:
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
-        given = self._given(f"save({path!r})")
-        outputs, inputs = given.named_tensors(outputs), given.named_tensors(inputs)
+        resolver = self._given(f"save({path!r})")
+        outputs, inputs = resolver.named_tensors(outputs), resolver.named_tensors(inputs)
         try:
             saved = save(
                 self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
-                signatures=given.signatures(signatures), format=format, freeze=freeze, scope=scope, names=names,
-                device=device, tags=tags, feeds=given.keyed(feeds), verify=verify, timeout=timeout, overwrite=overwrite,
+                signatures=resolver.signatures(signatures), format=format, freeze=freeze, scope=scope, names=names,
+                device=device, tags=tags, feeds=resolver.keyed(feeds), verify=verify, timeout=timeout,
+                overwrite=overwrite,
             )  # fmt: skip
         except Unconvertible as error:
             raise explained(self, error, outputs) from error
@@ -1234,10 +1235,10 @@ class Editor:
             >>> gs.open(graph).inlined().snapshot.names
             ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity']
         """
-        named = self._given("inlined()")
-        calls = tuple(named.op(one) for one in calls)
-        made, call = inlined(self.snapshot, replace(self.opened, layers=self.layers), self.values, calls)
-        other = Editor(made, follows=(self._timeline.log, moment(), call))
+        resolver = self._given("inlined()")
+        calls = tuple(resolver.op(one) for one in calls)
+        opened, call = inlined(self.snapshot, replace(self.opened, layers=self.layers), self.values, calls)
+        other = Editor(opened, follows=(self._timeline.log, moment(), call))
         if self.journal is not None:
             other.keep_journal(self.journal.place)
         return other
@@ -1255,8 +1256,8 @@ class Editor:
         from ..tf.open import op_facts
         from ..ui.screen import Screen
 
-        kept = Kept((self, source), (self._timeline.log, log_of(source.snapshot)))
-        screen = Screen(self, source, facts=op_facts, recipes=offered, kept=kept)
+        storage = Kept((self, source), (self._timeline.log, log_of(source.snapshot)))
+        screen = Screen(self, source, facts=op_facts, recipes=offered, storage=storage)
         self._journal_screen(screen)
         return screen
 
@@ -1314,8 +1315,8 @@ class Editor:
             name = "ms" if name is None else name
             values = values.numbers(name)
         if isinstance(values, Mapping):
-            given = self._given("paint()")
-            values = {op: number for key, number in values.items() for op in given.ops(key)}
+            resolver = self._given("paint()")
+            values = {op: number for key, number in values.items() for op in resolver.ops(key)}
         self.screen.paint(values=values, name="value" if name is None else name, reduce=reduce, scale=scale)
         return self
 
@@ -1382,8 +1383,8 @@ class Editor:
         infer(self.snapshot)
         keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
-        shown = self.screen.expanded(keys)
-        return page_of(shown.graph, keys, shown.spread(marks), theme, self.screen.direction)
+        picture = self.screen.expanded(keys)
+        return page_of(picture.graph, keys, picture.spread(marks), theme, self.screen.direction)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():

@@ -207,6 +207,6 @@ def pictures(count: int = 512, seed: int = 0) -> tuple[Any, Any]:
 
 def _folder(folder: str | Path | None) -> Path:
     """Returns the folder to write into, and makes it if needed."""
-    found = Path(tempfile.mkdtemp(prefix="graphsurgeon_") if folder is None else folder)
-    found.mkdir(parents=True, exist_ok=True)
-    return found
+    path = Path(tempfile.mkdtemp(prefix="graphsurgeon_") if folder is None else folder)
+    path.mkdir(parents=True, exist_ok=True)
+    return path

@@ -56,9 +56,9 @@ class Picture(str):
 
     def __new__(cls, svg: str, words: str) -> Picture:
         """Returns the text with its words."""
-        made = super().__new__(cls, svg)
-        made.words = words
-        return made
+        picture = super().__new__(cls, svg)
+        picture.words = words
+        return picture
 
     def __repr__(self) -> str:
         return f"<Picture of {self.words}>"
@@ -93,9 +93,9 @@ def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]
     for name in names:
         there = name.endswith("/") and name[:-1] in tree.graph.scopes.index
         if not there and find_item(tree, name.removesuffix("+")) is None:
-            known = [*(f"{scope}/" for scope in tree.graph.scopes.names if scope), *tree.graph.names]
+            names_of_graph = [*(f"{scope}/" for scope in tree.graph.scopes.names if scope), *tree.graph.names]
             problem = f"there is no scope or call {name!r} to open"
-            raise SurgeryError(f"{call}({names!r})", problem, did_you_mean(name, known))
+            raise SurgeryError(f"{call}({names!r})", problem, did_you_mean(name, names_of_graph))
     return frozenset(names)
 
 
@@ -126,8 +126,8 @@ def page_of(
     from ..view.tree import Tree
 
     if theme not in THEMES:
-        known = ", ".join(repr(name) for name in THEMES)
-        raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {known}")
+        themes = ", ".join(repr(name) for name in THEMES)
+        raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {themes}")
     keys = frozenset(key for key in unfolded if not key.endswith("+"))
     tree = Tree(graph)
     first = place(build(tree, keys, marks), direction=direction).to_dict()
@@ -152,7 +152,7 @@ def _details(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[
 
     attributes: dict[str, list[list[str]]] = {}
     docs: dict[str, str] = {}
-    room = _ATTRIBUTES
+    budget = _ATTRIBUTES
     for _, kind, name, *_ in packed["rows"]:
         op = graph.index.get(name, -1)
         if op < 0 or kind not in ("op", "variable"):
@@ -160,10 +160,10 @@ def _details(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[
         docs.setdefault(graph.types[op], documentation(graph.types[op]))
         node = graph.nodes[op]
         rows = [["device", node.device]] if getattr(node, "device", "") else []
-        held = getattr(node, "attr", {})
-        rows += [[key, attribute_text(held[key])] for key in sorted(held) if key != "_output_shapes"]
-        room -= sum(len(key) + len(value) for key, value in rows)
-        if room < 0:
+        attr = getattr(node, "attr", {})
+        rows += [[key, attribute_text(attr[key])] for key in sorted(attr) if key != "_output_shapes"]
+        budget -= sum(len(key) + len(value) for key, value in rows)
+        if budget < 0:
             break
         if rows:
             attributes[name] = rows

@@ -40,18 +40,18 @@ def restore(
     from ..tf.values.restore import restore
 
     _refuse_odd(f"restore({checkpoint!r})", checkpoint, names)
-    given = session if session is not None else values.session(quiet=True)
-    if getattr(given, "graph", None) is not timeline.live:
+    target = session if session is not None else values.session(quiet=True)
+    if getattr(target, "graph", None) is not timeline.live:
         raise PlanError(
             f"restore({str(checkpoint)!r}, session=...)",
             f"that is not a session of {timeline.snapshot.title}",
             "Leave session= out, or give ed.session(session)",
         )
-    left = [exclude] if isinstance(exclude, str) else list(exclude)
-    return restore(given, checkpoint, names=_renames(names), exclude=left, **more)
+    excluded = [exclude] if isinstance(exclude, str) else list(exclude)
+    return restore(target, checkpoint, names=_renames(names), exclude=excluded, **more)
 
 
-def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: Any, **settings: Any) -> Saved:
+def save(timeline: Timeline, values: Values, opened: Opened, path: Any, value_source: Any, **settings: Any) -> Saved:
     """Writes the graph of an editor with its values, as `Editor.save` does.
 
     Args:
@@ -59,7 +59,7 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
         values: what its variables hold.
         opened: what was opened: its inputs and outputs are the default.
         path: where to.
-        given: the `values` that were asked for.
+        value_source: the `values` that were asked for.
         settings: the other arguments of `Editor.save`.
     """
     from ..tf.save.save import Request, save
@@ -67,37 +67,41 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
     from ..tf.values.transfer import values_of
 
     _refuse_odd(f"save({path!r})", path, settings["names"], settings["signatures"], settings["tags"])
-    initial = isinstance(given, str) and given == INITIAL
+    initial = isinstance(value_source, str) and value_source == INITIAL
     settings |= {
         "names": _renames(settings["names"]),
         "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
         "own_inputs": opened.inputs, "own_outputs": opened.outputs, "init_ops": values.init_ops, "initial": initial,
     }  # fmt: skip
     options = Request(path, **settings, untrained={})
-    base, own = timeline.snapshot, given is None or initial
+    base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
-        known = [info for info in base.state.variables.values() if not info.local]
-        lacking = unproved(values if own else given, base.owner, known, options.request)
+        variables = [info for info in base.state.variables.values() if not info.local]
+        lacking = unproved(values if own else value_source, base.owner, variables, options.request)
         options = replace(options, untrained=lacking)
-    source = values.reader if own else values_of(given)
+    source = values.reader if own else values_of(value_source)
     uninitialized = values.uninitialized | _empty_locals(base, source, options)
     saved = save(base, uninitialized, source, options)
-    held = {n: why for n, why in options.untrained.items() if n in saved.variables}
-    return replace(saved, untrained={**saved.untrained, **held})
+    reasons = {n: why for n, why in options.untrained.items() if n in saved.variables}
+    return replace(saved, untrained={**saved.untrained, **reasons})
 
 
 def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
     """Names of local variables that hold no value to save, for example because their initializers were not run."""
     from ..tf.values.initialization import holding
 
-    found = [info for info in base.state.variables.values() if info.local]
-    if not found or options.kind == "graph_def":
+    local_variables = [info for info in base.state.variables.values() if info.local]
+    if not local_variables or options.kind == "graph_def":
         return frozenset()
-    given = values() if callable(values) else values
-    names = frozenset(info.op for info in found)
-    if isinstance(given, Mapping):
-        return names - {str(key).removesuffix(":0") for key in given}
-    return names - holding(given, found, options.request) if getattr(given, "graph", None) is base.owner else names
+    source = values() if callable(values) else values
+    names = frozenset(info.op for info in local_variables)
+    if isinstance(source, Mapping):
+        return names - {str(key).removesuffix(":0") for key in source}
+    return (
+        names - holding(source, local_variables, options.request)
+        if getattr(source, "graph", None) is base.owner
+        else names
+    )
 
 
 def _refuse_odd(request: str, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:

@@ -39,14 +39,15 @@ def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: s
     takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", request)
     _refuse_no_outputs(opened, gives, request)
     _refuse_unconnected(graph, layers, inputs, takes, gives, also, request)
-    made = graph_function(graph, takes, gives, _given(editor, values), name, packed=packed, also=also)
-    left = updates_left_out(graph, takes, gives, also)
-    if left:
+    function = graph_function(graph, takes, gives, _given(editor, values), name, packed=packed, also=also)
+    updates = updates_left_out(graph, takes, gives, also)
+    if updates:
         warn(
-            f"{request}: {few(map(repr, left))} keep averages or counts of what it computes, and do not run: no output "
-            f"needs them. Run them along with also={left[:3]!r}, or use ed.keras_layer, which runs them in training"
+            f"{request}: {few(map(repr, updates))} keep averages or counts of what it computes, and do not run: no "
+            f"output needs them. Run them along with also={updates[:3]!r}, "
+            "or use ed.keras_layer, which runs them in training"
         )
-    return made
+    return function
 
 
 def layer_of(
@@ -150,8 +151,8 @@ def _refuse_unconnected(
             how = f"As an input, a layer is what it gives. For the layer itself type inputs={first!r}"
             raise SelectionError(request, own, how)
         raise SelectionError(request, own, "Name an output that is computed from it")
-    used = [cut for cut in cuts if cut not in ends_of]
-    region(graph, used, [*(end for end in ends_of if end not in cuts), *((op, 0) for op in along)], request)
+    used_cuts = [tensor for tensor in cuts if tensor not in ends_of]
+    region(graph, used_cuts, [*(end for end in ends_of if end not in cuts), *((op, 0) for op in along)], request)
 
 
 def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str, named: bool = False) -> Any:
@@ -163,18 +164,20 @@ def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str,
         if not isinstance(getattr(thing, "name", thing), str):
             problem = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
             raise SelectionError(request, problem, "Give one name such as 'x:0', several, or a dict")
-        found = Given(graph, layers, request).ends([thing])
-        for tensor in found:
+        tensors = Given(graph, layers, request).ends([thing])
+        for tensor in tensors:
             graph.tensor(tensor_name(tensor), request)
-        return found[0] if len(found) == 1 else found
+        return tensors[0] if len(tensors) == 1 else tensors
 
     if isinstance(things, Mapping):
         return {key: one(thing) for key, thing in things.items()}
-    given = list(things) if isinstance(things, (list, tuple)) else [things]
-    found = [one(thing) for thing in given]
-    if named and all(isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(given, found, strict=True)):
-        return dict(zip(given, found, strict=True))
-    return found if isinstance(things, (list, tuple)) else found[0]
+    references = list(things) if isinstance(things, (list, tuple)) else [things]
+    tensors = [one(thing) for thing in references]
+    if named and all(
+        isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(references, tensors, strict=True)
+    ):
+        return dict(zip(references, tensors, strict=True))
+    return tensors if isinstance(things, (list, tuple)) else tensors[0]
 
 
 def _selected(selection: Selection, verb: str) -> SelectionError:
@@ -233,9 +236,9 @@ def inlined(graph: Graph, opened: Opened, values: Values, calls: Iterable[Any]) 
     from ..tf.functions.insides import body
     from ..tf.open.snapshot import snapshot
 
-    made = inlined(graph, calls)
+    expansion = inlined(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
-    ends_now = {key: made.tensors.get(name, name) for key, name in opened.outputs.items()}
-    layers = moved(opened.layers, graph, Calls(snapshot(made.graph), body), made.tensors, call)
-    about = {"code": opened.code + call, "session": None, "values": values.in_other(made.graph), "layers": layers}
-    return replace(opened, graph=made.graph, outputs=ends_now, ends=((), ()), lack="", **about), call
+    ends_now = {key: expansion.tensors.get(name, name) for key, name in opened.outputs.items()}
+    layers = moved(opened.layers, graph, Calls(snapshot(expansion.graph), body), expansion.tensors, call)
+    about = {"code": opened.code + call, "session": None, "values": values.in_other(expansion.graph), "layers": layers}
+    return replace(opened, graph=expansion.graph, outputs=ends_now, ends=((), ()), lack="", **about), call

@@ -31,20 +31,20 @@ from .transfer import transfer
 
 def before(editor: Subject) -> Any:
     """Returns an editor of the graph before the last plan, as `Editor.before` does."""
-    done = [event for event in editor.history if not event.undone]
-    if not done:
+    live_events = [event for event in editor.history if not event.undone]
+    if not live_events:
         raise PlanError("before()", "no plan is applied", "Apply one first; ed.redo() does again what was undone")
-    event = done[-1]
+    event = live_events[-1]
     if event.before is None:
         return editor
     renamed = event.applied.effect.renamed
-    about = editor.opened.ends_as(History(done[:-1]).renamed)
+    about = editor.opened.ends_as(History(live_events[:-1]).renamed)
     title = f"{editor.title} before step {event.number}"
     make: Any = type(editor)
     older = make(Opened(event.before, title, **about))
     then, now = (one.snapshot.state.variables for one in (older, editor))
-    known = {renamed.get(name, name): name for name in then}
-    pairs = {new: old for new, old in known.items() if new in now}
+    current_names = {renamed.get(name, name): name for name in then}
+    pairs = {new: old for new, old in current_names.items() if new in now}
     if pairs:
         transfer(editor, older, names=pairs)
     return older
@@ -210,7 +210,7 @@ def layers_of(graph: Graph) -> Layers:
 
 def _keep(log: Log, graph: TFGraph) -> None:
     """Attaches the log to a live graph. The log holds the graph, so a table of logs would never release it."""
-    others = (known for known in getattr(graph, _LOGS, ()) if not known.live or known.editor() is not None)
+    others = (other for other in getattr(graph, _LOGS, ()) if not other.live or other.editor() is not None)
     setattr(graph, _LOGS, [*others, log])
 
 
@@ -239,11 +239,11 @@ class History(list[Event]):
     @property
     def renamed(self) -> dict[str, str]:
         """Op of the opened graph -> its current name, if the plans in force have renamed it."""
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         for event in self:
             if not event.undone and event.before is not None:
-                found = renamed_again(found, event.applied.effect.renamed)
-        return found
+                names = renamed_again(names, event.applied.effect.renamed)
+        return names
 
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each plan: step, when, what, ops added and removed, variables, seconds, state."""
@@ -309,7 +309,7 @@ def _cell(value: Any) -> str:
 
 def _known_copies(effect: Effect) -> list[tuple[Layers, dict[str, str], str]]:
     """The layers of what is copied, as far as editors know it, with what it is called in the copy, and its scope."""
-    found = []
+    copies = []
     for one in effect.copies:
         log = log_of(one.source.folded) if one.role != "graft" else None
         timeline = log.editor() if log is not None else None
@@ -317,8 +317,8 @@ def _known_copies(effect: Effect) -> list[tuple[Layers, dict[str, str], str]]:
             continue
         names = {one.source.names[i]: name for i, name in zip(one.ops.tolist(), one.names, strict=True)}
         names |= {one.source.name(t): f"{op}:{port}" for t, (op, port) in one.external.items()}
-        found.append((timeline.layers, names, one.step.to))
-    return found
+        copies.append((timeline.layers, names, one.step.to))
+    return copies
 
 
 def _layers_after(
@@ -332,7 +332,7 @@ def _layers_after(
         names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
         how = f"step {event.number}, {event.text}"
         layers = moved(layers, effect.base, calls, {**effect.renamed, **names}, how)
-    new = [layer for known, names, scope in copies for layer in copied(known, calls, names, scope)]
+    new = [layer for layers_before, names, scope in copies for layer in copied(layers_before, calls, names, scope)]
     return replace(layers, items=(*layers.items, *new)) if new else layers
 
 
@@ -342,17 +342,17 @@ class Changes:
     def __init__(self) -> None:
         self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
 
-    def watch(self, changed: Callable[[], None]) -> None:
+    def watch(self, callback: Callable[[], None]) -> None:
         """Calls a method after each of them, for as long as the object lives whose method it is."""
-        self._watchers.append(weakref.WeakMethod(changed))
+        self._watchers.append(weakref.WeakMethod(callback))
 
     def tell(self) -> None:
         """Calls them all."""
         self._watchers = [watcher for watcher in self._watchers if watcher() is not None]
         for watcher in self._watchers:
-            changed = watcher()
-            if changed is not None:
-                changed()
+            callback = watcher()
+            if callback is not None:
+                callback()
 
 
 class Holder(Protocol):
@@ -423,12 +423,12 @@ class Timeline:
         if waiting is None:
             from ..tf.open.snapshot import snapshot
 
-            found = snapshot(self._graph, self._snapshot, self.log.title)
+            current = snapshot(self._graph, self._snapshot, self.log.title)
         else:
-            found = waiting.snapshot(self._snapshot, self.log.title)
-        self._snapshot = found
-        self.log.snapshots.add(found)
-        return found
+            current = waiting.snapshot(self._snapshot, self.log.title)
+        self._snapshot = current
+        self.log.snapshots.add(current)
+        return current
 
     @property
     def layers(self) -> Layers:
@@ -447,11 +447,11 @@ class Timeline:
         name = op_name(getattr(op, "op", op))
         graph = self.snapshot
         graph.find(name, f"provenance({name!r})")
-        found = origin(graph, self._graph, name)
-        left = orphans_of(self._graph)
-        if found is None and name in left:
-            return Origin(name, "orphan", left[name])
-        return found or Origin(name)
+        source = origin(graph, self._graph, name)
+        orphan_steps = orphans_of(self._graph)
+        if source is None and name in orphan_steps:
+            return Origin(name, "orphan", orphan_steps[name])
+        return source or Origin(name)
 
     @gc_paused()
     def apply(self, plan: Plan, values: Holder, record: bool = True) -> Applied:
@@ -476,7 +476,7 @@ class Timeline:
         if faults:
             raise faults[0].error(len(faults) - 1)
         start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
-        held, known, event = Held(before), (self.layers, _known_copies(effect)), None
+        saved_state, layer_copies, event = Held(before), (self.layers, _known_copies(effect)), None
         try:
             with bar:
                 result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
@@ -487,15 +487,15 @@ class Timeline:
                     what = f"the result is not what was previewed: {differences[0]}"
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()", kind=Kind.PLAN)
                 applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
-                kept = noted(effect, before, result.graph, number) if record else b""
-                about: dict[str, Any] = {"record": kept}
+                record_bytes = noted(effect, before, result.graph, number) if record else b""
+                about: dict[str, Any] = {"record": record_bytes}
                 if result.graph is not before:
                     about["before"] = before
-                    gone = {effect.base.names[i] for i in effect.removed}
+                    removed = {effect.base.names[i] for i in effect.removed}
                     for op, step in orphans_of(before).items():
-                        leave(result.graph, [] if op in gone else [effect.renamed.get(op, op)], step)
+                        leave(result.graph, [] if op in removed else [effect.renamed.get(op, op)], step)
                 event = Event.of(number, applied, time.perf_counter() - start, **about)
-                event.layers = _layers_after(event, *known, self.snapshot)
+                event.layers = _layers_after(event, *layer_copies, self.snapshot)
                 if result.graph is not before:
                     values.moved(before, result.graph, result.origins, effect.renamed)
                     if self.log.code:
@@ -505,7 +505,7 @@ class Timeline:
         except BaseException as error:
             self._graph, self._snapshot = before, previous
             self.events[:] = [other for other in self.events if other is not event]
-            orphans = held.put_back(effect.copies)
+            orphans = saved_state.put_back(effect.copies)
             if not orphans:
                 raise
             leave(before, orphans, next_step(before, self.events))
@@ -560,18 +560,18 @@ class Timeline:
             old.drop()
         self.events.append(event)
 
-    def _read_back(self, plan: Plan, made: Made) -> list[str]:
+    def _read_back(self, plan: Plan, applied_ops: Made) -> list[str]:
         """Reads the result, and returns the differences from the prediction of the plan."""
         from ..tf.copy.append import differences
         from ..tf.open.snapshot import confirmed
 
-        nodes, made.nodes = made.nodes, ()
+        nodes, applied_ops.nodes = applied_ops.nodes, ()
         if plan.mode == "materialise":
             self._snapshot = None
         else:
-            found = confirmed(self.live, plan.base, plan.after(), nodes, made.ops)
-            if found is not None:
-                self._snapshot = found
+            confirmed_graph = confirmed(self.live, plan.base, plan.after(), nodes, applied_ops.ops)
+            if confirmed_graph is not None:
+                self._snapshot = confirmed_graph
                 return []
         return differences(plan.effect, self.snapshot)
 

@@ -47,12 +47,12 @@ def folder(requested: bool = False) -> Path | None:
     Args:
         requested: the user has requested a journal, so the setting ``off`` does not count.
     """
-    given = os.environ.get(SETTING)
-    off = given is not None and given.strip().lower() in ("", "0", "off", "no", "none")
+    setting = os.environ.get(SETTING)
+    off = setting is not None and setting.strip().lower() in ("", "0", "off", "no", "none")
     if off and not requested:
         return None
-    if given is not None and not off:
-        return Path(given)
+    if setting is not None and not off:
+        return Path(setting)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "graphsurgeon" / "journals"
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "graphsurgeon" / "journals"
@@ -92,19 +92,21 @@ class Records:
             lines = path.read_bytes().split(b"\n")
         except OSError as error:
             raise OpenError(request, f"it cannot be read: {error.strerror}", "Check its permissions") from error
-        found, torn = cls(), lines.pop()  # after the last line break there is nothing, or an incomplete record
+        journal, torn = cls(), lines.pop()  # after the last line break there is nothing, or an incomplete record
         for number, text in enumerate(lines):
             record = _read(text, request)
             if record is None:
-                left = len(lines) - number - 1
-                if left or torn:
+                remaining = len(lines) - number - 1
+                if remaining or torn:
                     more = (
-                        f"; {counted(left, 'records')} after it {'is' if left == 1 else 'are'} left out" if left else ""
+                        f"; {counted(remaining, 'records')} after it {'is' if remaining == 1 else 'are'} left out"
+                        if remaining
+                        else ""
                     )
-                    found.damage = f"record {number + 1} of {len(lines)} is damaged{more}"
+                    journal.damage = f"record {number + 1} of {len(lines)} is damaged{more}"
                 break
-            found.records.append(record)
-        return found
+            journal.records.append(record)
+        return journal
 
     @property
     def unsaved(self) -> int:
@@ -206,15 +208,15 @@ class Journal:
             state: what the screen shows.
         """
         steps = state.draft.steps if state.draft is not None else ()
-        kept = 0
-        while kept < min(len(steps), len(self._drafted)) and steps[kept] is self._drafted[kept]:
-            kept += 1
-        if not kept == len(steps) == len(self._drafted):
+        common = 0
+        while common < min(len(steps), len(self._drafted)) and steps[common] is self._drafted[common]:
+            common += 1
+        if not common == len(steps) == len(self._drafted):
             with self._writing():
-                written = Written(self, state.draft.base, ()) if steps else None
-                new = [written.step(one) for one in steps[kept:]] if written is not None else []
-                lost = written.lost if written is not None else []
-                self._put({"kind": "draft", "keep": kept, "steps": new, "lost": lost})
+                encoder = Written(self, state.draft.base, ()) if steps else None
+                new = [encoder.step(one) for one in steps[common:]] if encoder is not None else []
+                lost = encoder.lost if encoder is not None else []
+                self._put({"kind": "draft", "keep": common, "steps": new, "lost": lost})
             self._drafted = steps
         marks = [list(part) for part in (state.marks.inputs, state.marks.outputs, state.marks.included)]
         views = [[k, sorted(v.unfolded), list(v.selected), list(v.at)] for k, v in state.views.items()]
@@ -294,9 +296,9 @@ class Journal:
 
     def _plan(self, event: Event) -> dict[str, Any]:
         effect = event.applied.effect
-        written = Written(self, effect.base, self.log.events)
+        encoder = Written(self, effect.base, self.log.events)
         about = {"text": event.text, "ops": effect.base.size, "record": bool(event.record)}
-        return {**about, "steps": [written.step(step) for step in effect.steps], "lost": written.lost}
+        return {**about, "steps": [encoder.step(step) for step in effect.steps], "lost": encoder.lost}
 
     def source(self, log: Log, when: int) -> int:
         """Returns the number of a graph that plans take from, and writes what it is where that is new.
@@ -325,7 +327,7 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
     """How a graph is made again: from which file, and what was done to it by a moment; None: nothing."""
     if log.follows is not None:
         parent, moment, call = log.follows
-        found: dict[str, Any] = {"from": _source(parent, moment), "call": call}
+        source: dict[str, Any] = {"from": _source(parent, moment), "call": call}
     else:
         file = log.file
         if file is None:
@@ -333,14 +335,14 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
         options = {"title": log.title, **file.options}
         if any(not isinstance(one, str | bool | list | tuple | None) for one in options.values()):
             raise Unwritable(f"what was given to open {log.title} is not a plain value")
-        found = {"path": file.path, "options": options, "digest": _digest(file)}
+        source = {"path": file.path, "options": options, "digest": _digest(file)}
     events = [] if when is None else log.at(when)
-    done = []
+    events_done = []
     for event in events:
         nested = Written(_Nowhere(log), event.applied.effect.base, log.events)
         steps = [nested.step(step) for step in event.applied.effect.steps]
-        done.append({"number": event.number, "steps": steps, "text": event.text})
-    return {**found, "done": done}
+        events_done.append({"number": event.number, "steps": steps, "text": event.text})
+    return {**source, "done": events_done}
 
 
 @dataclass(frozen=True)
@@ -362,8 +364,8 @@ def _digest(file: OpenedFile) -> str:
     """Returns a digest of the bytes of a file; empty if they are not the opened ones."""
     main = Path(file.main)
     try:
-        found = main.stat()
-        if (found.st_size, found.st_mtime_ns) != file.stamp:
+        stat = main.stat()
+        if (stat.st_size, stat.st_mtime_ns) != file.stamp:
             return ""
         return digest_of(main)
     except OSError:
@@ -408,10 +410,10 @@ def journals(path: Any, place: Path | None = None) -> list[Path]:
     return _newest_first(where.glob(f"{_key(os.fspath(path))}-*{_SUFFIX}"))
 
 
-def _newest_first(found: Iterable[Path]) -> list[Path]:
+def _newest_first(paths: Iterable[Path]) -> list[Path]:
     """Journals by when they were written to last."""
     times: list[tuple[int, str, Path]] = []
-    for one in found:
+    for one in paths:
         with suppress(OSError):
             times.append((one.stat().st_mtime_ns, one.name, one))
     return [one for _, _, one in sorted(times, reverse=True)]
@@ -424,14 +426,14 @@ def clean(place: Path, key: str) -> None:
         place: the folder of journals.
         key: of the file that is about to get one more.
     """
-    found = _newest_first(place.glob(f"*{_SUFFIX}"))
-    oldest, kept, room = time.time() - DAYS * 86400, 0, MOST_ALL - MOST
-    for one in found:
+    paths = _newest_first(place.glob(f"*{_SUFFIX}"))
+    oldest, own_count, budget = time.time() - DAYS * 86400, 0, MOST_ALL - MOST
+    for one in paths:
         with suppress(OSError):
             about = one.stat()
             own = one.name.startswith(f"{key}-")
-            kept, room = kept + own, room - about.st_size
-            if (about.st_mtime < oldest or room < 0 or (own and kept >= KEPT)) and _free(one):
+            own_count, budget = own_count + own, budget - about.st_size
+            if (about.st_mtime < oldest or budget < 0 or (own and own_count >= KEPT)) and _free(one):
                 one.unlink()
 
 
@@ -446,10 +448,10 @@ def offered(file: OpenedFile, place: Path) -> str:
     """
     for path in journals(file.path, place)[:1]:
         with suppress(OpenError):
-            found = Records.read(path)
-            if not found.records or found.records[0].get("process") == _PROCESS or not _free(path):
+            journal = Records.read(path)
+            if not journal.records or journal.records[0].get("process") == _PROCESS or not _free(path):
                 return ""
-            if found.unsaved:
-                steps = counted(found.unsaved, "steps")
+            if journal.unsaved:
+                steps = counted(journal.unsaved, "steps")
                 return f"{steps} done here before and not saved can come back: gs.recover({file.path!r})"
     return ""

@@ -79,11 +79,11 @@ def open(
     """
     from ..tf.open.source import opened
 
-    found = opened(thing, tags, signature, function, training, raw, trust, timeout)
-    editor = Editor(replace(found, title=title) if title else found)
-    if found.file is None and journal:
+    source = opened(thing, tags, signature, function, training, raw, trust, timeout)
+    editor = Editor(replace(source, title=title) if title else source)
+    if source.file is None and journal:
         problem = f"a journal needs a file, and {editor.title} did not come from one"
         raise OpenError("open(journal=True)", problem, "Save it and open the file, or leave journal= out")
-    if found.file is not None and journal is not False and (place := folder(requested=bool(journal))) is not None:
+    if source.file is not None and journal is not False and (place := folder(requested=bool(journal))) is not None:
         editor.keep_journal(place)
     return editor.inlined() if inline else editor

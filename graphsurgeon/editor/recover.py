@@ -55,15 +55,15 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
         >>> os.environ["GRAPHSURGEON_JOURNALS"] = before
     """
     request = f"recover({os.fspath(path)!r})"
-    found, which = _chosen(path, journal, request)
+    records, which = _chosen(path, journal, request)
     reader = _Reader(request, trust)
     try:
-        editor: Editor = reader.opened(found.records[0]["of"], changed, True)
+        editor: Editor = reader.opened(records.records[0]["of"], changed, True)
     except (Unreadable, KeyError, TypeError, ValueError) as error:
         raise OpenError(
             request, f"{which.name} does not say what was opened: {error}", "Open the file itself"
         ) from error
-    reader.replay(editor, found)
+    reader.replay(editor, records)
     if editor.journal is not None:
         editor.journal.offer = ""
         editor.journal.notes += reader.notes
@@ -74,10 +74,10 @@ def _chosen(path: Any, journal: Any, request: str) -> tuple[Records, Path]:
     """The journal that is meant, or the newest that has anything."""
     damage = ""
     for one in journals(path) if journal is None else [Path(journal)]:
-        found = Records.read(one)
-        if found.records and found.records[0]["kind"] == "journal" and len(found.records) > 1:
-            return found, one
-        damage = damage or found.damage
+        records = Records.read(one)
+        if records.records and records.records[0]["kind"] == "journal" and len(records.records) > 1:
+            return records, one
+        damage = damage or records.damage
     if damage:
         raise OpenError(
             request, f"its journal is damaged from the start: {damage}", "Open the file itself: gs.open(path)"
@@ -111,8 +111,8 @@ class _Reader:
             editor = editor.inlined(*_inlined(of["call"]))
         else:
             path, options = of["path"], dict(of["options"])
-            known = {"tags", "signature", "function", "training", "raw", "title"}
-            if not isinstance(path, str) or not options.keys() <= known:
+            option_names = {"tags", "signature", "function", "training", "raw", "title"}
+            if not isinstance(path, str) or not options.keys() <= option_names:
                 raise Unreadable("the arguments are not those of gs.open")
             digest = digest_of(_main(path)) if _main(path).exists() else None
             if digest is not None and digest != of["digest"] and not changed:
@@ -126,22 +126,22 @@ class _Reader:
             editor.apply(inner.plan(editor, one["steps"]))
         return editor
 
-    def replay(self, editor: Any, found: Records) -> None:
+    def replay(self, editor: Any, records: Records) -> None:
         """Does it all, as far as it goes; `notes` says what does not."""
         numbers: dict[int, int] = {}
-        seen: set[tuple[int, int]] = set()
+        turns: set[tuple[int, int]] = set()
         draft: list[Any] = []
         looks: dict[str, Any] = {}
         stopped = ""
-        rest = found.records[1:]
+        rest = records.records[1:]
         for at, record in enumerate(rest):
             kind = record["kind"]
             try:
                 if "turn" in record:
                     turn = (record["number"], record["turn"])
-                    if turn in seen:  # it was written twice, by an interrupt in between
+                    if turn in turns:  # it was written twice, by an interrupt in between
                         continue
-                    seen.add(turn)
+                    turns.add(turn)
                 if kind == "source":
                     self._sources.append(record["of"])
                 elif kind == "plan":
@@ -159,13 +159,13 @@ class _Reader:
                 elif kind != "saved":
                     raise Unreadable(f"there is no record of kind {kind!r}")
             except (SurgeryError, Unreadable, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-                left = sum(one["kind"] in ("plan", "undo", "redo") for one in rest[at + 1 :])
+                remaining = sum(one["kind"] in ("plan", "undo", "redo") for one in rest[at + 1 :])
                 what = f"step {record.get('number')} ({record.get('text', kind)})"
-                more = f", nor the {counted(left, 'steps')} after it" if left else ""
+                more = f", nor the {counted(remaining, 'steps')} after it" if remaining else ""
                 stopped = f"{what} could not come back{more}: {error}"
                 break
-        if found.damage:
-            self.notes.append(f"the journal is not whole: {found.damage}")
+        if records.damage:
+            self.notes.append(f"the journal is not whole: {records.damage}")
         if stopped:
             self.notes.append(stopped)
         self._look(editor, [] if stopped else draft, looks)
@@ -209,9 +209,9 @@ class _Reader:
 
 
 def _main(path: str) -> Path:
-    found = Path(path)
-    inside = [one for one in (found / "saved_model.pb", found / "saved_model.pbtxt") if one.exists()]
-    return inside[0] if inside else found
+    folder = Path(path)
+    inside = [one for one in (folder / "saved_model.pb", folder / "saved_model.pbtxt") if one.exists()]
+    return inside[0] if inside else folder
 
 
 def _inlined(call: Any) -> list[str]:
@@ -223,7 +223,7 @@ def _inlined(call: Any) -> list[str]:
     return [str(one) for one in names]
 
 
-def _texts(held: Any) -> tuple[str, ...]:
-    if not isinstance(held, list) or not all(isinstance(one, str) for one in held):
-        raise Unreadable(f"{held!r} is not a list of names")
-    return tuple(held)
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise Unreadable(f"{value!r} is not a list of names")
+    return tuple(value)

@@ -48,9 +48,9 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
         refuse_there(file, overwrite, f"to_code({target!r})")
     try:
         if work.saved:
-            held = io.BytesIO()
-            np.savez(held, **work.saved)
-            write_whole(arrays_to, held.getvalue())
+            buffer = io.BytesIO()
+            np.savez(buffer, **work.saved)
+            write_whole(arrays_to, buffer.getvalue())
         if target:
             write_whole(target, text.encode())
     except OSError as error:
@@ -78,9 +78,9 @@ class _Script:
     def text(self, log: Log, snapshot: Graph) -> str:
         self._main = log
         word = self._at(log, moment())
-        added = _by_hand(log, log.at(moment()), snapshot)
-        if added:
-            self._lines.append(_comment(added, "after that"))
+        manual_ops = _by_hand(log, log.at(moment()), snapshot)
+        if manual_ops:
+            self._lines.append(_comment(manual_ops, "after that"))
         arguments = self._sources.parameters
         about = [f"# {name}: {what}" for name, what in arguments.items()]
         body = [*about, *self._lines, f"return {word}"]
@@ -100,21 +100,21 @@ class _Script:
 
     def _at(self, log: Log, when: int) -> str:
         """Returns the variable of an editor as it was at a moment; opens it and repeats its steps if needed."""
-        wanted = log.at(when)
-        for number, (known, done, word) in enumerate(self._open):
-            if known is log and wanted[: len(done)] == done:
-                self._open[number] = (log, wanted, word)
-                self._redo(log, wanted[len(done) :], word)
+        events_at = log.at(when)
+        for number, (open_log, events, word) in enumerate(self._open):
+            if open_log is log and events_at[: len(events)] == events:
+                self._open[number] = (log, events_at, word)
+                self._redo(log, events_at[len(events) :], word)
                 return word
         word = self._opened(log)
-        self._open.append((log, wanted, word))
-        self._redo(log, wanted, word)
+        self._open.append((log, events_at, word))
+        self._redo(log, events_at, word)
         return word
 
     def _opened(self, log: Log) -> str:
         word = "ed" if log is self._main else "src"
         if word in self._words:
-            word += str(sum(known.startswith(word) for known in self._words) + 1)
+            word += str(sum(used_word.startswith(word) for used_word in self._words) + 1)
         self._words.add(word)
         if log.follows is not None:
             parent, when, call = log.follows
@@ -126,7 +126,7 @@ class _Script:
 
     def _redo(self, log: Log, events: list[Event], word: str) -> None:
         for event in events:
-            done = log.at(event.turns[0])
+            events_before = log.at(event.turns[0])
             if event.dropped:
                 raise PlanError(
                     _ASKED,
@@ -135,19 +135,21 @@ class _Script:
                 )
             self._refuse_undone(log, event)
             effect, self._event, self._log = event.applied.effect, event, log
-            added = _by_hand(log, done, effect.base) if done or not (log.live and log.size) else []
-            if added:
-                self._lines.append(_comment(added, f"before step {event.number}"))
+            manual_ops = (
+                _by_hand(log, events_before, effect.base) if events_before or not (log.live and log.size) else []
+            )
+            if manual_ops:
+                self._lines.append(_comment(manual_ops, f"before step {event.number}"))
             if any(isinstance(step, RebuildStep) for step in effect.steps):
                 self._lines += [f"# step {event.number}", f"{word}.rebuild()"]
                 continue
             for step in effect.steps:  # sources first: what is done to them stands before this step
                 if isinstance(step, CopyStep):
                     self.of(step.selection.graph)
-            made, calls = plan_lines(effect, self, self._sources)
+            copy_lines, calls = plan_lines(effect, self, self._sources)
             functions = [line for text in self._sources.lines for line in text.split("\n")]
             self._sources.lines.clear()
-            self._lines += [f"# step {event.number}", *functions, *made, *calls, f"{word}.apply(plan)"]
+            self._lines += [f"# step {event.number}", *functions, *copy_lines, *calls, f"{word}.apply(plan)"]
 
     def _refuse_undone(self, log: Log, event: Event) -> None:
         """A plan may stand on the orphans of an undone one: then that one cannot be left out."""
@@ -157,12 +159,12 @@ class _Script:
         if not dead or any(isinstance(step, RebuildStep) for step in effect.steps):
             return
         after, first = effect.after, effect.first
-        used = {after.names[i] for i in after.data.node[after.data.ptr[first] :].tolist()}
-        used |= {tensor.partition(":")[0] for _, _, tensor in effect.edits} | effect.changes.keys()
+        used_names = {after.names[i] for i in after.data.node[after.data.ptr[first] :].tolist()}
+        used_names |= {tensor.partition(":")[0] for _, _, tensor in effect.edits} | effect.changes.keys()
         for copied in effect.copies:
             if copied.source.owner is base.owner:
-                used.update(copied.source.names[i] for i in copied.ops.tolist())
-        names = sorted(name for name in used if name in dead)
+                used_names.update(copied.source.names[i] for i in copied.ops.tolist())
+        names = sorted(name for name in used_names if name in dead)
         if names:
             raise PlanError(
                 _ASKED,
@@ -182,8 +184,8 @@ class _Script:
                 f"step {self._event.number} copies from {graph.title}, a snapshot that no editor has made",
                 "Select from an editor: gs.open(...).select(...)",
             )
-        for known, done, word in reversed(self._open):
-            if known is log and self._event in done:
+        for open_log, events, word in reversed(self._open):
+            if open_log is log and self._event in events:
                 return word
         event, own = self._event, self._log
         word = self._at(log, event.turns[0])
@@ -208,23 +210,25 @@ class _Script:
         from ..tf.values.transfer import giver_of
 
         assert self._event is not None
-        given, applied = step.values, self._event.applied
+        source_values, applied = step.values, self._event.applied
         source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
-        held, again = _held(step, applied), self._giver(given, source)
+        stored_values, again = _held(step, applied), self._giver(source_values, source)
         # Only the editor can fill tables.
-        editor = giver_of(given)
+        editor = giver_of(source_values)
         exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
-        if again is not None and not exact and _gives_again(again[1], given, held):
+        if again is not None and not exact and _gives_again(again[1], source_values, stored_values):
             return self.of(again[0])
         about = f"{{variable: array}}, the values of step {self._event.number}"
-        return self._arrays(dict(given) if isinstance(given, Mapping) else held, "values", about)
+        return self._arrays(
+            dict(source_values) if isinstance(source_values, Mapping) else stored_values, "values", about
+        )
 
-    def _giver(self, given: Any, source: Graph) -> tuple[Graph, Log] | None:
+    def _giver(self, provider: Any, source: Graph) -> tuple[Graph, Log] | None:
         """The graph whose editor gives values: an editor was given, or a session that one has given or opened."""
-        snapshot = getattr(given, "snapshot", None)
+        snapshot = getattr(provider, "snapshot", None)
         graph = snapshot if isinstance(snapshot, Graph) else source
         log = self._log_of(graph)
-        if log is None or not (graph is snapshot or given in log.sessions or given is log.session()):
+        if log is None or not (graph is snapshot or provider in log.sessions or provider is log.session()):
             return None
         return graph, log
 
@@ -263,14 +267,14 @@ def _stable(query: Query) -> bool:
     return query.verb in ("or", "and", "minus", "ancestors") and all(map(_stable, query.over))
 
 
-def _gives_again(log: Log, given: Any, held: Mapping[str, Any]) -> bool:
+def _gives_again(log: Log, provider: Any, values: Mapping[str, Any]) -> bool:
     """Whether an editor that is opened again gives these values: those of its session, or as they lie in its file."""
-    if log.session() is not None and (given is log.session() or hasattr(given, "snapshot")):
+    if log.session() is not None and (provider is log.session() or hasattr(provider, "snapshot")):
         return True
-    if all(hasattr(value, "read") for value in held.values()):
+    if all(hasattr(value, "read") for value in values.values()):
         return True  # no session was opened
     stored = log.stored() or {}
-    return all(name in stored and _same(stored[name], value) for name, value in held.items())
+    return all(name in stored and _same(stored[name], value) for name, value in values.items())
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -286,27 +290,27 @@ def _held(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
     """The values that a copy has got, or what was renamed, by the names of the source."""
     from ..tf.copy.append import constant_of
 
-    made, effect = applied.made, applied.effect
+    applied_ops, effect = applied.made, applied.effect
     if isinstance(step, RenameStep):
-        return {old: made.values[new] for old, new in effect.renamed.items() if new in made.values}
+        return {old: applied_ops.values[new] for old, new in effect.renamed.items() if new in applied_ops.values}
     copied = next(c for c in effect.copies if (c.step.selection, c.step.to) == (step.selection, step.to))
-    arrays = {v.was: made.values[v.name] for v in copied.variables if v.name in made.values}
-    frozen = {c.of: constant_of(made.graph, c.name, "to_code()") for c in copied.constants if c.of}
+    arrays = {v.was: applied_ops.values[v.name] for v in copied.variables if v.name in applied_ops.values}
+    frozen = {c.of: constant_of(applied_ops.graph, c.name, "to_code()") for c in copied.constants if c.of}
     return {**arrays, **frozen}
 
 
-def _by_hand(log: Log, done: list[Event], now: Graph) -> list[str]:
+def _by_hand(log: Log, events: list[Event], now: Graph) -> list[str]:
     """Ops of a graph that no step has made, and that were not there when it was opened."""
-    if done and done[-1].dropped:
+    if events and events[-1].dropped:
         return []
-    known = set(done[-1].applied.effect.after.names) if done else set(now.names[: log.size])
-    known |= {name for event in log.events for name in event.names}
-    return [name for name in now.names if name not in known]
+    known_names = set(events[-1].applied.effect.after.names) if events else set(now.names[: log.size])
+    known_names |= {name for event in log.events for name in event.names}
+    return [name for name in now.names if name not in known_names]
 
 
-def _comment(added: list[str], when: str) -> str:
-    count = f"{counted(len(added), 'ops')} {'was' if len(added) == 1 else 'were'}"
-    return f"# {when}, {count} added by hand, {added[0]!r} first: add them here"
+def _comment(ops: list[str], when: str) -> str:
+    count = f"{counted(len(ops), 'ops')} {'was' if len(ops) == 1 else 'were'}"
+    return f"# {when}, {count} added by hand, {ops[0]!r} first: add them here"
 
 
 def _plain(title: str) -> str:

@@ -84,9 +84,9 @@ class Written:
             raise Unwritable(f"the Python function {getattr(value, '__name__', value)!r}")
         raise Unwritable(f"a value of type {type(value).__name__}")
 
-    def _selection(self, chosen: Selection) -> list[Any]:
-        ends = [[chosen.graph.name(one) for one in some] for some in (chosen.inputs, chosen.outputs)]
-        return [self._graph(chosen.graph), chosen.names, *ends]
+    def _selection(self, selection: Selection) -> list[Any]:
+        ends = [[selection.graph.name(one) for one in some] for some in (selection.inputs, selection.outputs)]
+        return [self._graph(selection.graph), selection.names, *ends]
 
     def _graph(self, graph: Graph) -> Any:
         """Returns the location of a graph: this one, this one before a step, or another file."""
@@ -101,24 +101,24 @@ class Written:
             raise Unwritable(f"ops of {graph.title}, which is in no file")
         return ["source", self._place.source(log, _LATER)]
 
-    def _values(self, given: Any) -> Any:
-        if isinstance(given, str):
-            return given
-        if isinstance(given, Mapping):
-            sizes = [getattr(one, "nbytes", 0) for one in given.values()]
+    def _values(self, values: Any) -> Any:
+        if isinstance(values, str):
+            return values
+        if isinstance(values, Mapping):
+            sizes = [getattr(one, "nbytes", 0) for one in values.values()]
             if sum(sizes) < MOST_RECORD // 2:
                 with suppress(Unwritable):
-                    held = {str(getattr(k, "name", k)): one.read() if hasattr(one, "read") else one
-                            for k, one in given.items()}  # fmt: skip
-                    return packed(held, self._other)
+                    arrays = {str(getattr(k, "name", k)): one.read() if hasattr(one, "read") else one
+                            for k, one in values.items()}  # fmt: skip
+                    return packed(arrays, self._other)
             self.lost.append("the arrays that give variables their values are too large to be kept")
             return None
-        snapshot = getattr(given, "snapshot", None)
+        snapshot = getattr(values, "snapshot", None)
         if isinstance(snapshot, Graph):
             log = log_of(snapshot)
         else:
-            logs = [self._place.log, *logs_of(getattr(given, "graph", None))]
-            log = next((one for one in logs if given in one.sessions or given is one.session()), None)
+            logs = [self._place.log, *logs_of(getattr(values, "graph", None))]
+            log = next((one for one in logs if values in one.sessions or values is one.session()), None)
         if log is None or not self._place.reaches(log):
             self.lost.append("the values of a session are not kept: variables begin with initial ones")
             return None
@@ -170,21 +170,21 @@ class Reader:
         self._editor: Any = None
         self._base: Graph | None = None
 
-    def plan(self, editor: Any, written: Sequence[Any]) -> Plan:
+    def plan(self, editor: Any, records: Sequence[Any]) -> Plan:
         """Returns the plan that steps say, for an editor."""
         self._editor = editor
         plan: Plan = editor.plan()
         plan = replace(plan, base=plan.backend.settled(plan.base))
         self._base = plan.base
-        for data in written:
+        for data in records:
             if isinstance(data, dict) and "lost" in data:
                 raise Unreadable(f"it has {data['lost']}, which cannot be kept")
             if isinstance(data, dict) and "replace" in data:
                 what, by, about = data["replace"]
-                given = unpacked(about, self._other)
-                if not isinstance(by, str) or not isinstance(given, dict):
+                arguments = unpacked(about, self._other)
+                if not isinstance(by, str) or not isinstance(arguments, dict):
                     raise Unreadable("a replacement names no op type")
-                plan = plan.replace(unpacked(what, self._other), by, **given)
+                plan = plan.replace(unpacked(what, self._other), by, **arguments)
                 continue
             step = unpacked(data, self._other)
             if not isinstance(step, Step):
@@ -193,15 +193,15 @@ class Reader:
         return plan
 
     def _other(self, data: Mapping[str, Any]) -> Any:
-        [(kind, held)] = data.items()
+        [(kind, content)] = data.items()
         if kind == "ops":
-            return self._selection(*held)
+            return self._selection(*content)
         if kind == "values":
-            return self._editor if held is None else self._source(held)
+            return self._editor if content is None else self._source(content)
         if kind == "tf dtype":
             from ..tf.graph_parts import dtype_of
 
-            return dtype_of(int(held))
+            return dtype_of(int(content))
         raise Unreadable(f"there is no value of kind {kind!r}")
 
     def _source(self, where: Any) -> Any:
@@ -218,9 +218,9 @@ class Reader:
             editor = self._source(where)
             graph = editor.snapshot
         assert graph is not None
-        wanted = [*names, *inputs, *outputs]
-        if editor is not None and any(name.partition(":")[0] not in graph.index for name in wanted):
-            graph = editor.screen.around(wanted)
+        names_needed = [*names, *inputs, *outputs]
+        if editor is not None and any(name.partition(":")[0] not in graph.index for name in names_needed):
+            graph = editor.screen.around(names_needed)
         mask = graph.mask([graph.find(name, self._asked) for name in names])
         start, end = (tuple(graph.tensor(one, self._asked) for one in some) for some in (inputs, outputs))
         query = Query("names", tuple(graph.names[i] for i in mask.nonzero()[0].tolist()))
@@ -275,8 +275,8 @@ class Kept:
         base, steps, marked = self._last
         if base is not plan.base or steps is not plan.steps or marked != marks:
             writer = Written(self, plan.base, ())
-            done = [writer.step(step) for step in plan.steps]
-            data = json.dumps({"of": self.of, "steps": done, "marks": marks, "lost": writer.lost})
+            step_records = [writer.step(step) for step in plan.steps]
+            data = json.dumps({"of": self.of, "steps": step_records, "marks": marks, "lost": writer.lost})
             text = base64.b64encode(zlib.compress(data.encode("ascii"), 1)).decode("ascii")
             self._last = plan.base, plan.steps, marks
             self._text = text if (plan.steps or any(marks)) and len(text) <= _MOST else ""

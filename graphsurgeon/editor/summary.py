@@ -47,7 +47,7 @@ def summary(
     serving: Serving = NOTHING,
     layers: Layers = NO_LAYERS,
     results: Sequence[str] = (),
-    added: frozenset[str] = frozenset(),
+    new_ops: frozenset[str] = frozenset(),
 ) -> str:
     """Returns name, size, inputs, outputs, scopes, layers, variables, collections, op types, warnings of a graph.
 
@@ -58,31 +58,31 @@ def summary(
         serving: the signatures of the file, and which of them the graph is.
         layers: its Keras layers: its ends are given by their names.
         results: of a function, names of the tensors that it returns; no other tensor is an output.
-        added: names of the ops that plans have added; those without consumers are outputs.
+        new_ops: names of the ops that plans have added; those without consumers are outputs.
     """
     edges = len(graph.data.node)
     head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
     if len(graph.control.node):
         head += f", {counted(len(graph.control.node), 'control edges')}"
     rows = _served(serving)
-    left: dict[str, int] = {}
+    hidden_counts: dict[str, int] = {}
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
     saving = _saving(graph)
     fed = [i for i in alive if graph.types[i].startswith("Placeholder")]
-    ends = [i for i in _outputs(graph, results, added) if graph.names[i] not in orphans]
-    known = {graph.index[op] for op in map(op_name, results) if op in graph.index}
+    ends = [i for i in _outputs(graph, results, new_ops) if graph.names[i] not in orphans]
+    result_ops = {graph.index[op] for op in map(op_name, results) if op in graph.index}
     apart = saving | training_ops(graph)
-    apart[list(known)] = False
-    for word, found, beside in (("inputs", fed, saving), ("outputs", ends, apart)):
-        own = [i for i in found if not beside[i]] or found
+    apart[list(result_ops)] = False
+    for word, items_of_word, beside in (("inputs", fed, saving), ("outputs", ends, apart)):
+        own = [i for i in items_of_word if not beside[i]] or items_of_word
         rows.append((word, [_end(graph, layers, i) for i in own]))
-        left[word] = len(found) - len(own)
+        hidden_counts[word] = len(items_of_word) - len(own)
     scopes = graph.scopes
     tops = sorted(scopes.children(0), key=lambda s: -int(scopes.counts[s]))
     rows.append(("scopes", [f"{scopes.names[s]}/  {counted(int(scopes.counts[s]), 'ops')}" for s in tops]))
     rows.append(("layers", [layers.text] if layers else []))
-    calls, held = inside(graph.nodes, graph.functions)
-    rows.append(("calls", [f"{counted(calls, 'ops')} with {counted(held, 'ops')} inside"] if calls else []))
+    calls, inner_count = inside(graph.nodes, graph.functions)
+    rows.append(("calls", [f"{counted(calls, 'ops')} with {counted(inner_count, 'ops')} inside"] if calls else []))
     variables = [v for v in graph.state.variables.values() if v.op not in orphans]
     rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
     rows.append(("collections", [f"{k}  {len(v)}" for k, v in graph.state.collections.items() if v]))
@@ -91,13 +91,13 @@ def summary(
     for word, items in rows:
         if not items:
             continue
-        shown = items[:6] if word != "collections" else items[:8]
+        first_items = items[:6] if word != "collections" else items[:8]
         width = max(len(w) for w, i in rows if i)
-        lines += [f"  {word if k == 0 else '':<{width}}  {item}" for k, item in enumerate(shown)]
-        if len(items) > len(shown):
-            lines.append(f"  {'':<{width}}  … {len(items) - len(shown)} more")
-        if left.get(word):
-            lines.append(f"  {'':<{width}}  … {left[word]} of saving{' and training' * (word == 'outputs')}")
+        lines += [f"  {word if k == 0 else '':<{width}}  {item}" for k, item in enumerate(first_items)]
+        if len(items) > len(first_items):
+            lines.append(f"  {'':<{width}}  … {len(items) - len(first_items)} more")
+        if hidden_counts.get(word):
+            lines.append(f"  {'':<{width}}  … {hidden_counts[word]} of saving{' and training' * (word == 'outputs')}")
     if graph.size > 12:
         kinds, counts = np.unique(graph.type_array, return_counts=True)
         order = np.argsort(-counts, kind="stable")[:8]
@@ -128,36 +128,40 @@ def _served(serving: Serving) -> list[tuple[str, list[str]]]:
         return [("signatures", names)]
     others = [name for name in names if name != serving.opened]
     more = f"; others: {few(others)}" if others else ""
-    left = f"{counted(serving.left, 'ops')} that save, restore or serve others; raw=True shows them"
-    return [("signature", [serving.opened + more]), ("left out", [left] if serving.left else [])]
+    omitted_text = f"{counted(serving.left, 'ops')} that save, restore or serve others; raw=True shows them"
+    return [("signature", [serving.opened + more]), ("left out", [omitted_text] if serving.left else [])]
 
 
 def _end(graph: Graph, layers: Layers, i: int) -> str:
     """An input or output in words: by the name of its layer, if it has one."""
     info, name = graph.info(i, 0), graph.names[i]
     giver = end_of(i, lambda op: next(iter(graph.data.row(op).tolist() * (graph.types[op] == "Identity")), None))
-    given = {f"{graph.names[op]}:0" for op in (i, giver)}
-    by = [one.path for one in layers if given.intersection(one.outputs)]
+    tensors = {f"{graph.names[op]}:0" for op in (i, giver)}
+    by = [one.path for one in layers if tensors.intersection(one.outputs)]
     outer = [path for path in by if "/" not in path] or by
-    shown = f"{outer[-1]} ({name})" if outer and outer[-1] != name else name
-    return f"{shown}  {info}" if info else shown
+    label = f"{outer[-1]} ({name})" if outer and outer[-1] != name else name
+    return f"{label}  {info}" if info else label
 
 
-def _outputs(graph: Graph, results: Sequence[str], added: frozenset[str]) -> list[int]:
+def _outputs(graph: Graph, results: Sequence[str], new_ops: frozenset[str]) -> list[int]:
     """The outputs that are known, then those that look like some; of a function those that were added to it."""
-    known = [graph.index[op] for op in map(op_name, results) if op in graph.index]
-    return list(dict.fromkeys([*known, *(i for i in outputs_of(graph) if not known or graph.names[i] in added)]))
+    result_ops = [graph.index[op] for op in map(op_name, results) if op in graph.index]
+    return list(
+        dict.fromkeys([*result_ops, *(i for i in outputs_of(graph) if not result_ops or graph.names[i] in new_ops)])
+    )
 
 
 def outputs_of(graph: Graph) -> list[int]:
     """Returns the ops with an output without consumers, results first; helpers are left out."""
-    read = np.zeros(graph.size, np.bool_)
-    read[graph.data.node] = True
+    has_consumers = np.zeros(graph.size, np.bool_)
+    has_consumers[graph.data.node] = True
     quiet = graph.typed([*_QUIET, *VARIABLE_TYPES])
-    candidates = np.flatnonzero(~read & ~quiet)
-    exits = np.flatnonzero((graph.type_array == "Exit") & read).tolist()
-    done = {graph.names[i].rpartition("/")[0] for i in exits}
-    candidates = np.array([i for i in candidates.tolist() if not _leftover(graph, i, read, done)], np.int64)
+    candidates = np.flatnonzero(~has_consumers & ~quiet)
+    exits = np.flatnonzero((graph.type_array == "Exit") & has_consumers).tolist()
+    loop_scopes = {graph.names[i].rpartition("/")[0] for i in exits}
+    candidates = np.array(
+        [i for i in candidates.tolist() if not _leftover(graph, i, has_consumers, loop_scopes)], np.int64
+    )
     # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients.
     fed = forward(graph, graph.typed(FEED_TYPES), control=False)
     helper = graph.typed(_HELPERS)
@@ -166,14 +170,14 @@ def outputs_of(graph: Graph) -> list[int]:
     return [i for i in order if graph.outputs(i) is None or graph.outputs(i)]
 
 
-def _leftover(graph: Graph, i: int, read: Mask, done: set[str]) -> bool:
+def _leftover(graph: Graph, i: int, has_consumers: Mask, loop_scopes: set[str]) -> bool:
     """Whether this is an unused result of a loop, cond or call of which another result is used."""
     if graph.types[i] == "Exit":
-        return graph.names[i].rpartition("/")[0] in done
+        return graph.names[i].rpartition("/")[0] in loop_scopes
     if graph.types[i] != "Identity" or len(graph.data.row(i)) != 1:
         return False
     block = int(graph.data.row(i)[0])
     if graph.types[block] == "Switch":
         ends = graph.input_names(block)
         return len(ends) == 2 and ends[0] == ends[1]  # the two sides of a cond's own pivot
-    return graph.types[block] in _BLOCKS and bool(read[graph.consumers.row(block)].any())
+    return graph.types[block] in _BLOCKS and bool(has_consumers[graph.consumers.row(block)].any())

@@ -93,11 +93,11 @@ def transfer(
                 bar.step(size)
 
     repeat()
-    used, fed = {a.name for a, _ in pairs}, {b.name for _, b in pairs}
+    used_names, fed = {a.name for a, _ in pairs}, {b.name for _, b in pairs}
     return Transferred(
         tuple((a.name, b.name) for a, b in pairs),
         sum(a.nbytes for a, _ in pairs),
-        tuple(v.name for v in give.variables if v.name not in used),
+        tuple(v.name for v in give.variables if v.name not in used_names),
         tuple(v.name for v in take.variables if v.name not in fed),
         repeat,
     )
@@ -106,11 +106,11 @@ def transfer(
 def _pairs(give: Side, take: Side, first: int | None, partial: bool, request: str) -> list[tuple[Held, Held]]:
     if first is not None:
         return _by_layers(give, take, first, request)
-    held = {v.name: v for v in give.variables}
-    pairs = [(held[v.name], v) for v in take.variables if v.name in held]
+    by_name = {v.name: v for v in give.variables}
+    pairs = [(by_name[v.name], v) for v in take.variables if v.name in by_name]
     if not pairs:
         return _by_layers(give, take, None, request)
-    missing = [v.name for v in take.variables if v.name not in held]
+    missing = [v.name for v in take.variables if v.name not in by_name]
     if missing and not partial:
         raise PlanError(
             request,

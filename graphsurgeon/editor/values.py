@@ -47,8 +47,8 @@ class Handover:
         parts = []
         if self.carried:
             one = len(self.carried) == 1
-            kept = f"{counted(len(self.carried), 'variables')} keep{'s its value' if one else ' their values'}"
-            parts.append(kept + (f" ({few(renamed)})" if renamed else ""))
+            carried_text = f"{counted(len(self.carried), 'variables')} keep{'s its value' if one else ' their values'}"
+            parts.append(carried_text + (f" ({few(renamed)})" if renamed else ""))
         for names, single, plural in (
             (self.planned, "gets what a plan gave it", "get what a plan gave them"),
             (self.initial, "starts from its initial value", "start from their initial values"),
@@ -138,8 +138,8 @@ class Values:
 
     def handles(self) -> Mapping[str, Any]:
         """Returns the variable objects by name, if a TF2 object was opened."""
-        found: Mapping[str, Any] = getattr(self._source, "handles", dict)()
-        return found
+        values: Mapping[str, Any] = getattr(self._source, "handles", dict)()
+        return values
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
@@ -167,9 +167,9 @@ class Values:
 
         if self._source is None:
             return frozenset()  # a session of the caller's may have got values in any way
-        graph, known = self._timeline.live, self.snapshot.state.variables
-        held = self._filed(graph, known)
-        missing = [v for v in known.values() if v.op not in held]
+        graph, variables = self._timeline.live, self.snapshot.state.variables
+        initialized = self._filed(graph, variables)
+        missing = [v for v in variables.values() if v.op not in initialized]
         return frozenset(v.op for v in missing if not v.initializer or cannot_start(graph, v))
 
     def stored(self) -> Mapping[str, Any] | None:
@@ -179,8 +179,8 @@ class Values:
         """
         if self._session is not None or self._timeline.events or not hasattr(self._source, "stored"):
             return None
-        found: Mapping[str, Any] | None = self._source.stored()
-        return found
+        values: Mapping[str, Any] | None = self._source.stored()
+        return values
 
     def session(
         self, session: TFSession | None = None, config: Any = None, *, initialise: bool = True, quiet: bool = False
@@ -229,26 +229,26 @@ class Values:
         from ..tf.values.variables import variable_infos
 
         graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
-        gone, infos = self._gone(graph), variable_infos(graph)
-        wanted = [info for name, info in infos.items() if name not in gone and (names is None or name in names)]
+        removed, infos = self._gone(graph), variable_infos(graph)
+        targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
         due, report = Due(None, "untrained()"), Handover()
-        held, before = self._there(graph, own, wanted, due.request)
+        initialized, before = self._there(graph, own, targets, due.request)
         pending = self._pending(own, events) if own is not None and own.graph is graph else events
-        self._decide(due, report, wanted, held, events, pending, before, graph)
+        self._decide(due, report, targets, initialized, events, pending, before, graph)
         filed = own is None and self._source is not None and graph is self._opened()
         why = dict(self._source.untrained()) if filed else {}
         why |= self._reasons(graph, report, events, own)
         if own is not None and own.graph is graph:
             why |= untrained(own)
-        return {info.op: why[info.op] for info in wanted if info.op in why and (local or not info.local)}
+        return {info.op: why[info.op] for info in targets if info.op in why and (local or not info.local)}
 
     def value(self, name: str) -> Any:
         """Returns what a constant or variable holds, as `Editor.value` does."""
         from ..tf.open.op_facts import value
 
-        held = self._at_rest(op_name(name))
-        if held is not None:
-            return held.read()
+        stored = self._at_rest(op_name(name))
+        if stored is not None:
+            return stored.read()
         return value(self.snapshot, name, self.uninitialized, self.reader)
 
     def _at_rest(self, name: str) -> Any:
@@ -263,8 +263,8 @@ class Values:
         from ..tf.values.sessions import SessionValues
         from ..tf.values.variables import variable_infos
 
-        here, known = self.graph, self.snapshot.state.variables
-        both = {name: self._id(here, name) for name in variable_infos(graph) if name in known}
+        here, variables = self.graph, self.snapshot.state.variables
+        both = {name: self._id(here, name) for name in variable_infos(graph) if name in variables}
         same = weakref.WeakKeyDictionary(
             {one: dict(names) for one, names in self._ids.items()} | {identity(graph): both}
         )
@@ -280,9 +280,9 @@ class Values:
             names: variable of the new graph -> the variable of the old one that it is.
             renamed: op of the old graph -> its name in the new one, if it differs.
         """
-        known = self._called.get(before, {})
-        later = {first: renamed.get(now, now) for first, now in known.items()}
-        self._called[after] = {old: new for old, new in renamed.items() if old not in known.values()} | later
+        old_names = self._called.get(before, {})
+        later = {first: renamed.get(now, now) for first, now in old_names.items()}
+        self._called[after] = {old: new for old, new in renamed.items() if old not in old_names.values()} | later
         self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
 
     def _called_now(self, graph: TFGraph) -> Mapping[str, str]:
@@ -346,8 +346,8 @@ class Values:
         """Why variables hold initial values, of those whose values come from where a report says."""
         from ..tf.values.initialization import untrained
 
-        made = [event.applied.made for event in events]
-        copied = {self._id(one.graph, name): why for one in made for name, why in one.untrained.items()}
+        results = [event.applied.made for event in events]
+        copied = {self._id(one.graph, name): why for one in results for name, why in one.untrained.items()}
         lack = UNHELD if own is not None and own not in self._made else self._lack
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
         why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
@@ -365,8 +365,8 @@ class Values:
         own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
         lacking = [name for name in initial if self._id(graph, name) in own]
         how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
-        said = untrained_text(dict.fromkeys(lacking, self._lack))
-        return [str(PlanError("session()", problem, how)) for problem in said]
+        texts = untrained_text(dict.fromkeys(lacking, self._lack))
+        return [str(PlanError("session()", problem, how)) for problem in texts]
 
     def _ruled(self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool) -> Handover:
         """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
@@ -385,58 +385,58 @@ class Values:
         pending = self._pending(session, events)
         if not new and not pending and self._seen.get(session) == graph.version:
             return Handover()
-        infos, gone = variable_infos(graph), self._gone(graph)
-        wanted = [info for name, info in infos.items() if name not in gone]
+        infos, removed = variable_infos(graph), self._gone(graph)
+        targets = [info for name, info in infos.items() if name not in removed]
         due, report = Due(session, request, own), Handover()
         filed = own is None and source is not None and graph is self._opened()
         if filed:
             source.fill(session)
-        held, before = self._there(graph, own, wanted, request)
-        known = frozenset() if own is None else self._settled.get(own, frozenset())
+        initialized, before = self._there(graph, own, targets, request)
+        settled_events = frozenset() if own is None else self._settled.get(own, frozenset())
         ran = getattr(source, "init_ops", ()) if filed else ()
         if ran:  # what the file wants run once may have set more
-            more = [info for info in wanted if info.op not in held]
-            held |= holding(session, within_reach(graph, [*held, *ran], more), request)
+            more = [info for info in targets if info.op not in initialized]
+            initialized |= holding(session, within_reach(graph, [*initialized, *ran], more), request)
         if new and own is not None:
-            bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
-            held = set_bare(
+            bare = [(before[n], i) for i in targets if not i.initializer and (n := self._id(graph, i.op)) in before]
+            initialized = set_bare(
                 own, session, bare, source, self._filed(graph, [info.op for _, info in bare]), self._called_now
             )
             run_init_ops(session, source, self._called_now)
         for event in pending:
-            if event.number in known:
+            if event.number in settled_events:
                 fill_made(session, event.applied.made)
-        self._decide(due, report, wanted, held, events, pending, before, graph)
+        self._decide(due, report, targets, initialized, events, pending, before, graph)
         if not initialise:
             due.initial, report.initial = [], []
-        give(due, [infos[name] for name in gone if name in infos])
+        give(due, [infos[name] for name in removed if name in infos])
         if new and own is None and not filed:
             run_init_ops(session, source, self._called_now)
         if new:
             fill_tables(session, as_found=source is not None and graph is self._opened())
         for event in pending:
-            if event.number not in known:
+            if event.number not in settled_events:
                 fill_made(session, event.applied.made)
-        held |= due.names
+        initialized |= due.names
         why = self._reasons(graph, report, events, own)
         why |= source.untrained() if filed else {}
         if own is None:
             report.warnings += self._lacking(graph, [name for name in report.initial if not infos[name].local])
-            report.warnings += _lost(graph, [info for info in wanted if info.op not in held])
+            report.warnings += _lost(graph, [info for info in targets if info.op not in initialized])
         note_untrained(session, infos.values(), why)
         if new and own is not None:
-            self._leave(own, before, {self._id(graph, name) for name in held})
-        self._done(session, held, events, initialise)
+            self._leave(own, before, {self._id(graph, name) for name in initialized})
+        self._done(session, initialized, events, initialise)
         return report
 
     def _there(
-        self, graph: TFGraph, own: Any, wanted: list[VariableInfo], request: str
+        self, graph: TFGraph, own: Any, targets: list[VariableInfo], request: str
     ) -> tuple[frozenset[str], dict[int, VariableInfo]]:
         """Returns the variables that hold a value, and variable -> its counterpart in another graph."""
         if own is None:
-            return self._filed(graph, [info.op for info in wanted]) if graph is self._opened() else frozenset(), {}
+            return self._filed(graph, [info.op for info in targets]) if graph is self._opened() else frozenset(), {}
         if own.graph is graph:
-            return self._held_by(own, wanted, request), {}
+            return self._held_by(own, targets, request), {}
         return frozenset(), self._before(own, request)
 
     def _pending(self, session: TFSession, events: list[Event]) -> list[Event]:
@@ -447,8 +447,8 @@ class Values:
         self,
         due: Any,
         report: Handover,
-        wanted: Iterable[VariableInfo],
-        held: frozenset[str],
+        targets: Iterable[VariableInfo],
+        initialized: frozenset[str],
         events: list[Event],
         pending: list[Event],
         before: Mapping[int, VariableInfo],
@@ -460,9 +460,9 @@ class Values:
         planned, again = self._planned(events), self._planned(pending)
         first = self._planned([event for event in pending if event.number not in self._ever])
         filed: dict[int, Any] | None = None
-        for info in wanted:
+        for info in targets:
             name, number = info.op, self._id(graph, info.op)
-            if name in held and number not in again:
+            if name in initialized and number not in again:
                 continue
             if number in first or (number in planned and number not in before and number not in self._left):
                 due.arrays[info] = planned[number]
@@ -483,8 +483,8 @@ class Values:
 
     def _planned(self, events: Iterable[Event]) -> dict[int, Any]:
         """Variable -> the value that the steps give it; an array, or what a checkpoint stores."""
-        made = [event.applied.made for event in events]
-        return {self._id(one.graph, name): value for one in made for name, value in one.values.items()}
+        results = [event.applied.made for event in events]
+        return {self._id(one.graph, name): value for one in results for name, value in one.values.items()}
 
     def _stored(self) -> dict[int, Any] | None:
         """Returns variable -> its value in the opened file, unread; None if only a session has the values."""
@@ -495,9 +495,11 @@ class Values:
         """Variable -> what it is in an older session that holds its value."""
         from ..tf.values.variables import variable_infos
 
-        infos, gone = variable_infos(old.graph), self._gone(old.graph)
-        held = self._held_by(old, [info for name, info in infos.items() if name not in gone], request) & infos.keys()
-        return {self._id(old.graph, name): infos[name] for name in held}
+        infos, removed = variable_infos(old.graph), self._gone(old.graph)
+        initialized = (
+            self._held_by(old, [info for name, info in infos.items() if name not in removed], request) & infos.keys()
+        )
+        return {self._id(old.graph, name): infos[name] for name in initialized}
 
     def _held_by(self, session: TFSession, infos: Iterable[VariableInfo], request: str) -> frozenset[str]:
         """Returns which variables hold a value in a session; it is asked about those of which that is not known.
@@ -506,10 +508,10 @@ class Values:
         """
         from ..tf.values.initialization import holding
 
-        held = self._held.get(session, frozenset())
-        held |= holding(session, [info for info in infos if info.op not in held], request)
-        self._held[session] = held
-        return held
+        initialized = self._held.get(session, frozenset())
+        initialized |= holding(session, [info for info in infos if info.op not in initialized], request)
+        self._held[session] = initialized
+        return initialized
 
     def _leave(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
         """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""
@@ -519,12 +521,12 @@ class Values:
         lost = {number: info for number, info in before.items() if number in alive - now}
         values = read_all(old, list(lost.values()))
         there = weakref.ref(old)
-        self._left = {number: left for number, left in self._left.items() if number in alive - now}
+        self._left = {number: alive_left for number, alive_left in self._left.items() if number in alive - now}
         self._left |= {n: _Left(there, info, values[info.op]) for n, info in lost.items() if info.op in values}
 
-    def _done(self, session: TFSession, held: frozenset[str], events: list[Event], whole: bool) -> None:
+    def _done(self, session: TFSession, initialized: frozenset[str], events: list[Event], whole: bool) -> None:
         numbers = frozenset(event.number for event in events)
-        self._held[session] = held
+        self._held[session] = initialized
         self._settled[session] = self._settled.get(session, frozenset()) | numbers
         if whole:
             self._seen[session] = session.graph.version

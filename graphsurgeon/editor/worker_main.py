@@ -45,12 +45,12 @@ def run(folder: Path, request: Any, stopped: threading.Event) -> None:
         stopped: once it is set, the run ends; what ran by then is in the trace.
     """
 
-    def watch(seen: int, of: int) -> bool:
-        print("seen", seen, of, flush=True)
+    def watch(count: int, of: int) -> bool:
+        print("seen", count, of, flush=True)
         return not stopped.is_set()
 
-    with np.load(folder / FEEDS, allow_pickle=False) as held:
-        fed = unpacked(dict(held), "feed")
+    with np.load(folder / FEEDS, allow_pickle=False) as arrays:
+        fed = unpacked(dict(arrays), "feed")
     editor = open_graph(folder / GRAPH, title=request["title"], trust=True)
     trace(editor, fed, request["fetches"], watch=watch, isolated=False, **request["how"]).save(folder / ANSWER)
 

@@ -45,11 +45,11 @@ class Averages:
         return self.kept.get(tensor, set()) - self.between.get(tensor, set())
 
 
-def settle_moments(found: Subject, plan: Plan, needed: Mask, averages: Averages) -> Plan:
+def settle_moments(context: Subject, plan: Plan, needed: Mask, averages: Averages) -> Plan:
     """Makes ops that normalize by a mean and a variance of the batch, as single ops, read the averages of these.
 
     Args:
-        found: the subject of the recipe.
+        context: the subject of the recipe.
         plan: the plan to add to, with the names after its steps.
         needed: mask of the ops to examine.
         averages: the averages in the graph.
@@ -57,172 +57,178 @@ def settle_moments(found: Subject, plan: Plan, needed: Mask, averages: Averages)
     Raises:
         PlanError: if no variable keeps an average of one.
     """
-    graph = found.graph
-    roots = [op for op in found.typed(*_ROOTS) if needed[op]]
-    moved: dict[str, str] = {}
+    graph = context.graph
+    roots = [op for op in context.typed(*_ROOTS) if needed[op]]
+    reroutes: dict[str, str] = {}
     fitted: list[tuple[str, str, list[str]]] = []
     for root in roots:
-        ways = _back(found, found.reads(root)[0], _PADDED)
-        variance = next((one for one in ways if _is_batch(found, one, averages)), None)
+        ways = _back(context, context.reads(root)[0], _PADDED)
+        variance = next((one for one in ways if _is_batch(context, one, averages)), None)
         if variance is None:
-            _see(found, root, ways)
+            _see(context, root, ways)
             continue
-        cone = _back(found, variance, _COMPUTED)
+        cone = _back(context, variance, _COMPUTED)
         own = averages.of(variance)
-        centres = [one for op, _ in cone for _, centre in _centred(found, op) for one in _back(found, centre, _SAME)]
-        mean = next((one for one in centres if averages.of(one) - own and _is_batch(found, one, averages)), None)
+        centres = [
+            one for op, _ in cone for _, centre in _centred(context, op) for one in _back(context, centre, _SAME)
+        ]
+        mean = next((one for one in centres if averages.of(one) - own and _is_batch(context, one, averages)), None)
         if mean is None:
-            raise _unkept(found, root, "its mean is averaged into no variable", [("variance", variance)])
+            raise _unkept(context, root, "its mean is averaged into no variable", [("variance", variance)])
         ends = [("mean", mean), ("variance", variance)]
         inside = {op for op, _ in cone}
-        for (what, tensor), kept in zip(ends, (averages.of(mean) - own, own), strict=True):
-            reads = averages_read(found, kept)
+        for (what, tensor), average_reads in zip(ends, (averages.of(mean) - own, own), strict=True):
+            reads = averages_read(context, average_reads)
             if len(reads) != 1:
                 why = f"its {what} is averaged into {few(reads) if reads else 'no variable'}"
-                raise _unkept(found, root, why, ends)
-            _follow(found, tensor, reads[0], inside, moved, fitted)
-    if not moved and not fitted:
+                raise _unkept(context, root, why, ends)
+            _follow(context, tensor, reads[0], inside, reroutes, fitted)
+    if not reroutes and not fitted:
         return plan
-    taken = set[str]()
+    used_names = set[str]()
     for old, average, readers in fitted:
         wish = f"{old.partition(':')[0]}_kept"
-        name = free_name(wish, lambda one: one in taken or graph.taken(one))
-        taken.add(name)
+        name = free_name(wish, lambda one: one in used_names or graph.taken(one))
+        used_names.add(name)
         plan = plan.adapt(average, to=old, by="reshape", name=name, only=readers)
-    plan = plan.reroute(moved) if moved else plan
-    left = [old.partition(":")[0] for old in [*moved, *(old for old, *_ in fitted)]]
-    return loosened(plan, graph, left, found.ends)
+    plan = plan.reroute(reroutes) if reroutes else plan
+    replaced_ops = [old.partition(":")[0] for old in [*reroutes, *(old for old, *_ in fitted)]]
+    return loosened(plan, graph, replaced_ops, context.ends)
 
 
-def averages_read(found: Subject, kept: set[int]) -> list[str]:
+def averages_read(context: Subject, variables: set[int]) -> list[str]:
     """Returns the tensors that read some variables."""
-    return [tensor for variable in sorted(kept) if (tensor := found.read(variable))]
+    return [tensor for variable in sorted(variables) if (tensor := context.read(variable))]
 
 
-def averaged(found: Subject) -> Averages:
+def averaged(context: Subject) -> Averages:
     """Returns the averages and their variables, found from the ops that assign to the variables."""
-    graph, out = found.graph, Averages()
+    graph, out = context.graph, Averages()
 
     def ahead(tensor: Tensor) -> list[Tensor]:
-        kept = found.reads(tensor[0]) if graph.types[tensor[0]] in _KEPT else []
-        return kept + [found.reads(one)[1] for one in _assigned(found, tensor[0])]  # an average without its bias
+        sources = context.reads(tensor[0]) if graph.types[tensor[0]] in _KEPT else []
+        return sources + [context.reads(one)[1] for one in _assigned(context, tensor[0])]  # an average without its bias
 
-    for op in found.typed(*ASSIGNS):
-        reads = found.reads(op)
+    for op in context.typed(*ASSIGNS):
+        reads = context.reads(op)
         variable = reads[0][0]
         if graph.types[variable] not in VARIABLE_TYPES or len(reads) < 2:
             continue
         above = met_from([reads[1]], ahead)
-        between = {found.reads(one)[0][0] for tensor in above for one in _assigned(found, tensor[0])}
+        between = {context.reads(one)[0][0] for tensor in above for one in _assigned(context, tensor[0])}
         for tensor in above:
             out.kept[tensor].add(variable)
             out.between[tensor] |= between - {variable}
     return out
 
 
-def _assigned(found: Subject, op: int) -> list[int]:
+def _assigned(context: Subject, op: int) -> list[int]:
     """The ops that assign the output of an op: the op itself, or those that a read of their variable waits for."""
-    graph = found.graph
+    graph = context.graph
     if graph.types[op] in ASSIGNS:
         return [op]
     assigns = [one for one in graph.control.row(op).tolist() if graph.types[one] in ASSIGNS]
-    return [one for one in assigns if found.reads(one)[0] in found.reads(op)]
+    return [one for one in assigns if context.reads(one)[0] in context.reads(op)]
 
 
-def _back(found: Subject, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
+def _back(context: Subject, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
     """A tensor and the tensors it is computed from through some types of ops, the nearest first."""
-    out, seen = [tensor], {tensor}
+    out, visited = [tensor], {tensor}
     for one in out:
-        if found.graph.types[one[0]] in through:
-            new = [ahead for ahead in dict.fromkeys(found.reads(one[0])) if ahead not in seen]
-            seen.update(new)
+        if context.graph.types[one[0]] in through:
+            new = [ahead for ahead in dict.fromkeys(context.reads(one[0])) if ahead not in visited]
+            visited.update(new)
             out += new
     return out
 
 
-def _is_batch(found: Subject, tensor: Tensor, averages: Averages) -> bool:
+def _is_batch(context: Subject, tensor: Tensor, averages: Averages) -> bool:
     """Whether a tensor is averaged, and computed from sums but not from a variable that keeps its average."""
-    kept = averages.of(tensor)
-    if not kept:
+    variables = averages.of(tensor)
+    if not variables:
         return False
-    cone = {op for op, _ in _back(found, tensor, _COMPUTED)}
-    read = {ahead for op in cone for ahead in (op, *found.graph.data.row(op).tolist())}
-    return not kept & read and any(found.graph.types[op] in _REDUCED for op in cone)
+    cone = {op for op, _ in _back(context, tensor, _COMPUTED)}
+    cone_inputs = {ahead for op in cone for ahead in (op, *context.graph.data.row(op).tolist())}
+    return not variables & cone_inputs and any(context.graph.types[op] in _REDUCED for op in cone)
 
 
-def _unkept(found: Subject, root: int, why: str, ends: list[tuple[str, Tensor]]) -> PlanError:
-    problem = f"{found.graph.names[root]!r} normalizes by the statistics of the batch, and {why}"
-    old = ", ".join(f"{found.graph.name(tensor)!r}: {what}" for what, tensor in ends)
+def _unkept(context: Subject, root: int, why: str, ends: list[tuple[str, Tensor]]) -> PlanError:
+    problem = f"{context.graph.names[root]!r} normalizes by the statistics of the batch, and {why}"
+    old = ", ".join(f"{context.graph.name(tensor)!r}: {what}" for what, tensor in ends)
     suggestion = "Open the model for inference, gs.open(model, training=False); or connect the averages yourself, "
-    return found.refused(problem, f"{suggestion}plan.reroute({{{old}}})")
+    return context.refused(problem, f"{suggestion}plan.reroute({{{old}}})")
 
 
 def _follow(
-    found: Subject, tensor: Tensor, average: str, inside: set[int], moved: dict[str, str],
+    context: Subject, tensor: Tensor, average: str, inside: set[int], reroutes: dict[str, str],
     fitted: list[tuple[str, str, list[str]]],
 ) -> None:  # fmt: skip
     """Collects, for the consumers of a statistic in any shape, how they will read the average.
 
     Args:
-        found: the subject of the recipe.
+        context: the subject of the recipe.
         tensor: the statistic.
         average: the tensor that reads the average.
         inside: the ops that compute the moments.
-        moved: statistic -> average, of the same shape; the function adds to it.
+        reroutes: statistic -> average, of the same shape; the function adds to it.
         fitted: (statistic, average, consumers) if the shape differs; the function adds to it.
     """
-    graph = found.graph
+    graph = context.graph
     while graph.types[tensor[0]] in _SAME:
-        tensor = found.reads(tensor[0])[0]
-    wanted, todo = graph.info(*graph.tensor(average)), [tensor]
+        tensor = context.reads(tensor[0])[0]
+    average_info, todo = graph.info(*graph.tensor(average)), [tensor]
     while todo:
         one = todo.pop()
         info = graph.info(*one)
-        if info is not None and wanted is not None and (info.dtype, info.shape) == (wanted.dtype, wanted.shape):
-            moved[graph.name(one)] = average
+        if (
+            info is not None
+            and average_info is not None
+            and (info.dtype, info.shape) == (average_info.dtype, average_info.shape)
+        ):
+            reroutes[graph.name(one)] = average
             continue
-        readers = [op for op, _ in found.readers(*one)]
+        readers = [op for op, _ in context.readers(*one)]
         handing = [op for op in readers if graph.types[op] in _SAME]
         todo += [(op, 0) for op in handing]
         others = [graph.names[op] for op in dict.fromkeys(readers) if op not in inside and op not in handing]
         fitted += [(graph.name(one), average, others)] if others else []
 
 
-def _centred(found: Subject, op: int) -> list[tuple[Tensor, Tensor]]:
+def _centred(context: Subject, op: int) -> list[tuple[Tensor, Tensor]]:
     """(data, center) of the difference that an op squares, in either order of the inputs."""
-    types, reads = found.graph.types, found.reads(op)
+    types, reads = context.graph.types, context.reads(op)
     if types[op] == "SquaredDifference":
         return [(reads[0], reads[1]), (reads[1], reads[0])]
-    if not _is_square(found, op):
-        below = [found.reads(one)[0] for one, _ in reads[1:2] if types[op] == "Sub" and _is_square(found, one)]
+    if not _is_square(context, op):
+        below = [context.reads(one)[0] for one, _ in reads[1:2] if types[op] == "Sub" and _is_square(context, one)]
         return [(reads[0], centre) for centre in below]  # the mean of squares less the square of the mean
     inner = reads[0][0]
-    return [(found.reads(inner)[0], found.reads(inner)[1])] if types[inner] == "Sub" else []
+    return [(context.reads(inner)[0], context.reads(inner)[1])] if types[inner] == "Sub" else []
 
 
-def _is_square(found: Subject, op: int) -> bool:
-    kind, reads = found.graph.types[op], found.reads(op)
+def _is_square(context: Subject, op: int) -> bool:
+    kind, reads = context.graph.types[op], context.reads(op)
     return kind == "Square" or (kind == "Mul" and reads[0] == reads[1])
 
 
-def _see(found: Subject, root: int, ways: list[Tensor]) -> None:
+def _see(context: Subject, root: int, ways: list[Tensor]) -> None:
     """Raises if a root is taken of a variance of the batch and no variable keeps the average of the variance."""
-    graph = found.graph
+    graph = context.graph
     variances = [way for way in ways if graph.types[way[0]] not in _PADDED]
-    spread = [(way, one) for way in variances for one, _ in _back(found, way, _SPREAD)]
-    for way, op, (data, centre) in [(way, one, ends) for way, one in spread for ends in _centred(found, one)]:
-        near = _back(found, centre, _SAME)[-1]
-        sums = [one for one, _ in _back(found, near, _SPREAD) if graph.types[one] in _REDUCED]
-        below = {one for read in sums for one in _back(found, found.reads(read)[0], _COMPUTED)}
-        again = below & {data, *(_back(found, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
-        if again and any(_over_batch(found, one) for one in sums) and _is_fed(found, data[0]):
-            raise _unkept(found, root, "no variable keeps an average of them", [("mean", near), ("variance", way)])
+    spread = [(way, one) for way in variances for one, _ in _back(context, way, _SPREAD)]
+    for way, op, (data, centre) in [(way, one, ends) for way, one in spread for ends in _centred(context, one)]:
+        near = _back(context, centre, _SAME)[-1]
+        sums = [one for one, _ in _back(context, near, _SPREAD) if graph.types[one] in _REDUCED]
+        below = {one for tensor in sums for one in _back(context, context.reads(tensor)[0], _COMPUTED)}
+        again = below & {data, *(_back(context, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
+        if again and any(_over_batch(context, one) for one in sums) and _is_fed(context, data[0]):
+            raise _unkept(context, root, "no variable keeps an average of them", [("mean", near), ("variance", way)])
 
 
-def _over_batch(found: Subject, mean: int) -> bool:
+def _over_batch(context: Subject, mean: int) -> bool:
     """Whether a mean is over the first axis and keeps another axis: for each channel, not for each example."""
-    data, axes = found.reads(mean)
-    over, info = constant(found, axes), found.graph.info(*data)
+    data, axes = context.reads(mean)
+    over, info = constant(context, axes), context.graph.info(*data)
     rank = None if info is None or info.shape is None else len(info.shape)
     if over is None:
         return False
@@ -230,9 +236,9 @@ def _over_batch(found: Subject, mean: int) -> bool:
     return 0 in at and (rank is None or len(at) < rank)
 
 
-def _is_fed(found: Subject, op: int) -> bool:
+def _is_fed(context: Subject, op: int) -> bool:
     """Whether the output of an op depends on more than constants and variables."""
-    graph = found.graph
+    graph = context.graph
     first = backward(graph, graph.mask([op]), control=False) & (graph.data.degrees == 0)
     return bool((first & ~graph.typed(("Const", *VARIABLE_TYPES))).any())
 
@@ -272,58 +278,58 @@ def settle_batch_norm(thing: Any) -> Plan:
         >>> plan.after().input_names(plan.after().index["bn"])[3:]
         ['mean/read:0', 'variance/read:0']
     """
-    found = subject(thing, "settle_batch_norm()")
-    made = settle(found, np.ones(found.graph.size, np.bool_))
-    if made is found.plan:
+    context = subject(thing, "settle_batch_norm()")
+    new_plan = settle(context, np.ones(context.graph.size, np.bool_))
+    if new_plan is context.plan:
         problem = "no batch normalization reads the statistics of the batch"
-        raise found.refused(problem, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
-    return made
+        raise context.refused(problem, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
+    return new_plan
 
 
-def settle(found: Subject, needed: Mask) -> Plan:
+def settle(context: Subject, needed: Mask) -> Plan:
     """Makes the batch normalizations among some ops read their averages; without any, returns the plan unchanged.
 
     Args:
-        found: the subject of the recipe.
+        context: the subject of the recipe.
         needed: mask of the ops.
 
     Raises:
         PlanError: if no variable keeps the averages of one.
     """
-    graph, plan = found.graph, found.plan
-    norms = [op for op in found.typed(*NORMS) if needed[op] and _training(found, op)]
-    averages = averaged(found)
+    graph, plan = context.graph, context.plan
+    norms = [op for op in context.typed(*NORMS) if needed[op] and _training(context, op)]
+    averages = averaged(context)
     if not norms:
-        return settle_moments(found, plan, needed, averages)
-    names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in found.reads(op)[3:5]}
-    ends = [(_average(found, averages, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
+        return settle_moments(context, plan, needed, averages)
+    names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in context.reads(op)[3:5]}
+    ends = [(_average(context, averages, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
     # In training this input has no elements. It accepts an input of any size until the average is read.
     plan = plan.insert(lambda c: c[c > 0], on=[graph.name(one) for one in empty], name="any_size", only=names)
-    made = [name for name in plan.after().names if name not in graph.index]
-    read = {}
+    inserted = [name for name in plan.after().names if name not in graph.index]
+    reroutes = {}
     for average, name, at in ends:
         plan = plan.connect(average, to=name, input=at)
-        if found.readers(graph.index[name], at - 2):  # in inference the op forwards its averages
-            read[f"{name}:{at - 2}"] = average
-    plan = plan.reroute(read) if read else plan
-    return settle_moments(found, plan.remove(made).set_attr(names, "is_training", False), needed, averages)
+        if context.readers(graph.index[name], at - 2):  # in inference the op forwards its averages
+            reroutes[f"{name}:{at - 2}"] = average
+    plan = plan.reroute(reroutes) if reroutes else plan
+    return settle_moments(context, plan.remove(inserted).set_attr(names, "is_training", False), needed, averages)
 
 
-def _training(found: Subject, op: int) -> bool:
-    held = found.graph.nodes[op].attr
-    return bool(held["is_training"].b) if "is_training" in held else True
+def _training(context: Subject, op: int) -> bool:
+    attributes = context.graph.nodes[op].attr
+    return bool(attributes["is_training"].b) if "is_training" in attributes else True
 
 
-def _average(found: Subject, averages: Averages, op: int, port: int) -> str:
+def _average(context: Subject, averages: Averages, op: int, port: int) -> str:
     """The tensor that reads the variable with the average of one output of a batch normalization."""
-    reads = averages_read(found, averages.of((op, port)))
+    reads = averages_read(context, averages.of((op, port)))
     if len(reads) != 1:
         what = ("mean", "variance")[port - 1]
-        name = found.graph.names[op]
+        name = context.graph.names[op]
         kept_by = few(reads) if reads else "no variable"
         problem = f"{name!r} normalizes by the statistics of the batch, and its {what} is averaged into {kept_by}"
         how = f"Connect the averages yourself: plan.connect(mean, to={name!r}, input=3), the variance as input=4, and "
-        raise found.refused(problem, f"{how}plan.set_attr({name!r}, 'is_training', False)")
+        raise context.refused(problem, f"{how}plan.set_attr({name!r}, 'is_training', False)")
     return reads[0]
 
 
@@ -377,125 +383,131 @@ def fold_batch_norm(thing: Any, outputs: Any = None) -> Plan:
         >>> ed.value("w").round(3).ravel().tolist()
         [2.0, 3.0]
     """
-    found = subject(thing, "fold_batch_norm()", outputs)
-    made = fold(found)
-    if made is found.plan:
-        raise found.refused(*_why(found))
-    return made
+    context = subject(thing, "fold_batch_norm()", outputs)
+    new_plan = fold(context)
+    if new_plan is context.plan:
+        raise context.refused(*_why(context))
+    return new_plan
 
 
 _FREEZE = "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
 
 
-def _why(found: Subject) -> tuple[str, str]:
+def _why(context: Subject) -> tuple[str, str]:
     """Returns the reason that nothing is folded, and a suggestion."""
-    graph = found.graph
-    norms = found.typed(*NORMS)
+    graph = context.graph
+    norms = context.typed(*NORMS)
     if not norms:
-        for op in found.typed(*_WEIGHTED):
-            if variables := _waits_for(found, op):
+        for op in context.typed(*_WEIGHTED):
+            if variables := _waits_for(context, op):
                 names, are = few(map(repr, variables)), "is a variable" if len(variables) == 1 else "are variables"
                 problem = f"the ops after {graph.names[op]!r} could be folded, but {names} {are}, not constant"
                 return problem, _FREEZE
         return "no weighted result is multiplied by one constant per channel", "There is nothing to fold"
-    return why_unfolded(found, norms[0], found.reads(norms[0])[0])
+    return why_unfolded(context, norms[0], context.reads(norms[0])[0])
 
 
-def why_unfolded(found: Subject, op: int, data: Tensor) -> tuple[str, str]:
+def why_unfolded(context: Subject, op: int, data: Tensor) -> tuple[str, str]:
     """Returns why a batch normalization is not folded, and a suggestion.
 
     Args:
-        found: the graph.
+        context: the graph.
         op: the op that normalizes: a fused op, or the product with a scale.
         data: the tensor that it normalizes.
     """
-    graph = found.graph
+    graph = context.graph
     name, before = graph.names[op], data[0]
-    if graph.types[op] in NORMS and _training(found, op):
+    if graph.types[op] in NORMS and _training(context, op):
         suggestion = "gs.recipes.settle_batch_norm(ed) makes it read its moving averages"
         return f"{name!r} normalizes by the statistics of the batch", suggestion
     while graph.types[before] in _AFFINE and graph.types[op] not in NORMS:
-        before = next(one for one, port in found.reads(before) if constant(found, (one, port)) is None)
-    reads = found.reads(op)[1:] if graph.types[op] in NORMS else []
-    for tensor in [*reads, *found.reads(before)[1:2]]:
-        if graph.types[before] in _WEIGHTED and constant(found, tensor) is None:
+        before = next(one for one, port in context.reads(before) if constant(context, (one, port)) is None)
+    reads = context.reads(op)[1:] if graph.types[op] in NORMS else []
+    for tensor in [*reads, *context.reads(before)[1:2]]:
+        if graph.types[before] in _WEIGHTED and constant(context, tensor) is None:
             problem = f"{name!r} needs {graph.name(tensor)!r} ({graph.types[tensor[0]]}), which is not a constant"
             return problem, _FREEZE
-    held = f"{graph.names[before]!r} ({graph.types[before]})"
-    if not found.inside(before).isdisjoint(_WEIGHTED):
+    producer = f"{graph.names[before]!r} ({graph.types[before]})"
+    if not context.inside(before).isdisjoint(_WEIGHTED):
         suggestion = f"Open the call, ed = ed.inlined({graph.names[before]!r}), and repeat this"
-        return f"the weights before it are inside the call {held}", suggestion
+        return f"the weights before it are inside the call {producer}", suggestion
     if graph.types[before] not in _WEIGHTED:
-        return f"{name!r} reads {held}, which has no weights", "Leave it as it is"
+        return f"{name!r} reads {producer}, which has no weights", "Leave it as it is"
     return f"other ops read {graph.names[before]!r} too, or an inner result of {name!r}", "Leave it as it is"
 
 
-def _waits_for(found: Subject, op: int) -> list[str]:
+def _waits_for(context: Subject, op: int) -> list[str]:
     """The variables that would have to be constants, and nothing else, so that the channels of a result are scaled."""
-    graph, needed, scaled, last = found.graph, found.reads(op)[1:2], False, op
-    while len(readers := found.readers(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
+    graph, needed, scaled, last = context.graph, context.reads(op)[1:2], False, op
+    while len(readers := context.readers(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
         last, at = readers[0]
-        other = found.reads(last)[1 - at]
+        other = context.reads(last)[1 - at]
         info = graph.info(*other)
         scaled |= graph.types[last] in _SCALING and (info is None or info.shape != ())
         needed.append(other)
-    read = {found.reads(one)[0][0] if graph.types[one] == "ReadVariableOp" else one for one in unknowns(found, needed)}
-    known = scaled and all(graph.types[one] in VARIABLE_TYPES for one in read)
-    return [graph.names[one] for one in sorted(read)] if known else []
+    sources = {
+        context.reads(one)[0][0] if graph.types[one] == "ReadVariableOp" else one for one in unknowns(context, needed)
+    }
+    all_variables = scaled and all(graph.types[one] in VARIABLE_TYPES for one in sources)
+    return [graph.names[one] for one in sorted(sources)] if all_variables else []
 
 
-def fold(found: Subject) -> Plan:
+def fold(context: Subject) -> Plan:
     """Folds the batch normalizations that can be folded; without any, returns the plan unchanged."""
-    graph, plan = found.graph, found.plan
-    chains = [chain for op in found.typed(*_WEIGHTED) if (chain := _chain(found, op)) is not None]
+    graph, plan = context.graph, context.plan
+    chains = [chain for op in context.typed(*_WEIGHTED) if (chain := _chain(context, op)) is not None]
     if not chains:
         return plan
     renames: dict[str, str] = {}
-    moved: dict[str, str] = {}
-    gone: list[str] = []
+    reroutes: dict[str, str] = {}
+    removed: list[str] = []
     for chain in chains:
         op, last, first = (graph.names[one] for one in (chain.op, chain.rest[-1], chain.rest[0]))
-        weights, port = found.reads(chain.op)[1]
-        held, made = graph.names[weights], free_name(f"{last}_folded", graph.taken)
-        alone = graph.types[weights] == "Const" and found.readers(weights) == [(chain.op, 1)]
+        weights, port = context.reads(chain.op)[1]
+        weights_name, offset_scope = graph.names[weights], free_name(f"{last}_folded", graph.taken)
+        alone = graph.types[weights] == "Const" and context.readers(weights) == [(chain.op, 1)]
         if alone:
             folded = (chain.weights.astype(np.float64) * chain.scale).astype(chain.weights.dtype)
-            plan = plan.set_attr(held, "value", folded)
+            plan = plan.set_attr(weights_name, "value", folded)
         else:
             scale = chain.scale.astype(chain.weights.dtype)
             by = lambda w, scale=scale: w * scale  # noqa: E731  a plan prints it as code
-            plan = plan.insert(by, on=f"{held}:{port}", name=free_name(f"{op}_scaled", graph.taken), only=op)
+            plan = plan.insert(by, on=f"{weights_name}:{port}", name=free_name(f"{op}_scaled", graph.taken), only=op)
         offset = chain.offset.reshape(chain.shape).astype(chain.weights.dtype)
         more = lambda x, offset=offset: x + offset  # noqa: E731
-        plan = plan.insert(more, on=f"{op}:0", name=made, only=first)
-        moved |= {f"{last}:0": f"{made}/add:0"} if found.readers(chain.rest[-1]) else {}
+        plan = plan.insert(more, on=f"{op}:0", name=offset_scope, only=first)
+        reroutes |= {f"{last}:0": f"{offset_scope}/add:0"} if context.readers(chain.rest[-1]) else {}
         old = free_name(f"{last}_unfolded", graph.taken)
         renames |= below(graph, last)
-        renames |= {last: old, f"{made}/add": last, f"{made}/add/y": free_name(f"{last}/offset", graph.taken)}
-        gone += [graph.names[one] for one in chain.rest[:-1]] + [old]
-    plan = plan.reroute(moved) if moved else plan
+        renames |= {
+            last: old,
+            f"{offset_scope}/add": last,
+            f"{offset_scope}/add/y": free_name(f"{last}/offset", graph.taken),
+        }
+        removed += [graph.names[one] for one in chain.rest[:-1]] + [old]
+    plan = plan.reroute(reroutes) if reroutes else plan
     ahead = {one for chain in chains for op in chain.rest for one in graph.data.row(op).tolist()}
     ahead -= {op for chain in chains for op in chain.rest}
-    plan = plan.rename(renames).remove(gone)
-    return loosened(plan, graph, [graph.names[op] for op in sorted(ahead)], found.ends)
+    plan = plan.rename(renames).remove(removed)
+    return loosened(plan, graph, [graph.names[op] for op in sorted(ahead)], context.ends)
 
 
-def _chain(found: Subject, op: int) -> _Chain | None:
-    graph = found.graph
-    weights = constant(found, found.reads(op)[1])
+def _chain(context: Subject, op: int) -> _Chain | None:
+    graph = context.graph
+    weights = constant(context, context.reads(op)[1])
     if weights is None or weights.dtype.kind != "f" or weights.dtype.itemsize < 4:
         return None
-    kind, held = graph.types[op], graph.nodes[op].attr
+    kind, attributes = graph.types[op], graph.nodes[op].attr
     axis = _WEIGHTED[kind]
-    if kind == "MatMul" and held["transpose_b"].b:
+    if kind == "MatMul" and attributes["transpose_b"].b:
         axis = 0
     channels = weights.shape[2] * weights.shape[3] if kind == "DepthwiseConv2dNative" else weights.shape[axis]
-    shape = (channels, *[1] * (weights.ndim - 2)) if _first(held) else (channels,)
+    shape = (channels, *[1] * (weights.ndim - 2)) if _first(attributes) else (channels,)
     scale, offset, rest, pays = np.ones(channels), np.zeros(channels), [], False
     last = op
-    while graph.names[last] not in found.ends and not len(graph.control_consumers.row(last)):
-        readers = found.readers(last)
-        step = _affine(found, *readers[0], shape) if len(graph.consumers.row(last)) == len(readers) == 1 else None
+    while graph.names[last] not in context.ends and not len(graph.control_consumers.row(last)):
+        readers = context.readers(last)
+        step = _affine(context, *readers[0], shape) if len(graph.consumers.row(last)) == len(readers) == 1 else None
         if step is None:
             break
         scale, offset, pays = scale * step[0], offset * step[0] + step[1], pays or step[2]
@@ -510,25 +522,25 @@ def _chain(found: Subject, op: int) -> _Chain | None:
     return _Chain(op, tuple(rest), weights, scale, offset, shape)
 
 
-def _affine(found: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[Any, Any, bool] | None:
+def _affine(context: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[Any, Any, bool] | None:
     """Returns (scale, offset, whether it scales) of an op for each channel of its input `at`; None for other ops."""
-    graph, reads = found.graph, found.reads(op)
-    kind, held = graph.types[op], graph.nodes[op].attr
+    graph, reads = context.graph, context.reads(op)
+    kind, attributes = graph.types[op], graph.nodes[op].attr
     if len(graph.control.row(op)):
         return None
     if kind in NORMS:
-        parts = [constant(found, tensor) for tensor in reads[1:]]
-        unfit = at or _training(found, op) or any(part is None or part.size != shape[0] for part in parts)
-        if unfit or any(port for _, port in graph.consumers.ends(op)) or _first(held) != (len(shape) > 1):
+        parts = [constant(context, tensor) for tensor in reads[1:]]
+        unfit = at or _training(context, op) or any(part is None or part.size != shape[0] for part in parts)
+        if unfit or any(port for _, port in graph.consumers.ends(op)) or _first(attributes) != (len(shape) > 1):
             return None
         gamma, beta, mean, variance = (part.astype(np.float64) for part in parts)
-        scale = gamma / np.sqrt(variance + (held["epsilon"].f if "epsilon" in held else 1e-4))
+        scale = gamma / np.sqrt(variance + (attributes["epsilon"].f if "epsilon" in attributes else 1e-4))
         return scale, beta - mean * scale, True
     if len(reads) != 2 or kind not in _AFFINE:
         return None
-    other = constant(found, reads[1 - at])
+    other = constant(context, reads[1 - at])
     if kind == "BiasAdd":
-        fits = at == 0 and other is not None and other.shape == shape[:1] and _first(held) == (len(shape) > 1)
+        fits = at == 0 and other is not None and other.shape == shape[:1] and _first(attributes) == (len(shape) > 1)
         return (np.ones(shape[0]), other.astype(np.float64), False) if fits else None
     value = None if other is None else _by_channel(other, shape)
     if value is None or (kind == "RealDiv" and at):
@@ -541,8 +553,8 @@ def _affine(found: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[A
     return ones, value, False
 
 
-def _first(held: Any) -> bool:
-    return "data_format" in held and bool(held["data_format"].s.startswith(b"NC"))
+def _first(attributes: Any) -> bool:
+    return "data_format" in attributes and bool(attributes["data_format"].s.startswith(b"NC"))
 
 
 def _by_channel(value: Any, shape: tuple[int, ...]) -> Any:

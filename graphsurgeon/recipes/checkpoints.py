@@ -96,32 +96,32 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
         >>> after.input_names(after.index["y/ReadVariableOp"])
         ['w/ExponentialMovingAverage:0']
     """
-    found = subject(thing, "use_averages()")
-    graph = found.graph
-    wanted = results(thing, outputs, found)
+    context = subject(thing, "use_averages()")
+    graph = context.graph
+    targets = results(thing, outputs, context)
     pairs = {name: f"{name}/{suffix}" for name in graph.state.variables}
     pairs = {name: average for name, average in pairs.items() if average in graph.state.variables}
     if not pairs:
         problem = f"no variable has an average, a variable with its name and the suffix {suffix!r}"
-        raise found.refused(problem, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)")
-    needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in wanted]))
-    plan, none = found.plan, True
+        raise context.refused(problem, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)")
+    needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]))
+    plan, none = context.plan, True
     for name, average in pairs.items():
         # A reference variable is read through one op, which returns its value. The consumers of that op move to the
         # other.
         kinds = [(f"{name}/read", f"{average}/read"), (name, average)]
-        known = [(graph.index[a], graph.index[b]) for a, b in kinds if a in graph.index and b in graph.index]
-        own = {op for op, _ in known}
-        for holder, other in known:
+        variable_pairs = [(graph.index[a], graph.index[b]) for a, b in kinds if a in graph.index and b in graph.index]
+        own = {op for op, _ in variable_pairs}
+        for holder, other in variable_pairs:
             for op in dict.fromkeys(op for op, _ in graph.readers((holder, 0)) if needed[op] and op not in own):
                 if graph.types[op].startswith(("Assign", "VarIsInitialized", "IsVariableInitialized")):
                     continue
-                for at, tensor in enumerate(found.reads(op)):
+                for at, tensor in enumerate(context.reads(op)):
                     if tensor == (holder, 0):
                         plan, none = plan.connect(graph.name((other, 0)), to=graph.names[op], input=at), False
     if none:
         some = few(map(repr, pairs))
-        raise found.refused(f"{few(map(repr, wanted))}: not computed from {some}", "Name the outputs of the network")
+        raise context.refused(f"{few(map(repr, targets))}: not computed from {some}", "Name the outputs of the network")
     return plan
 
 

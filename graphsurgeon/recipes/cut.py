@@ -94,46 +94,48 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
         >>> after.types[after.index["sub"]]
         'Placeholder'
     """
-    found = subject(thing, "cut_preprocessing()")
-    graph = found.graph
-    named = _chosen(found, patterns, _BEFORE)
+    context = subject(thing, "cut_preprocessing()")
+    graph = context.graph
+    kinds = _chosen(context, patterns, _BEFORE)
     sources = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault"))
     fed = forward(graph, sources, control=False)
-    allowed = _all_read(found, sources | _typed(found, _PREPARING))
-    core = fed & allowed & _typed(found, named) & ~sources
-    core = _scaling(found, core)
+    allowed = _all_read(context, sources | _typed(context, _PREPARING))
+    core = fed & allowed & _typed(context, kinds) & ~sources
+    core = _scaling(context, core)
     if not core.any():
         problem = f"nothing that a placeholder feeds matches {few(map(repr, _names(patterns, _BEFORE)))}"
-        raise found.refused(problem, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor")
-    made = forward(graph, core, control=False, within=allowed)
-    core |= made & (_typed(found, _GIVING) | ~backward(graph, ~allowed))  # what leads nowhere else goes too
-    core |= _whole(found, core)
+        raise context.refused(
+            problem, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor"
+        )
+    computed = forward(graph, core, control=False, within=allowed)
+    core |= computed & (_typed(context, _GIVING) | ~backward(graph, ~allowed))  # what leads nowhere else goes too
+    core |= _whole(context, core)
     before = backward(graph, core, control=False, within=allowed)
-    edges = [tensor for tensor in _leaving(found, before) if made[tensor[0]]]
+    edges = [tensor for tensor in _leaving(context, before) if computed[tensor[0]]]
     if not edges:
         first = graph.names[int(np.flatnonzero(core)[0])]
         problem = f"{first!r} ({graph.types[graph.index[first]]}) belongs to it, and its output has no other consumer"
-        raise found.refused(problem, "Nothing would remain after this cut")
+        raise context.refused(problem, "Nothing would remain after this cut")
     above = backward(graph, before)
-    gone = above & ~backward(graph, ~above, frozenset(edges))  # other ops may need a part, such as a size
-    names = [graph.names[op] for op in np.flatnonzero(gone).tolist()]
-    known = [name for name in names if name in found.ends and not sources[graph.index[name]]]
-    if known:
-        problem = f"{known[0]!r}, which belongs to it, is an output"
-        raise found.refused(problem, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
-    plan = found.plan.detach(names, side="outputs")
-    plan, renamed = named_anew(plan, found, [graph.name(edge) for edge in edges])
+    removed = above & ~backward(graph, ~above, frozenset(edges))  # other ops may need a part, such as a size
+    names = [graph.names[op] for op in np.flatnonzero(removed).tolist()]
+    output_ops = [name for name in names if name in context.ends and not sources[graph.index[name]]]
+    if output_ops:
+        problem = f"{output_ops[0]!r}, which belongs to it, is an output"
+        raise context.refused(problem, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
+    plan = context.plan.detach(names, side="outputs")
+    plan, renamed = named_anew(plan, context, [graph.name(edge) for edge in edges])
     return plan.remove([renamed.get(name, name) for name in names])
 
 
-def named_anew(plan: Plan, found: Subject, fed: Iterable[str]) -> tuple[Plan, dict[str, str]]:
+def named_anew(plan: Plan, context: Subject, fed: Iterable[str]) -> tuple[Plan, dict[str, str]]:
     """Gives placeholders that have taken the place of tensors the names of these.
 
     Only output 0 of an op has the name of the op.
 
     Args:
         plan: the plan that has put them there.
-        found: what was there before.
+        context: the subject of the recipe.
         fed: the tensors.
 
     Returns:
@@ -143,7 +145,7 @@ def named_anew(plan: Plan, found: Subject, fed: Iterable[str]) -> tuple[Plan, di
     for name in fed:
         old, _, port = name.partition(":")
         if port == "0" and (new := f"{old}_0_detached") in graph.index:
-            names |= {**below(found.graph, old), old: free_name(f"{old}_before", graph.taken), new: old}
+            names |= {**below(context.graph, old), old: free_name(f"{old}_before", graph.taken), new: old}
     return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
 
 
@@ -199,17 +201,17 @@ def cut_nms(thing: Any) -> Plan:
 
 
 def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
-    found = subject(thing, request)
-    graph = found.graph
-    _chosen(found, patterns, _AFTER)
-    chosen, region, why = _names(patterns, _AFTER), graph.mask([]), ""
-    finishing, handing = _typed(found, _FINISHING), _typed(found, _HANDING)
+    context = subject(thing, request)
+    graph = context.graph
+    _chosen(context, patterns, _AFTER)
+    pattern_names, region, why = _names(patterns, _AFTER), graph.mask([]), ""
+    finishing, handing = _typed(context, _FINISHING), _typed(context, _HANDING)
     for name in ("nms", "best", "probabilities"):  # from the end of a graph to its middle
         allowed = finishing | region if name != "probabilities" else handing | region
-        core = _typed(found, _AFTER[name]) & (finishing | ~graph.typed(_CALLING))  # a call may hold the model too
-        for op in np.flatnonzero(core).tolist() if name in chosen else ():
+        core = _typed(context, _AFTER[name]) & (finishing | ~graph.typed(_CALLING))  # a call may hold the model too
+        for op in np.flatnonzero(core).tolist() if name in pattern_names else ():
             this = graph.mask([op])
-            later = forward(graph, _whole(found, this), control=False)
+            later = forward(graph, _whole(context, this), control=False)
             on = later & ~allowed & ~this
             if not on.any():
                 region |= later
@@ -218,58 +220,58 @@ def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
                 one, other = (f"{graph.names[i]!r} ({graph.types[i]})" for i in (op, reader))
                 why = f"{one} leads to {other}"
     if not region.any():
-        nothing = f"nothing at its end matches {few(map(repr, chosen))}"
+        nothing = f"nothing at its end matches {few(map(repr, pattern_names))}"
         how = "gs.recipes.split_at(ed, tensor) cuts at any tensor"
-        raise found.refused(
+        raise context.refused(
             f"{why}, which is not post-processing" if why else nothing,
             f"Strip what only training needs first, or {how}" if why else f"There is nothing to cut off; {how}",
         )
-    arrays = backward(graph, region, within=region | _typed(found, _ARRAYS))
+    arrays = backward(graph, region, within=region | _typed(context, _ARRAYS))
     region |= arrays & ~backward(graph, ~(region | arrays))  # what hands boxes to a loop goes too
-    read = entering(graph, region)
+    entries = entering(graph, region)
     sources, sizes = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault")), graph.typed(_SIZES)
     fed = forward(graph, sources, control=False, within=~sizes)
-    ends = [one for one in read if fed[one[0]] or _boxes(found, one, region)]
+    ends = [one for one in entries if fed[one[0]] or _boxes(context, one, region)]
     names = [graph.names[i] for i in np.flatnonzero(region).tolist()]
-    keep = {*found.ends, *(graph.names[op] for op, _ in ends)}
-    return loosened(found.plan.remove(names), graph, [graph.names[op] for op, _ in read], keep)
+    keep = {*context.ends, *(graph.names[op] for op, _ in ends)}
+    return loosened(context.plan.remove(names), graph, [graph.names[op] for op, _ in entries], keep)
 
 
-def _boxes(found: Subject, tensor: Tensor, region: Mask) -> bool:
+def _boxes(context: Subject, tensor: Tensor, region: Mask) -> bool:
     """Whether non-maximum suppression reads a tensor as its boxes or scores."""
-    graph = found.graph
+    graph = context.graph
     return any(
         region[op] and at < 2 and any(fnmatchcase(graph.types[op], kind) for kind in _AFTER["nms"])
-        for op, at in found.readers(*tensor)
+        for op, at in context.readers(*tensor)
     )
 
 
-def _names(patterns: Any, known: Iterable[str]) -> list[str]:
-    return sorted(known) if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
+def _names(patterns: Any, all_patterns: Iterable[str]) -> list[str]:
+    return sorted(all_patterns) if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
 
 
-def _chosen(found: Subject, patterns: Any, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _chosen(context: Subject, patterns: Any, patterns_by_name: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The op types of some patterns.
 
     Raises:
         PlanError: there is no such pattern, or none is named.
     """
-    names = _names(patterns, known)
+    names = _names(patterns, patterns_by_name)
     for name in names:
-        if name not in known:
-            raise found.refused(f"{name!r} is not a pattern", one_of(name, known))
+        if name not in patterns_by_name:
+            raise context.refused(f"{name!r} is not a pattern", one_of(name, patterns_by_name))
     if not names:
-        raise found.refused("it names no pattern", f"Choose some of {few(map(repr, sorted(known)))}")
-    return tuple(kind for name in names for kind in known[name])
+        raise context.refused("it names no pattern", f"Choose some of {few(map(repr, sorted(patterns_by_name)))}")
+    return tuple(kind for name in names for kind in patterns_by_name[name])
 
 
-def _typed(found: Subject, kinds: tuple[str, ...]) -> Mask:
+def _typed(context: Subject, kinds: tuple[str, ...]) -> Mask:
     """The ops of some types; so are calls, loops and branches whose functions hold nothing but such ops."""
-    graph = found.graph
+    graph = context.graph
     fits: Callable[[str], bool] = lambda one: any(fnmatchcase(one, kind) for kind in kinds)  # noqa: E731
     out = graph.typed(tuple(one for one in dict.fromkeys(graph.types) if fits(one)))
-    for op in found.typed(*_CALLING):
-        inner = found.inside(op)
+    for op in context.typed(*_CALLING):
+        inner = context.inside(op)
         whole = "Const" in kinds  # what may be there: all of it; what is looked for: some of it
         out[op] = all(map(fits, inner)) if whole else any(map(fits, inner))
     return out
@@ -278,9 +280,9 @@ def _typed(found: Subject, kinds: tuple[str, ...]) -> Mask:
 _CALLING = BRANCHING | CALLS
 
 
-def _all_read(found: Subject, mask: Mask) -> Mask:
+def _all_read(context: Subject, mask: Mask) -> Mask:
     """Those of some ops that read nothing but others of them."""
-    data = found.graph.data
+    data = context.graph.data
     mask = mask.copy()
     while True:
         late = data.rows[mask[data.rows] & ~mask[data.node]]
@@ -289,35 +291,35 @@ def _all_read(found: Subject, mask: Mask) -> Mask:
         mask[late] = False
 
 
-def _scaling(found: Subject, core: Mask) -> Mask:
+def _scaling(context: Subject, core: Mask) -> Mask:
     """Some ops without the sums and products that do not scale.
 
     What scales has a side of a few constants, and its other side is a picture or sound: made by one of the other ops,
     or of three axes and more.
     """
-    graph = found.graph
+    graph = context.graph
     sums = core & graph.typed(_SUMS)
-    made = forward(graph, core & ~sums, control=False)
+    computed = forward(graph, core & ~sums, control=False)
     out = core & ~sums
     for op in np.flatnonzero(sums).tolist():
-        sides = [constant(found, tensor) for tensor in found.reads(op)]
+        sides = [constant(context, tensor) for tensor in context.reads(op)]
         few_numbers = [side is not None and side.size <= _CHANNELS and side.dtype.kind == "f" for side in sides]
         info = graph.info(op, 0)
-        picture = made[op] or (info is not None and info.shape is not None and len(info.shape) > 2)
+        picture = computed[op] or (info is not None and info.shape is not None and len(info.shape) > 2)
         out[op] = any(few_numbers) and picture
     return out
 
 
-def _leaving(found: Subject, mask: Mask) -> list[Tensor]:
+def _leaving(context: Subject, mask: Mask) -> list[Tensor]:
     """The tensors of some ops that others read."""
-    data = found.graph.data
+    data = context.graph.data
     cross = ~mask[data.rows] & mask[data.node]
     return list(dict.fromkeys(zip(data.node[cross].tolist(), data.port[cross].tolist(), strict=True)))
 
 
-def _whole(found: Subject, mask: Mask) -> Mask:
+def _whole(context: Subject, mask: Mask) -> Mask:
     """Some ops, with the loops and conds of TF1 that they are in."""
-    graph, out = found.graph, mask.copy()
+    graph, out = context.graph, mask.copy()
     for names in graph.state.contexts:
         around = [graph.index[name] for name in names if name in graph.index]
         out[around] |= bool(mask[around].any())

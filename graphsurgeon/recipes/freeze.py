@@ -52,7 +52,7 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
 }
 
 
-def constant(subject: Subject, tensor: tuple[int, int], given: Mapping[int, Any] | None = None) -> Any:
+def constant(subject: Subject, tensor: tuple[int, int], initial: Mapping[int, Any] | None = None) -> Any:
     """Returns the array of a tensor that does not depend on the inputs of the graph; None if that is not certain.
 
     Handles constants and arithmetic on constants. An op with control inputs is left alone.
@@ -60,32 +60,32 @@ def constant(subject: Subject, tensor: tuple[int, int], given: Mapping[int, Any]
     Args:
         subject: the subject of the recipe.
         tensor: (op, output), by numbers.
-        given: arrays to assume as the outputs of some ops, for a trial.
+        initial: arrays to assume as the outputs of some ops, for a trial.
     """
-    known: dict[int, Any] = dict(given or {})
+    cache: dict[int, Any] = dict(initial or {})
     todo = [tensor[0]]
     graph = subject.graph
     while todo:
         op = todo[-1]
-        if op in known:
+        if op in cache:
             todo.pop()
             continue
         kind, reads = graph.types[op], subject.reads(op)
         if kind == "Const":
-            known[op] = subject.array(op)
+            cache[op] = subject.array(op)
         elif kind not in _COMPUTED or len(graph.control.row(op)) or any(port for _, port in reads):
-            known[op] = None
-        elif missing := [one for one, _ in reads if one not in known]:
+            cache[op] = None
+        elif missing := [one for one, _ in reads if one not in cache]:
             todo += missing[:1]
             continue
         else:
-            values = [known[one] for one, _ in reads]
+            values = [cache[one] for one, _ in reads]
             fine = all(value is not None and value.size < _TOO_LARGE and value.dtype.kind in "fiu" for value in values)
-            known[op] = np.asarray(_COMPUTED[kind](subject, op, *values)) if fine else None
-        if known[op] is None:
+            cache[op] = np.asarray(_COMPUTED[kind](subject, op, *values)) if fine else None
+        if cache[op] is None:
             return None
         todo.pop()
-    return known[tensor[0]] if tensor[1] == 0 else None
+    return cache[tensor[0]] if tensor[1] == 0 else None
 
 
 def unknowns(subject: Subject, tensors: Iterable[tuple[int, int]]) -> set[int]:
@@ -125,15 +125,15 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
         >>> sorted(set(small.snapshot.types)), float(small.value("w"))
         (['Const', 'Identity', 'Mul', 'Placeholder'], 3.0)
     """
-    wanted = outputs if outputs is not None else dict(ed.outputs) or None
+    targets = outputs if outputs is not None else dict(ed.outputs) or None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "frozen.pb")
         try:
-            ed.save(path, outputs=wanted, inputs=inputs, freeze=True, values=values, verify=False)
+            ed.save(path, outputs=targets, inputs=inputs, freeze=True, values=values, verify=False)
         except PlanError as error:
             raise type(error)("frozen()", error.problem, error.suggestion) from error
-        made = open(path, title=f"{ed.title}, frozen", trust=ed.trusted or None, journal=False)
-        graph = made.graph  # the file is deleted
-    for name in run_first(ed, made.snapshot):
+        frozen_editor = open(path, title=f"{ed.title}, frozen", trust=ed.trusted or None, journal=False)
+        graph = frozen_editor.graph  # the file is deleted
+    for name in run_first(ed, frozen_editor.snapshot):
         graph.add_to_collection("table_initializer", graph.get_operation_by_name(name))
-    return made
+    return frozen_editor

@@ -63,26 +63,26 @@ def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> S
             else:
                 b *= shape[j_end]
                 j_end += 1
-        given = list(shape[j:j_end])
+        sizes = list(shape[j:j_end])
         if tuple(old[i:i_end]) != tuple(new[i:i_end]):
             if i_end == len(old) or j_end == len(shape):  # the other axes are axes of 1
                 i_end, j_end = _rest(old, i_end, shape, j_end)
-                given = list(shape[j:j_end])
-            if len(given) != 1 or _unsure(old, new, shape, range(i, i_end), given):
+                sizes = list(shape[j:j_end])
+            if len(sizes) != 1 or _unsure(old, new, shape, range(i, i_end), sizes):
                 return None
-            given = [prod(new[i:i_end])]
-        out += given
+            sizes = [prod(new[i:i_end])]
+        out += sizes
         i, j = i_end, j_end
     return tuple(out)
 
 
-def _unsure(old: Sequence[int], new: Sequence[int], shape: Sequence[int], axes: range, given: list[int]) -> bool:
+def _unsure(old: Sequence[int], new: Sequence[int], shape: Sequence[int], axes: range, sizes: list[int]) -> bool:
     """Whether an axis of 1 that grows might correspond to another axis of 1 than the one at its place."""
     if all(old[axis] != 1 or new[axis] == 1 for axis in axes):
         return False
     ones = [k for k, size in enumerate(shape) if size == 1]
     was = [k for k, size in enumerate(old) if size == 1]
-    if given == [1]:
+    if sizes == [1]:
         return len(ones) > 1 and was != ones
     return len(ones) > len(was) - 1
 
@@ -92,37 +92,37 @@ def _rest(old: Sequence[int], i: int, shape: Sequence[int], j: int) -> tuple[int
     return (len(old) if j == len(shape) else i), (len(shape) if i == len(old) else j)
 
 
-def upscaled(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], said: Sequence[int]) -> Shape | None:
+def upscaled(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], sizes: Sequence[int]) -> Shape | None:
     """Returns the new size for a transposed convolution whose input gets another size; None: not certain.
 
     Args:
         graph: the graph.
         op: the convolution.
         old, new: the shape of the input, before and after.
-        said: the size that the op specifies before.
+        sizes: the size that the op specifies before.
     """
     attr = graph.nodes[op].attr
     strides, form = list(attr["strides"].list.i), attr["data_format"].s.decode()
-    channel = 1 if form.startswith("NC") else len(said) - 1
-    out = list(said)
+    channel = 1 if form.startswith("NC") else len(sizes) - 1
+    out = list(sizes)
     for axis, (was, now) in enumerate(zip(old, new, strict=True)):
         if was == now or axis == channel:
             continue
-        if said[axis] != was * (1 if axis == 0 else strides[axis]):
+        if sizes[axis] != was * (1 if axis == 0 else strides[axis]):
             return None
         out[axis] = now * (1 if axis == 0 else strides[axis])
     return tuple(out)
 
 
-def kept_axes(old: Sequence[int], new: Sequence[int], said: Sequence[int]) -> Shape | None:
+def kept_axes(old: Sequence[int], new: Sequence[int], sizes: Sequence[int]) -> Shape | None:
     """Returns the new shape for a broadcast: axes that it does not change follow the input; None: not certain."""
-    lead = len(said) - len(old)
+    lead = len(sizes) - len(old)
     if lead < 0:
         return None
-    out = list(said)
+    out = list(sizes)
     for axis, (was, now) in enumerate(zip(old, new, strict=True)):
         if was != now:
-            if said[lead + axis] != was:
+            if sizes[lead + axis] != was:
                 return None
             out[lead + axis] = now
     return tuple(out)
@@ -196,29 +196,31 @@ def set_input(
         >>> ed.value("flat/shape").tolist(), ed.graph.get_tensor_by_name("y:0").shape.as_list()
         ([-1, 192], [None, 192])
     """
-    given = dict(tensor) if isinstance(tensor, Mapping) else {tensor: shape}
-    request = f"set_input({', '.join(repr(tensor_name(one)) for one in given)})"
-    found = subject(thing, request, outputs)
+    shapes_by_input = dict(tensor) if isinstance(tensor, Mapping) else {tensor: shape}
+    request = f"set_input({', '.join(repr(tensor_name(one)) for one in shapes_by_input)})"
+    context = subject(thing, request, outputs)
     with about("tensor"):
-        names = tensors(found.graph, list(given), request)
-    wishes = [_wish(found, name, wanted, dtype) for name, wanted in zip(names, given.values(), strict=True)]
+        names = tensors(context.graph, list(shapes_by_input), request)
+    wishes = [
+        _wish(context, name, new_shape, dtype) for name, new_shape in zip(names, shapes_by_input.values(), strict=True)
+    ]
     if not any(wish.changes for wish in wishes):
-        raise found.refused("nothing would change", "Give another shape, or another dtype")
-    named = {found.given.op(op): numbers for op, numbers in (sizes or {}).items()}
-    said = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in named.items()}
-    for op in said:
-        found.graph.find(op, request)
+        raise context.refused("nothing would change", "Give another shape, or another dtype")
+    sizes_by_op = {context.given.op(op): numbers for op, numbers in (sizes or {}).items()}
+    sizes_by_name = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in sizes_by_op.items()}
+    for op in sizes_by_name:
+        context.graph.find(op, request)
     shapes = {wish.op: wish.shape for wish in wishes if wish.reshaped}
-    plan = _resized(found, shapes, _repaired(found, wishes, said))
+    plan = _resized(context, shapes, _repaired(context, wishes, sizes_by_name))
     for wish in wishes:
         plan = _cast(plan, wish)
     for fault in plan.check():
-        raise _incompatibility(found, wishes, fault)
+        raise _incompatibility(context, wishes, fault)
     if verify and isinstance(thing, Editor):
         ends = {f"{wish.op}:0": wish for wish in wishes}
-        known = {tensor_name(name): np.asarray(array) for name, array in found.given.keyed(feeds or {}).items()}
-        compared = tensors(found.graph, outputs, request) or list(ends_now(thing)[1].values()) or None
-        _Proof(found, thing, plan, ends, known, compared).hold()
+        feed_arrays = {tensor_name(name): np.asarray(array) for name, array in context.given.keyed(feeds or {}).items()}
+        compared = tensors(context.graph, outputs, request) or list(ends_now(thing)[1].values()) or None
+        _Proof(context, thing, plan, ends, feed_arrays, compared).hold()
     return plan
 
 
@@ -247,46 +249,46 @@ class _Wish:
         return tuple(times * (was or 1) if now is None else now for now, was in pairs)
 
 
-def _wish(found: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
-    graph = found.graph
+def _wish(context: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
+    graph = context.graph
     with about("tensor"):
         op, port = graph.tensor(name)
     if graph.types[op] not in PLACEHOLDER_TYPES or port:
         problem = f"{name!r} is an output of an op of type {graph.types[op]}, not a placeholder"
         with about("tensor"):
-            raise found.refused(
+            raise context.refused(
                 problem,
                 f"Make it an input first: gs.recipes.strip_training(ed, outputs, inputs={name!r})",
             )
     old = graph.info(op, port) or TensorInfo("float32", None)
-    new = old.shape if shape is None else _shape(found, name, shape)
+    new = old.shape if shape is None else _shape(context, name, shape)
     if new is not None and old.shape is not None and len(new) != len(old.shape):
         problem = f"{name!r} has {len(old.shape)} axes, {_text(old.shape)}, and {_text(new)} has {len(new)}"
         with about("shape"):
-            raise found.refused(
+            raise context.refused(
                 problem,
                 "Give a shape with the same number of axes, or change the rank with ed.plan().adapt(...)",
             )
-    kind = old.dtype if dtype is None else _kind(found, dtype)
+    kind = old.dtype if dtype is None else _kind(context, dtype)
     return _Wish(graph.names[op], old, new, kind)
 
 
-def _kind(found: Subject, dtype: Any) -> str:
+def _kind(context: Subject, dtype: Any) -> str:
     try:
         return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
     except (TypeError, ValueError, SyntaxError) as error:
         with about("dtype"):
-            raise found.refused(f"{dtype!r} is not a dtype", "Type a dtype, for example 'uint8'") from error
+            raise context.refused(f"{dtype!r} is not a dtype", "Type a dtype, for example 'uint8'") from error
 
 
-def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
-    listed = shape.as_list() if hasattr(shape, "as_list") else shape
+def _shape(context: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
+    axes = shape.as_list() if hasattr(shape, "as_list") else shape
     try:
-        return tuple(None if size in (None, -1) else _size(size) for size in listed)
+        return tuple(None if size in (None, -1) else _size(size) for size in axes)
     except (TypeError, ValueError) as error:
         problem = f"{shape!r} is not a shape for {name!r}"
         with about("shape"):
-            raise found.refused(
+            raise context.refused(
                 problem,
                 "Type a shape, for example [None, 224, 224, 3]; None is a size that is not fixed",
             ) from error
@@ -305,20 +307,20 @@ def _text(shape: Sequence[int | None]) -> str:
 # -- ops that encode the old size -------------------------------------------------------------------
 
 
-def _repaired(found: Subject, wishes: list[_Wish], said: Mapping[str, list[int]]) -> dict[int, Shape]:
+def _repaired(context: Subject, wishes: list[_Wish], sizes_by_op: Mapping[str, list[int]]) -> dict[int, Shape]:
     """The new sizes of the ops that encode the old size, by number."""
-    known: dict[int, Shape] = {found.graph.index[op]: tuple(numbers) for op, numbers in said.items()}
+    constants: dict[int, Shape] = {context.graph.index[op]: tuple(numbers) for op, numbers in sizes_by_op.items()}
     if not any(wish.reshaped and wish.old.shape is not None for wish in wishes):
-        return known
-    one, other = (_Trial(found, wishes, times, known).solved() for times in _TRIED)
-    out = dict(known)
+        return constants
+    one, other = (_Trial(context, wishes, times, constants).solved() for times in _TRIED)
+    out = dict(constants)
     for op, numbers in combined(one, other).items():
-        fixed = found.graph.types[op] != "Reshape"
+        fixed = context.graph.types[op] != "Reshape"
         if numbers is None or (fixed and -1 in numbers):
-            name = found.graph.names[op]
-            shown = " or ".join(map(_text, dict.fromkeys((one[op], other[op]))))
-            problem = f"{name!r} ({found.graph.types[op]}) has its size as a constant, which would be {shown}"
-            raise found.refused(
+            name = context.graph.names[op]
+            choices = " or ".join(map(_text, dict.fromkeys((one[op], other[op]))))
+            problem = f"{name!r} ({context.graph.types[op]}) has its size as a constant, which would be {choices}"
+            raise context.refused(
                 problem,
                 f"Replace each None by a number, or give the size of the op: sizes={{{name!r}: [...]}}",
             )
@@ -329,25 +331,27 @@ def _repaired(found: Subject, wishes: list[_Wish], said: Mapping[str, list[int]]
 class _Trial:
     """The graph with a number for each size: the new sizes of the ops that encode the old one."""
 
-    def __init__(self, found: Subject, wishes: list[_Wish], times: int, said: Mapping[int, Shape]) -> None:
-        graph = found.graph
-        self._found, self._wishes, self._said = found, wishes, said
+    def __init__(self, context: Subject, wishes: list[_Wish], times: int, constants: Mapping[int, Shape]) -> None:
+        graph = context.graph
+        self._found, self._wishes, self._said = context, wishes, constants
         self._sizes = {wish.op: wish.tried(times) for wish in wishes if wish.reshaped}
         self._below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
         self._repaired: dict[int, Shape] = {}
 
     def solved(self) -> dict[int, Shape]:
         """Returns op -> its new size, if that differs from its size; raises if a new size is not certain."""
-        found, graph = self._found, self._found.graph
-        left = [op for op in found.typed(*SIZED) if self._below[found.reads(op)[_data(found, op)][0]]]
-        left = [op for op in left if constant(found, found.reads(op)[SIZED[graph.types[op]]]) is not None]
-        behind = {op: forward(graph, graph.mask([op]), control=False) for op in left}
-        while left:
-            ready = [op for op in left if not any(behind[other][op] for other in left if other != op)] or left[:1]
-            inferred, index = self._inferred(left)
+        context, graph = self._found, self._found.graph
+        undecided = [op for op in context.typed(*SIZED) if self._below[context.reads(op)[_data(context, op)][0]]]
+        undecided = [op for op in undecided if constant(context, context.reads(op)[SIZED[graph.types[op]]]) is not None]
+        behind = {op: forward(graph, graph.mask([op]), control=False) for op in undecided}
+        while undecided:
+            ready = [
+                op for op in undecided if not any(behind[other][op] for other in undecided if other != op)
+            ] or undecided[:1]
+            inferred, index = self._inferred(undecided)
             unsure = []
             for op in ready:
-                source, port = found.reads(op)[_data(found, op)]
+                source, port = context.reads(op)[_data(context, op)]
                 info = graph.info(source, port)
                 now = inferred.get(index[graph.names[source]])
                 now_shape = None if now is None else now[port].shape
@@ -361,14 +365,14 @@ class _Trial:
                     unsure.append((op, was, after))
             if unsure:
                 raise self._asked(unsure)
-            left = [op for op in left if op not in ready]
+            undecided = [op for op in undecided if op not in ready]
         return self._repaired
 
-    def _inferred(self, left: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
+    def _inferred(self, undecided: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
         """The shapes that TensorFlow infers with the repairs so far, except for the ops that are left."""
         graph = self._found.graph
         plan = _resized(self._found, self._sizes, {**self._said, **self._repaired})
-        plan = plan.detach([graph.names[op] for op in left], side="inputs")
+        plan = plan.detach([graph.names[op] for op in undecided], side="inputs")
         verdict = plan.effect.verdict
         for fault in verdict.faults:
             raise _incompatibility(self._found, self._wishes, fault)
@@ -376,9 +380,9 @@ class _Trial:
 
     def _decide(self, op: int, was: Shape, now: Shape) -> bool:
         """Notes the new size of an op; returns False if it is not certain."""
-        found, graph = self._found, self._found.graph
+        context, graph = self._found, self._found.graph
         kind = graph.types[op]
-        numbers = [int(n) for n in constant(found, found.reads(op)[SIZED[kind]]).ravel()]
+        numbers = [int(n) for n in constant(context, context.reads(op)[SIZED[kind]]).ravel()]
         if kind == "Reshape":
             rest = int(np.prod([n for n in numbers if n != -1], dtype=np.int64))
             whole = [int(np.prod(was)) // max(rest, 1) if n == -1 else n for n in numbers]
@@ -388,7 +392,7 @@ class _Trial:
         elif kind == "BroadcastTo":
             new = kept_axes(was, now, numbers)
         elif kind in ("Slice", "StridedSlice"):
-            return not _ends_there(found, op, was, now, numbers)
+            return not _ends_there(context, op, was, now, numbers)
         else:
             new = upscaled(graph, op, was, now, numbers)
         if new is not None and new != tuple(numbers):
@@ -396,81 +400,81 @@ class _Trial:
         return new is not None
 
     def _asked(self, unsure: list[tuple[int, Shape, Shape]]) -> PlanError:
-        found, graph, texts, hints = self._found, self._found.graph, [], []
+        context, graph, texts, hints = self._found, self._found.graph, [], []
         for op, was, now in unsure:
-            numbers = constant(found, found.reads(op)[SIZED[graph.types[op]]]).ravel().tolist()
+            numbers = constant(context, context.reads(op)[SIZED[graph.types[op]]]).ravel().tolist()
             word = f"{graph.names[op]!r} ({graph.types[op]}), which has {_text(numbers)}"
             texts.append(f"{word}: its input was {_text(was)} and would be {_text(now)}")
             hints.append(f"{graph.names[op]!r}: {numbers}")
         problem = f"cannot infer the new size of {few(texts)}"
-        return found.refused(problem, f"Give the size, with your numbers: sizes={{{', '.join(hints)}}}")
+        return context.refused(problem, f"Give the size, with your numbers: sizes={{{', '.join(hints)}}}")
 
 
-def _data(found: Subject, op: int) -> int:
+def _data(context: Subject, op: int) -> int:
     """The index of the input of an op whose size the op specifies."""
-    return 2 if "Backprop" in found.graph.types[op] else 0
+    return 2 if "Backprop" in context.graph.types[op] else 0
 
 
-def _ends_there(found: Subject, op: int, was: Shape, now: Shape, numbers: list[int]) -> bool:
+def _ends_there(context: Subject, op: int, was: Shape, now: Shape, numbers: list[int]) -> bool:
     """Whether a slice ends at the end of an axis. It may mean the whole axis, or exactly this number of elements."""
-    graph = found.graph
+    graph = context.graph
     axes = [axis for axis, (a, b) in enumerate(zip(was, now, strict=True)) if a != b and axis < len(numbers)]
     if graph.types[op] == "Slice":
-        begin = constant(found, found.reads(op)[1])
+        begin = constant(context, context.reads(op)[1])
         starts = [0] * len(numbers) if begin is None else begin.ravel().tolist()
         return any(starts[axis] + numbers[axis] == was[axis] for axis in axes)
     attr = graph.nodes[op].attr
-    added = attr["ellipsis_mask"].i | attr["new_axis_mask"].i
+    mask = attr["ellipsis_mask"].i | attr["new_axis_mask"].i
     free = attr["end_mask"].i | attr["shrink_axis_mask"].i
-    if added:
-        return any(not (added | free) >> place & 1 for place in range(len(numbers)))
+    if mask:
+        return any(not (mask | free) >> place & 1 for place in range(len(numbers)))
     return any(numbers[axis] == was[axis] and not free >> axis & 1 for axis in axes)
 
 
 # -- the plan ---------------------------------------------------------------------------------------
 
 
-def _resized(found: Subject, shapes: Mapping[str, Any], said: Mapping[int, Shape]) -> Plan:
+def _resized(context: Subject, shapes: Mapping[str, Any], sizes: Mapping[int, Shape]) -> Plan:
     """Gives placeholders other shapes, and ops that specify a size another size."""
-    plan = found.plan
+    plan = context.plan
     for name, shape in shapes.items():
         plan = plan.set_attr(name, "shape", None if shape is None else list(shape))
-        if "_output_shapes" in found.graph.nodes[found.graph.index[name]].attr:
+        if "_output_shapes" in context.graph.nodes[context.graph.index[name]].attr:
             plan = plan.set_attr(name, "_output_shapes", None)
-    for op, numbers in said.items():
-        plan = _says(plan, found, op, numbers)
+    for op, numbers in sizes.items():
+        plan = _says(plan, context, op, numbers)
     return plan
 
 
-def _says(plan: Plan, found: Subject, op: int, numbers: Shape) -> Plan:
+def _says(plan: Plan, context: Subject, op: int, numbers: Shape) -> Plan:
     """Gives an op another size: in its own constant, or in a copy if other ops read the constant too."""
-    graph, kind = found.graph, found.graph.types[op]
+    graph, kind = context.graph, context.graph.types[op]
     at = SIZED.get(kind, MADE.get(kind))
     if at is None:
         problem = f"{graph.names[op]!r} is of type {kind}, which does not specify a size"
-        raise found.refused(problem, f"sizes= is for {few(sorted({*SIZED, *MADE}), 20)}")
-    source, port = found.reads(op)[at]
-    old = constant(found, (source, port))
+        raise context.refused(problem, f"sizes= is for {few(sorted({*SIZED, *MADE}), 20)}")
+    source, port = context.reads(op)[at]
+    old = constant(context, (source, port))
     if old is None:
-        raise found.refused(f"the size that {graph.names[op]!r} reads is computed", "Change the ops that compute it")
+        raise context.refused(f"the size that {graph.names[op]!r} reads is computed", "Change the ops that compute it")
     array = np.asarray(numbers, old.dtype)
     if graph.types[source] == "Const" and len(graph.consumers.row(source)) == 1:
         return plan.set_attr(graph.names[source], "value", array)
-    model = source if graph.types[source] == "Const" else _some_constant(found, source, port)
+    model = source if graph.types[source] == "Const" else _some_constant(context, source, port)
     new = free_name(f"{graph.names[op]}_size", plan.after().taken)
     plan = plan.copy(select(graph, name=[graph.names[model]]), names={graph.names[model]: new}, control="drop")
     return plan.set_attr(new, "value", array).connect(f"{new}:0", to=graph.names[op], input=at)
 
 
-def _some_constant(found: Subject, source: int, port: int) -> int:
+def _some_constant(context: Subject, source: int, port: int) -> int:
     """A constant of the dtype of a tensor, to be copied with another value."""
-    graph = found.graph
-    wanted = graph.info(source, port)
-    for op in found.typed("Const"):
+    graph = context.graph
+    info_of_source = graph.info(source, port)
+    for op in context.typed("Const"):
         info = graph.info(op, 0)
-        if wanted is not None and info is not None and info.dtype == wanted.dtype:
+        if info_of_source is not None and info is not None and info.dtype == info_of_source.dtype:
             return op
-    raise found.refused(
+    raise context.refused(
         f"the output of {graph.names[source]!r} is computed", "Freeze the graph first: gs.recipes.frozen(ed)"
     )
 
@@ -484,23 +488,23 @@ def _cast(plan: Plan, wish: _Wish) -> Plan:
     return plan.set_attr(wish.op, "dtype", wish.dtype)
 
 
-def _incompatibility(found: Subject, wishes: list[_Wish], fault: Any) -> PlanError:
+def _incompatibility(context: Subject, wishes: list[_Wish], fault: Any) -> PlanError:
     """The error that an op does not accept another size, with the ops that may encode the old one."""
-    graph, sizes = found.graph, set[int]()
+    graph, sizes = context.graph, set[int]()
     for wish in wishes:
         if wish.reshaped and wish.old.shape is not None and wish.shape is not None:
             sizes |= {a for a, b in zip(wish.old.shape, wish.shape, strict=True) if a != b and a is not None}
     below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
-    named = any(name in graph.index and below[graph.index[name]] for name in fault.names)
+    names_dependent = any(name in graph.index and below[graph.index[name]] for name in fault.names)
     hints = []
-    for op in found.typed(*MADE):
-        numbers = constant(found, found.reads(op)[MADE[graph.types[op]]])
+    for op in context.typed(*MADE):
+        numbers = constant(context, context.reads(op)[MADE[graph.types[op]]])
         if numbers is not None and not below[op] and sizes & set(numbers.ravel().tolist()):
             hints.append(f"{graph.names[op]!r}: {numbers.ravel().tolist()}")
     how = "Its weights or its numbers are made for the old size: retrain it, or keep the size"
-    if hints and named:
+    if hints and names_dependent:
         how = f"Some of these ops may encode the old size; give them other sizes: sizes={{{', '.join(hints[:5])}}}"
-    return found.refused(f"its consumers do not accept the new size: {fault.problem}", how)
+    return context.refused(f"its consumers do not accept the new size: {fault.problem}", how)
 
 
 # -- the verification -------------------------------------------------------------------------------
@@ -574,25 +578,28 @@ class _Proof:
             self._refuse_other(whole, self._ran(old, self.plan).results, "at the old size")
         if not any(wish.reshaped for wish in self.ends.values()):
             return
-        tried = self._fed(1, {name: wish.tried(_TRIED[0]) for name, wish in self.ends.items()})
-        rows = {(len(old[name]), len(tried[name])) if old[name].ndim and tried[name].ndim else () for name in old}
+        trial_feeds = self._fed(1, {name: wish.tried(_TRIED[0]) for name, wish in self.ends.items()})
+        rows = {
+            (len(old[name]), len(trial_feeds[name])) if old[name].ndim and trial_feeds[name].ndim else ()
+            for name in old
+        }
         before, after = (*rows.pop(), 0, 0)[:2] if len(rows) == 1 else (0, 0)
-        parts = self._parts(old, tried, before, after)
+        parts = self._parts(old, trial_feeds, before, after)
         if parts is not None:
             self._refuse_mixed(parts)
-        if parts is None or parts.sizes != {name: array.shape for name, array in tried.items()}:
-            results = self._ran(tried, self.plan).results
+        if parts is None or parts.sizes != {name: array.shape for name, array in trial_feeds.items()}:
+            results = self._ran(trial_feeds, self.plan).results
             if parts is None and before != after:
-                self._refuse_fewer(whole, old, results, tried, before, after)
+                self._refuse_fewer(whole, old, results, trial_feeds, before, after)
 
-    def _parts(self, old: Mapping[str, Any], tried: Mapping[str, Any], before: int, after: int) -> _Parts | None:
+    def _parts(self, old: Mapping[str, Any], trial_feeds: Mapping[str, Any], before: int, after: int) -> _Parts | None:
         """Runs a larger batch, and each part of it alone; None if a larger batch has no such parts.
 
         The parts run in the current graph if they have the old sizes, otherwise with the plan.
         """
         if not before < after or after % before or self._mixes():
             return None
-        for sizes, plan in ((old, None), (tried, self.plan)):
+        for sizes, plan in ((old, None), (trial_feeds, self.plan)):
             shapes = {name: (before, *array.shape[1:]) for name, array in sizes.items()}
             parts = [self._fed(seed, shapes) for seed in range(after // before)]
             joined = {name: np.concatenate([part[name] for part in parts]) for name in old}
@@ -633,7 +640,7 @@ class _Proof:
         whole: Mapping[str, Any],
         old: Mapping[str, Any],
         results: Mapping[str, Any],
-        tried: Mapping[str, Any],
+        trial_feeds: Mapping[str, Any],
         before: int,
         after: int,
     ) -> None:
@@ -647,23 +654,23 @@ class _Proof:
         ]
         tested = bool(as_before) and before < after and not self._mixes()
         constant_rows = set() if tested else set(as_before)
-        other = self._fed(2, {name: array.shape for name, array in tried.items()})
+        other = self._fed(2, {name: array.shape for name, array in trial_feeds.items()})
         for rows in (slice(before, None), slice(None, after - before)) if tested else ():
-            changed = {name: array.copy() for name, array in tried.items()}
-            for name, array in changed.items():
+            changed_feeds = {name: array.copy() for name, array in trial_feeds.items()}
+            for name, array in changed_feeds.items():
                 array[rows] = other[name][rows]
-            now = self._ran(changed, self.plan).results
+            now = self._ran(changed_feeds, self.plan).results
             constant_rows |= {name for name in as_before if _same(results[name], now[name])}
         for name in as_before:
             if name in constant_rows:
-                raise self._fewer(name, np.shape(results[name]), before, after, (old, None), (tried, self.plan))
+                raise self._fewer(name, np.shape(results[name]), before, after, (old, None), (trial_feeds, self.plan))
 
     def _fewer(self, name: str, form: Shape, before: int, after: int, one: _Run, many: _Run) -> PlanError:
         """The error that a result does not have the new number of rows, with the ops that two runs show as the
         cause.
         """
-        named = self._narrow(name, one, many)
-        how = f"Change {few(named, 3)}, which accepts no more rows than before, or keep" if named else "Keep"
+        narrow_ops = self._narrow(name, one, many)
+        how = f"Change {few(narrow_ops, 3)}, which accepts no more rows than before, or keep" if narrow_ops else "Keep"
         return self.found.refused(
             f"{name!r} has the shape {_text(form)} for {after} rows, the same as for {before}: its rows do not follow "
             "the batch",
@@ -682,16 +689,16 @@ class _Proof:
         )
 
         def grows(tensor: str) -> bool | None:
-            known = tensor in few_rows and tensor in all_rows
-            return few_rows[tensor].shape[:1] != all_rows[tensor].shape[:1] if known else None
+            in_both = tensor in few_rows and tensor in all_rows
+            return few_rows[tensor].shape[:1] != all_rows[tensor].shape[:1] if in_both else None
 
-        found = []
+        ops = []
         for op in np.flatnonzero(way).tolist():
-            read = [grows(graph.name(tensor)) is not False for tensor in self.found.reads(op) if way[tensor[0]]]
-            given = [grows(f"{graph.names[op]}:{port}") for port in range(len(graph.outputs(op) or ()))]
-            if any(read) and given and all(grown is False for grown in given):
-                found.append(f"{graph.names[op]!r} ({graph.types[op]})")
-        return found
+            input_growth = [grows(graph.name(tensor)) is not False for tensor in self.found.reads(op) if way[tensor[0]]]
+            output_growth = [grows(f"{graph.names[op]}:{port}") for port in range(len(graph.outputs(op) or ()))]
+            if any(input_growth) and output_growth and all(grown is False for grown in output_growth):
+                ops.append(f"{graph.names[op]!r} ({graph.types[op]})")
+        return ops
 
     def _fed(self, seed: int, shapes: Mapping[str, Shape | None] | None = None) -> dict[str, Any]:
         """Numbers for the placeholders that change: the given ones, rotated by the seed, or random ones.
@@ -713,11 +720,11 @@ class _Proof:
 
     def _cast_feeds(self, fed: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         """Returns the feeds of a run, in the dtypes of the graph for that run, with the feeds of other inputs."""
-        held = {name: array for name, array in self.known.items() if name not in self.ends}
+        other_feeds = {name: array for name, array in self.known.items() if name not in self.ends}
         if plan is not None:
             ends = self.ends
             fed = {n: a if ends[n].dtype == ends[n].old.dtype else a.astype(ends[n].dtype) for n, a in fed.items()}
-        return {**held, **fed}
+        return {**other_feeds, **fed}
 
     def _ran(self, fed: Mapping[str, Any], plan: Plan | None) -> Any:
         try:

@@ -61,24 +61,24 @@ def merge(
         >>> gs.recipes.merge(times(2.0), times(5.0), "shared").outputs
         {'first_y': 'first/y:0', 'second_y': 'second/y:0'}
     """
-    found = subject(ed, "merge()")
+    context = subject(ed, "merge()")
     if how not in _WAYS:
-        raise found.refused(f"how={how!r} is not valid", one_of(how, _WAYS))
+        raise context.refused(f"how={how!r} is not valid", one_of(how, _WAYS))
     if len(names) != 2 or isinstance(names, str):
-        raise found.refused(f"names={names!r} is not a pair of names", "Type names=('first', 'second')")
+        raise context.refused(f"names={names!r} is not a pair of names", "Type names=('first', 'second')")
     models = {name: _model(one) for name, one in zip(names, (ed, other), strict=True)}
     one, two = models.values()
     pairs = dict(connections or {})
     if how == "after" and not pairs:
-        pairs = _paired(found, one.outputs, two.inputs)
+        pairs = _paired(context, one.outputs, two.inputs)
     elif how == "shared" and not pairs:
         pairs = {one.inputs[key]: two.inputs[key] for key in one.inputs if key in two.inputs}
         if not pairs:
             problem = f"no input of {names[0]!r}, {_listed(one.inputs)}, has the name of one of {names[1]!r}"
             more = f"{_listed(two.inputs)}: connections={{'{names[0]} input': '{names[1]} input'}}"
-            raise found.refused(problem, f"Give the inputs to share, from {more}")
+            raise context.refused(problem, f"Give the inputs to share, from {more}")
     elif how == "beside" and pairs:
-        raise found.refused(
+        raise context.refused(
             "how='beside' connects nothing, but connections are given",
             "Type how='after' or how='shared'",
         )
@@ -100,13 +100,15 @@ def _listed(ends: Mapping[str, str]) -> str:
     return few(map(repr, ends)) or "none"
 
 
-def _paired(found: Subject, given: Mapping[str, str], taken: Mapping[str, str]) -> dict[str, str]:
+def _paired(context: Subject, outputs: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:
     """The output for each input, if that is unambiguous."""
-    same = {given[key]: taken[key] for key in given if key in taken}
-    if not same and len(given) == len(taken) == 1:
-        return dict(zip(given.values(), taken.values(), strict=True))
+    same = {outputs[key]: inputs[key] for key in outputs if key in inputs}
+    if not same and len(outputs) == len(inputs) == 1:
+        return dict(zip(outputs.values(), inputs.values(), strict=True))
     if not same:
-        problem = f"the connections are ambiguous between the outputs {_listed(given)} and the inputs {_listed(taken)}"
-        how = f"Type connections={{{next(iter(given), '')!r}: {next(iter(taken), '')!r}}}"
-        raise found.refused(problem, how)
+        problem = (
+            f"the connections are ambiguous between the outputs {_listed(outputs)} and the inputs {_listed(inputs)}"
+        )
+        how = f"Type connections={{{next(iter(outputs), '')!r}: {next(iter(inputs), '')!r}}}"
+        raise context.refused(problem, how)
     return same

@@ -41,41 +41,41 @@ def strip_quantization(thing: Any) -> Plan:
         >>> gs.recipes.strip_quantization(gs.open(graph)).after().names
         ['x', 'y']
     """
-    found = subject(thing, "strip_quantization()")
-    graph, plan = found.graph, found.plan
-    rounds = found.typed(*_QUANTIZED)
+    context = subject(thing, "strip_quantization()")
+    graph, plan = context.graph, context.plan
+    rounds = context.typed(*_QUANTIZED)
     if not rounds:
         problem = "the graph has no FakeQuant and no QuantizeAndDequantize"
-        raise found.refused(
+        raise context.refused(
             problem,
             "There is nothing to remove; ed.select(op='Quantize*') lists ops of real quantization",
         )
-    ends = [op for op in rounds if graph.names[op] in found.ends or not found.readers(op)]
+    ends = [op for op in rounds if graph.names[op] in context.ends or not context.readers(op)]
     for op in ends:  # an identity under its name
-        plan = replaced(plan, found, op, graph.name(found.reads(op)[0]), graph.names[op], "rounded")
+        plan = replaced(plan, context, op, graph.name(context.reads(op)[0]), graph.names[op], "rounded")
     inside = [graph.names[op] for op in rounds if op not in ends]
     plan = plan.remove(inside, stitch=True) if inside else plan
-    ranges = {op for one in rounds for op, _ in found.reads(one)[1:]}
-    return loosened(plan, graph, [graph.names[op] for op in sorted(ranges)], found.ends)
+    ranges = {op for one in rounds for op, _ in context.reads(one)[1:]}
+    return loosened(plan, graph, [graph.names[op] for op in sorted(ranges)], context.ends)
 
 
-def settle_ranges(found: Subject, needed: Mask) -> Plan:
+def settle_ranges(context: Subject, needed: Mask) -> Plan:
     """Makes FakeQuant ops read the stored ranges, if they read the ranges that training assigns.
 
     Args:
-        found: the subject of the recipe.
+        context: the subject of the recipe.
         needed: mask of the ops to examine.
     """
-    graph, plan = found.graph, found.plan
-    for op in (one for one in found.typed(*_QUANTIZED) if needed[one]):
-        for at, (source, _) in enumerate(found.reads(op)[1:], 1):
-            ahead = [source, *graph.control.row(source).tolist()] if found.reads(source) else []
+    graph, plan = context.graph, context.plan
+    for op in (one for one in context.typed(*_QUANTIZED) if needed[one]):
+        for at, (source, _) in enumerate(context.reads(op)[1:], 1):
+            ahead = [source, *graph.control.row(source).tolist()] if context.reads(source) else []
             if not any(graph.types[one] in ASSIGNS for one in ahead):
                 continue
-            kept = found.reads(source)[0][0]
-            read = found.read(kept) if graph.types[kept] in VARIABLE_TYPES else ""
-            if read:
-                plan = plan.connect(read, to=graph.names[op], input=at)
+            variable = context.reads(source)[0][0]
+            value = context.read(variable) if graph.types[variable] in VARIABLE_TYPES else ""
+            if value:
+                plan = plan.connect(value, to=graph.names[op], input=at)
     return plan
 
 
@@ -104,24 +104,24 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
     """
     word = op if isinstance(op, str) else getattr(op, "__name__", "function")
     where = repr(pattern) if isinstance(pattern, str | list | tuple) else "..."
-    found = subject(thing, f"insert_after({where}, {word!r})")
-    graph = found.graph
-    tensors = _results(found, pattern)
+    context = subject(thing, f"insert_after({where}, {word!r})")
+    graph = context.graph
+    tensors = _results(context, pattern)
     unread = [tensor for tensor in tensors if not graph.readers(graph.tensor(tensor))]
     if unread:
         problem = f"nothing reads {few(map(repr, unread))}"
-        raise found.refused(problem, "Select without it, or give it a consumer first, for example an Identity")
+        raise context.refused(problem, "Select without it, or give it a consumer first, for example an Identity")
     ending = name or ("".join(letter for letter in word if letter.isalnum() or letter == "_") or "inserted")
-    taken: list[str] = []
+    used_names: list[str] = []
     for tensor in tensors:
         wish = f"{tensor.removesuffix(':0').replace(':', '_')}_{ending}"
-        taken.append(free_name(wish, lambda one: graph.taken(one) or one in taken))
-    return found.plan.insert(op, on=tensors, name=taken, **attributes)
+        used_names.append(free_name(wish, lambda one: graph.taken(one) or one in used_names))
+    return context.plan.insert(op, on=tensors, name=used_names, **attributes)
 
 
-def _results(found: Subject, pattern: Any) -> list[str]:
+def _results(context: Subject, pattern: Any) -> list[str]:
     """The outputs of the ops that match, by name."""
-    graph, types = found.graph, list[str]()
+    graph, types = context.graph, list[str]()
     if isinstance(pattern, (Match, Matches)):
         matches = [pattern] if isinstance(pattern, Match) else list(pattern)
         tensors = [end for match in matches for end in match.outputs.values()]
@@ -129,8 +129,8 @@ def _results(found: Subject, pattern: Any) -> list[str]:
         tensors = [f"{name}:0" for name in pattern.names]
     else:
         types = [pattern] if isinstance(pattern, str) else list(pattern)
-        layers = [end for one in types if found.given.layer(one) for end in found.given.ends([one])]
-        tensors = [f"{graph.names[op]}:0" for op in found.typed(*types)] + layers
+        layers = [end for one in types if context.given.layer(one) for end in context.given.ends([one])]
+        tensors = [f"{graph.names[op]}:0" for op in context.typed(*types)] + layers
     if not tensors:
         there = sorted(set(graph.types))
         problem = (
@@ -139,9 +139,9 @@ def _results(found: Subject, pattern: Any) -> list[str]:
             else "nothing matches the pattern"
         )
         inside = where_inside(graph.names, graph.nodes, graph.functions, types[0]) if types else ""
-        raise found.refused(
+        raise context.refused(
             problem, inside or did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}")
         )
     for tensor in tensors:
-        graph.tensor(tensor, found.request)
+        graph.tensor(tensor, context.request)
     return list(dict.fromkeys(tensors))

@@ -62,41 +62,41 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
         >>> [name for name in plan.after().names if name.startswith("recomputed")]
         ['recomputed/block/Tanh']
     """
-    found = subject(thing, "recompute()")
-    graph = found.graph
-    ends = [graph.tensor(name)[0] for name in tensors(graph, loss, found.request)]
+    context = subject(thing, "recompute()")
+    graph = context.graph
+    ends = [graph.tensor(name)[0] for name in tensors(graph, loss, context.request)]
     if not ends:
-        raise found.refused("no loss was given", "Name the tensor that is differentiated, for example loss='loss:0'")
+        raise context.refused("no loss was given", "Name the tensor that is differentiated, for example loss='loss:0'")
     backprop = _Backprop(graph, backward(graph, graph.mask(ends), control=False))
     if not backprop.derived.any():
-        problem = f"the ops that {few(map(repr, tensors(graph, loss, found.request)))} needs have no gradients"
-        raise found.refused(problem, "Differentiate it first, for example with minimize(loss) of an optimizer")
-    copied, moved, waits = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
-    for name, block in _named(found, blocks) if blocks is not None else backprop.parts():
+        problem = f"the ops that {few(map(repr, tensors(graph, loss, context.request)))} needs have no gradients"
+        raise context.refused(problem, "Differentiate it first, for example with minimize(loss) of an optimizer")
+    copied, consumers_of, waits = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
+    for name, block in _named(context, blocks) if blocks is not None else backprop.parts():
         again = backprop.again(block)
         if blocks is not None and isinstance(again, str):
-            raise found.refused(
+            raise context.refused(
                 f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut into parts"
             )
         if not isinstance(again, str):
             copied |= again.ops
-            moved |= again.moved
+            consumers_of |= again.moved
             waits |= dict.fromkeys(again.first, again.after)
             backprop.made(again)
     if not copied.any():
         problem = "no gradient reads an op that could be recomputed"
-        raise found.refused(problem, "Name blocks=[...] of ops between the inputs and the loss")
-    chosen = listed(graph, copied)
-    plan = found.plan.copy(
-        chosen, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
+        raise context.refused(problem, "Name blocks=[...] of ops between the inputs and the loss")
+    selection = listed(graph, copied)
+    plan = context.plan.copy(
+        selection, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
     )
     for fault in plan.effect.faults:
-        raise found.refused(fault.problem, fault.suggestion)
+        raise context.refused(fault.problem, fault.suggestion)
     readers: dict[tuple[int, ...], list[Tensor]] = {}
-    for tensor, ops in moved.items():
+    for tensor, ops in consumers_of.items():
         readers.setdefault(tuple(sorted(ops)), []).append(tensor)
-    for who, read in readers.items():
-        pairs = {graph.name(one): f"{to}/{graph.name(one)}" for one in read}
+    for who, tensors_read in readers.items():
+        pairs = {graph.name(one): f"{to}/{graph.name(one)}" for one in tensors_read}
         plan = plan.reroute(pairs, only=[graph.names[op] for op in who])
     for op, after in waits.items():
         plan = plan.add_control(f"{to}/{graph.names[op]}", [graph.names[one] for one in after])
@@ -108,13 +108,13 @@ class _Again:
 
     Args:
         ops: the ops to copy.
-        moved: tensor -> the gradient ops that read its copy instead.
+        consumers: tensor -> the gradient ops that read its copy instead.
         first: the ops whose copies have to wait; all others wait with them.
         after: the ops that the copies wait for: those that compute the gradient of the block.
     """
 
-    def __init__(self, ops: Mask, moved: dict[Tensor, set[int]], first: list[int], after: list[int]) -> None:
-        self.ops, self.moved, self.first, self.after = ops, moved, first, after
+    def __init__(self, ops: Mask, consumers: dict[Tensor, set[int]], first: list[int], after: list[int]) -> None:
+        self.ops, self.moved, self.first, self.after = ops, consumers, first, after
 
 
 class _Backprop:
@@ -144,13 +144,13 @@ class _Backprop:
     def _numbers(self) -> Mask:
         """The data edges with floats, or with an unknown dtype."""
         graph, data = self.graph, self.graph.data
-        known: dict[Tensor, bool] = {}
+        cache: dict[Tensor, bool] = {}
         out = np.zeros(len(data.node), np.bool_)
         for at, end in enumerate(zip(data.node.tolist(), data.port.tolist(), strict=True)):
-            if end not in known:
+            if end not in cache:
                 info = graph.info(*end)
-                known[end] = (info.dtype.removesuffix("_ref") if info is not None else None) in _FLOATS
-            out[at] = known[end]
+                cache[end] = (info.dtype.removesuffix("_ref") if info is not None else None) in _FLOATS
+            out[at] = cache[end]
         return out
 
     def _lasting(self) -> Mask:
@@ -187,42 +187,42 @@ class _Backprop:
         readers = np.unique(data.rows[edges])
         below = reached(self._col, self._row, graph.mask(readers))  # ops that need the block
         behind = forward(graph, block, control=False) & ahead & ~backward(graph, block, control=False)
-        come = forward(graph, behind, control=False, edges=self._values) & self.derived
+        downstream = forward(graph, behind, control=False, edges=self._values) & self.derived
         after: set[int] = set()
         moving = []
         for reader in readers.tolist():
-            met = self._met(reader, come)
-            after |= {one for one in met if not below[one]}
-            moving += [reader] if met else []
+            ends_reached = self._met(reader, downstream)
+            after |= {one for one in ends_reached if not below[one]}
+            moving += [reader] if ends_reached else []
         if not after:
             return "the gradient of its output does not depend on any op after it"
-        taken = edges[np.isin(data.rows[edges], moving)]
-        moved: dict[Tensor, set[int]] = {}
-        for at in taken.tolist():
-            moved.setdefault((int(data.node[at]), int(data.port[at])), set()).add(int(data.rows[at]))
-        ops = backward(graph, graph.mask([op for op, _ in moved]), control=False, within=able) & able
+        moved_edges = edges[np.isin(data.rows[edges], moving)]
+        consumers: dict[Tensor, set[int]] = {}
+        for at in moved_edges.tolist():
+            consumers.setdefault((int(data.node[at]), int(data.port[at])), set()).add(int(data.rows[at]))
+        ops = backward(graph, graph.mask([op for op, _ in consumers]), control=False, within=able) & able
         inner = np.unique(data.rows[ops[data.rows] & ops[data.node]])
         first = np.flatnonzero(ops & ~graph.mask(inner)).tolist()
-        return _Again(ops, moved, first, sorted(after))
+        return _Again(ops, consumers, first, sorted(after))
 
-    def _met(self, reader: int, come: Mask) -> set[int]:
+    def _met(self, reader: int, downstream: Mask) -> set[int]:
         """The ops that bring the gradient to the consumer of an activation, or to the first op after it."""
-        graph, todo, seen = self.graph, [reader], {reader}
+        graph, todo, visited = self.graph, [reader], {reader}
         for op in todo:  # grows
             ends = graph.data.row(op).tolist()
-            met = {end for end in ends if come[end]}
-            if met:
-                return met
-            behind = [one for one in graph.consumers.row(op).tolist() if self.derived[one] and one not in seen]
-            seen.update(behind)
+            reached = {end for end in ends if downstream[end]}
+            if reached:
+                return reached
+            behind = [one for one in graph.consumers.row(op).tolist() if self.derived[one] and one not in visited]
+            visited.update(behind)
             todo += behind
         return set()
 
     def parts(self) -> list[tuple[str, Mask]]:
         """Returns the forward pass in parts, cut at few tensors, without the last part."""
         graph, data = self.graph, self.graph.data
-        read = graph.mask(data.rows[graph.typed(VARIABLE_TYPES)[data.node]])
-        trained = forward(graph, read, control=False, edges=self._floats)
+        variable_readers = graph.mask(data.rows[graph.typed(VARIABLE_TYPES)[data.node]])
+        trained = forward(graph, variable_readers, control=False, edges=self._floats)
         fed = forward(graph, graph.typed(FEED_TYPES), control=False, edges=self._contents)
         chain = self.ahead & trained & fed & ~self._kept
         edges = chain[data.node] & chain[data.rows]
@@ -247,15 +247,15 @@ class _Backprop:
         return [(f"part {n}", graph.mask(line[a:b])) for n, (a, b) in enumerate(pairwise(cuts))]
 
 
-def _named(found: Subject, blocks: Any) -> list[tuple[str, Mask]]:
+def _named(context: Subject, blocks: Any) -> list[tuple[str, Mask]]:
     """The given blocks, by their names for messages; each without the ops of the blocks before it."""
-    graph, held = found.graph, found.graph.mask([])
+    graph, covered = context.graph, context.graph.mask([])
     several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
     out = []
     for number, one in enumerate(several):
-        inside = () if isinstance(one, Selection) else found.given.inside(one)
+        inside = () if isinstance(one, Selection) else context.given.inside(one)
         ops = list(one.names) if isinstance(one, Selection) else inside
-        chosen = select(graph, name=ops) if isinstance(one, Selection) or inside else select(graph, scope=one)
-        out.append((repr(one) if isinstance(one, str) else f"block {number}", chosen.mask & ~held))
-        held = held | chosen.mask
+        selection = select(graph, name=ops) if isinstance(one, Selection) or inside else select(graph, scope=one)
+        out.append((repr(one) if isinstance(one, str) else f"block {number}", selection.mask & ~covered))
+        covered = covered | selection.mask
     return out

@@ -38,39 +38,41 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
         >>> gs.recipes.rename(gs.open(graph), {"x": "image", "block*/exp": "stage*/e"}).after().names
         ['image', 'block1/neg', 'stage2/e']
     """
-    found = subject(thing, "rename()")
-    known, new = found.graph.index, dict[str, str]()
+    context = subject(thing, "rename()")
+    op_index, new = context.graph.index, dict[str, str]()
     for old, to in names.items() if isinstance(names, Mapping) else ():
         if "*" not in old:
             new[old.removesuffix(":0")] = to.removesuffix(":0")
             continue
-        fits = starred(old, to, known, found.request)
+        fits = starred(old, to, op_index, context.request)
         if not fits:
             head, _, tail = old.partition("*")
-            raise found.refused(
+            raise context.refused(
                 f"no op matches {old!r}", f"ed.find({head.strip('/') or tail.strip('/')!r}) lists similar names"
             )
         new |= fits
     new = {old: to for old, to in new.items() if old != to}
     if not new:
-        raise found.refused("names= is empty", "Type names={'old': 'new'}")
-    return found.plan.rename(new)
+        raise context.refused("names= is empty", "Type names={'old': 'new'}")
+    return context.plan.rename(new)
 
 
 def rows(editor: Editor) -> list[str]:
     """Returns the names that users usually change: inputs, outputs, outermost scopes and variables, in this order."""
     graph = editor.snapshot
-    found = Subject(editor.plan(), graph, frozenset(), (), "rename()")
+    context = Subject(editor.plan(), graph, frozenset(), (), "rename()")
     inputs, outputs = ends_now(editor)
     parts = tuple(f"{name}/" for name in graph.state.variables)
     ends = [end for end in (*inputs.values(), *(outputs.values() or unread(graph))) if not end.startswith(parts)]
-    fed = [graph.names[op] for op in found.typed("Placeholder", "PlaceholderV2")]
+    fed = [graph.names[op] for op in context.typed("Placeholder", "PlaceholderV2")]
     scopes = [name for name in graph.scopes.index if name and "/" not in name]
-    named = [*(end.partition(":")[0] for end in ends), *fed, *scopes, *graph.state.variables]
+    candidates = [*(end.partition(":")[0] for end in ends), *fed, *scopes, *graph.state.variables]
     living = ~orphan_mask(graph)
-    known = {name for name in named if name in graph.index and living[graph.index[name]]}
-    known |= {name for name in named if name in graph.scopes.index and (graph.scope_mask(name) & living).any()}
-    return [name for name in dict.fromkeys(named) if name in known]
+    used_names = {name for name in candidates if name in graph.index and living[graph.index[name]]}
+    used_names |= {
+        name for name in candidates if name in graph.scopes.index and (graph.scope_mask(name) & living).any()
+    }
+    return [name for name in dict.fromkeys(candidates) if name in used_names]
 
 
 def add_output(thing: Any, tensor: Any, name: str) -> Plan:
@@ -98,15 +100,15 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
         >>> plan.mode, plan.after().input_names(plan.after().index["features"])
         ('append', ['block/relu:0'])
     """
-    found = subject(thing, f"add_output({tensor_name(tensor)!r}, {name!r})")
-    (source,) = tensors(found.graph, [tensor], found.request)
-    info = found.graph.info(*found.graph.tensor(source))
+    context = subject(thing, f"add_output({tensor_name(tensor)!r}, {name!r})")
+    (source,) = tensors(context.graph, [tensor], context.request)
+    info = context.graph.info(*context.graph.tensor(source))
     if info is not None and info.dtype in ("resource", "variant"):
         problem = f"{source!r} is of dtype {info.dtype}, which has no numbers to fetch"
-        raise found.refused(problem, "Name a tensor that is computed from it")
-    plan = found.plan.insert("Identity", on=source, name=name, only=[])
+        raise context.refused(problem, "Name a tensor that is computed from it")
+    plan = context.plan.insert("Identity", on=source, name=name, only=[])
     for fault in plan.effect.faults:
-        raise PlanError(found.request, fault.problem, fault.suggestion)
+        raise PlanError(context.request, fault.problem, fault.suggestion)
     return plan
 
 
@@ -139,40 +141,40 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
         >>> model.inputs, model.outputs
         ({'image': 'x:0'}, {'features': 'block/relu:0', 'scores': 'y:0'})
     """
-    found = subject(ed, "set_signature()")
-    graph = found.graph
+    context = subject(ed, "set_signature()")
+    graph = context.graph
     if not isinstance(ed, Editor):
-        raise found.refused("a plan is not a model", "Give the editor, after ed.apply(plan)")
-    outputs, inputs = found.given.named_tensors(outputs), found.given.named_tensors(inputs)
-    wanted = results(ed, outputs, found)
-    fed = tensors(graph, inputs, found.request)
+        raise context.refused("a plan is not a model", "Give the editor, after ed.apply(plan)")
+    outputs, inputs = context.given.named_tensors(outputs), context.given.named_tensors(inputs)
+    targets = results(ed, outputs, context)
+    fed = tensors(graph, inputs, context.request)
     own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
-    last = graph.mask([graph.tensor(name)[0] for name in wanted])
+    last = graph.mask([graph.tensor(name)[0] for name in targets])
     needed = required(graph, last, frozenset(starts))
-    refuse_part(graph, needed, starts, found.request, map(graph.tensor, wanted))
-    chosen = block(graph, needed, starts, wanted)
-    lost = [graph.names[op] for op in chosen.numbers if graph.types[op] == "Placeholder"]
+    refuse_part(graph, needed, starts, context.request, map(graph.tensor, targets))
+    region = block(graph, needed, starts, targets)
+    lost = [graph.names[op] for op in region.numbers if graph.types[op] == "Placeholder"]
     lost = [name for name in lost if f"{name}:0" not in [*fed, *own]]
     if inputs is not None and lost:
         more = few([repr(f"{name}:0") for name in lost])
-        problem = f"the ops that compute {few(map(repr, wanted))} also read {more}, which no input feeds"
-        raise found.refused(problem, f"Add it: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
-    read = {*map(graph.name, chosen.inputs), *placeholders(chosen)}
-    unread = [name for name in fed if name not in read]
+        problem = f"the ops that compute {few(map(repr, targets))} also read {more}, which no input feeds"
+        raise context.refused(problem, f"Add it: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
+    tensors_read = {*map(graph.name, region.inputs), *placeholders(region)}
+    unread = [name for name in fed if name not in tensors_read]
     if unread:
         problem = f"no output needs {few(map(repr, unread))}"
-        raise found.refused(problem, f"Leave it out: inputs={[name for name in fed if name in read]!r}")
-    keys = keys_of(ed, [*fed, *own, *wanted, *read])
-    made = part(ed, chosen, keys, wanted, ed.title, found.request)
+        raise context.refused(problem, f"Leave it out: inputs={[name for name in fed if name in tensors_read]!r}")
+    keys = keys_of(ed, [*fed, *own, *targets, *tensors_read])
+    new_part = part(ed, region, keys, targets, ed.title, context.request)
     takes = (
-        {key: made.taken[name] for key, name in _named(inputs, fed, keys).items()}
+        {key: new_part.taken[name] for key, name in _named(inputs, fed, keys).items()}
         if fed
-        else {keys[name]: here for name, here in made.taken.items()}
+        else {keys[name]: here for name, here in new_part.taken.items()}
     )
-    gives = {key: made.given[name] for key, name in _named(outputs, wanted, keys).items()}
-    made.editor.opened = replace(made.editor.opened, inputs=takes, outputs=gives, ends=((), ()))
-    return made.editor
+    gives = {key: new_part.given[name] for key, name in _named(outputs, targets, keys).items()}
+    new_part.editor.opened = replace(new_part.editor.opened, inputs=takes, outputs=gives, ends=((), ()))
+    return new_part.editor
 
 
 def _named(things: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:

@@ -40,14 +40,16 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
         inputs: tensors that are fed. Tensors that the ops do not read are left out.
         outputs: the tensors that the ops compute.
     """
-    read = entering(graph, mask, frozenset(inputs))
+    entries = entering(graph, mask, frozenset(inputs))
     ends = tuple(graph.tensor(name) for name in outputs)
-    return replace(listed(graph, mask), inputs=tuple(one for one in inputs if one in read), outputs=ends)
+    return replace(listed(graph, mask), inputs=tuple(one for one in inputs if one in entries), outputs=ends)
 
 
-def placeholders(chosen: Selection) -> list[str]:
+def placeholders(selection: Selection) -> list[str]:
     """Returns the output tensors of the placeholders among some ops."""
-    return [f"{chosen.graph.names[op]}:0" for op in chosen.numbers if chosen.graph.types[op] in PLACEHOLDER_TYPES]
+    return [
+        f"{selection.graph.names[op]}:0" for op in selection.numbers if selection.graph.types[op] in PLACEHOLDER_TYPES
+    ]
 
 
 def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -65,14 +67,16 @@ def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = Mapp
     return keys
 
 
-def part(ed: Editor, chosen: Selection, keys: Mapping[str, str], given: list[str], title: str, request: str) -> Part:
+def part(
+    ed: Editor, selection: Selection, keys: Mapping[str, str], outputs: list[str], title: str, request: str
+) -> Part:
     """Returns a part of a graph in a new editor. Its ops keep their names, its variables their current values.
 
     Args:
         ed: the editor of the graph, which stays unchanged.
-        chosen: the ops; each tensor that enters is replaced by a placeholder.
+        selection: the ops; each tensor that enters is replaced by a placeholder.
         keys: tensor -> its name as an argument or result.
-        given: the output tensors of the part.
+        outputs: the output tensors of the part.
         title: the title of the new editor.
         request: the request, for messages.
 
@@ -81,17 +85,17 @@ def part(ed: Editor, chosen: Selection, keys: Mapping[str, str], given: list[str
     """
     from ..tf.graph_parts import graph_with_placeholders
 
-    refuse_part(chosen.graph, chosen.mask, chosen.inputs, request, map(chosen.graph.tensor, given))
-    made = open(graph_with_placeholders({}, request), title=title)
-    plan = made.plan().copy(chosen, unmapped="placeholder", control="drop", values=ed)
+    refuse_part(selection.graph, selection.mask, selection.inputs, request, map(selection.graph.tensor, outputs))
+    new_editor = open(graph_with_placeholders({}, request), title=title)
+    plan = new_editor.plan().copy(selection, unmapped="placeholder", control="drop", values=ed)
     for fault in plan.check():
         raise PlanError(request, fault.problem, fault.suggestion)
-    done, graph = made.apply(plan), chosen.graph
-    taken = [*(graph.name(tensor) for tensor in chosen.inputs), *placeholders(chosen)]
-    ends = [{tensor: done[tensor].name for tensor in names} for names in (taken, given)]
-    named = [{keys[there]: here for there, here in end.items()} for end in ends]
-    made.opened = replace(made.opened, inputs=named[0], outputs=named[1], ends=((), ()))
-    return Part(made, *ends)
+    applied, graph = new_editor.apply(plan), selection.graph
+    inputs_read = [*(graph.name(tensor) for tensor in selection.inputs), *placeholders(selection)]
+    ends = [{tensor: applied[tensor].name for tensor in names} for names in (inputs_read, outputs)]
+    ends_by_key = [{keys[there]: here for there, here in end.items()} for end in ends]
+    new_editor.opened = replace(new_editor.opened, inputs=ends_by_key[0], outputs=ends_by_key[1], ends=((), ()))
+    return Part(new_editor, *ends)
 
 
 class Halves(NamedTuple):
@@ -147,60 +151,61 @@ def split_at(
         >>> first.outputs, second.inputs, second.snapshot.types
         ({'features': 'features:0'}, {'features': 'features:0'}, ['Placeholder', 'Softmax'])
     """
-    found = subject(ed, "split_at()")
-    at = found.given.named_tensors(at)
-    cuts = list(dict.fromkeys(tensors(found.graph, at, found.request)))
+    context = subject(ed, "split_at()")
+    at = context.given.named_tensors(at)
+    cuts = list(dict.fromkeys(tensors(context.graph, at, context.request)))
     if not cuts:
-        raise found.refused("at= is empty", "Name one or several tensors, for example at='features:0'")
-    wanted = list(dict.fromkeys(results(ed, outputs, found)))
-    fed = tensors(found.graph, inputs, found.request)
-    before, after, early, late = _sides(found, cuts, wanted, fed)
+        raise context.refused("at= is empty", "Name one or several tensors, for example at='features:0'")
+    targets = list(dict.fromkeys(results(ed, outputs, context)))
+    fed = tensors(context.graph, inputs, context.request)
+    before, after, early, late = _sides(context, cuts, targets, fed)
     wishes = {tensor: key for key, tensor in at.items()} if isinstance(at, Mapping) else {}
-    keys = keys_of(ed, [*cuts, *fed, *wanted, *placeholders(before | after)], wishes)
+    keys = keys_of(ed, [*cuts, *fed, *targets, *placeholders(before | after)], wishes)
     each = (before, [*cuts, *early], "first half"), (after, late, "second half")
     one, other = (
-        part(ed, chosen, keys, given, f"{ed.title}, {word}", f"split_at(), {word}") for chosen, given, word in each
+        part(ed, region, keys, part_outputs, f"{ed.title}, {word}", f"split_at(), {word}")
+        for region, part_outputs, word in each
     )
     halves = one, other
     if verify:
-        _prove(found, ed, halves, wanted, fed, feeds)
+        _prove(context, ed, halves, targets, fed, feeds)
     return Halves(*(half.editor for half in halves))
 
 
 def _sides(
-    found: Subject, cuts: list[str], wanted: list[str], fed: list[str]
+    context: Subject, cuts: list[str], targets: list[str], fed: list[str]
 ) -> tuple[Selection, Selection, list[str], list[str]]:
     """The ops of both halves, and the outputs that each of them gives."""
-    graph = found.graph
+    graph = context.graph
     at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed))
     later = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
     first = required(graph, graph.mask([op for op, _ in at]), frozenset(ends))
-    late = [name for name in wanted if later[op := graph.tensor(name)[0]] and not first[op]]
+    late = [name for name in targets if later[op := graph.tensor(name)[0]] and not first[op]]
     if not late:
-        problem = f"none of the outputs {few(map(repr, wanted))} is computed from {few(map(repr, cuts))}"
-        raise found.refused(problem, "Name a tensor between the inputs and the outputs")
-    early = [name for name in wanted if name not in late]
+        problem = f"none of the outputs {few(map(repr, targets))} is computed from {few(map(repr, cuts))}"
+        raise context.refused(problem, "Name a tensor between the inputs and the outputs")
+    early = [name for name in targets if name not in late]
     first |= required(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
     fed_here = graph.typed(FEED_TYPES) | graph.mask([op for op, _ in ends])
     computed = first & ~graph.typed(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
     last = graph.mask([graph.tensor(name)[0] for name in late])
     second = required(graph, last, frozenset([*at, *ends]), within=~computed)
-    refuse_part(graph, second, at, found.request, key="at")
-    read = entering(graph, second, frozenset(at))
-    unused = [name for name, one in zip(cuts, at, strict=True) if one not in read]
+    refuse_part(graph, second, at, context.request, key="at")
+    entries = entering(graph, second, frozenset(at))
+    unused = [name for name, one in zip(cuts, at, strict=True) if one not in entries]
     if unused:
         problem = f"the second half does not read {few(map(repr, unused))}"
-        raise found.refused(problem, f"Leave it out: at={[name for name in cuts if name not in unused]}")
-    more = [one for one in read if one not in at and one not in ends]
+        raise context.refused(problem, f"Leave it out: at={[name for name in cuts if name not in unused]}")
+    more = [one for one in entries if one not in at and one not in ends]
     if more:
-        what = few([f"{graph.name(one)!r} for {_reader(found, one, second)!r}" for one in more])
+        what = few([f"{graph.name(one)!r} for {_reader(context, one, second)!r}" for one in more])
         problem = f"the second half would not run alone: it also reads {what}, which the first half computes"
-        raise found.refused(problem, f"Split there too: at={[*cuts, *(graph.name(one) for one in more)]}")
+        raise context.refused(problem, f"Split there too: at={[*cuts, *(graph.name(one) for one in more)]}")
     return block(graph, first, ends, early), block(graph, second, [*at, *ends], late), early, late
 
 
-def _reader(found: Subject, tensor: tuple[int, int], within: Mask) -> str:
-    return found.graph.names[next(op for op, _ in found.graph.readers(tensor) if within[op])]
+def _reader(context: Subject, tensor: tuple[int, int], within: Mask) -> str:
+    return context.graph.names[next(op for op, _ in context.graph.readers(tensor) if within[op])]
 
 
 def _run(half: Part, fed: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,19 +216,19 @@ def _run(half: Part, fed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _prove(
-    found: Subject, ed: Editor, halves: tuple[Part, Part], wanted: list[str], fed: list[str], feeds: Any
+    context: Subject, ed: Editor, halves: tuple[Part, Part], targets: list[str], fed: list[str], feeds: Any
 ) -> None:
     """Runs the model, and its halves one after the other: the numbers must be the same."""
     first, second = halves
-    with proving(found):
-        whole = answers(ed, feeds, [*wanted, *fed])
-        given = {**{name: whole.results[name] for name in fed}, **whole.feeds}
-        between = _run(first, given)
-        got = between | _run(second, {**given, **between})
-    for tensor in wanted:
+    with proving(context):
+        whole = answers(ed, feeds, [*targets, *fed])
+        input_values = {**{name: whole.results[name] for name in fed}, **whole.feeds}
+        between = _run(first, input_values)
+        got = between | _run(second, {**input_values, **between})
+    for tensor in targets:
         one, other = np.asarray(whole.results[tensor]), np.asarray(got[tensor])
         if not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
             both = [set(half.editor.snapshot.state.variables) for half in halves]
             shared = few(map(repr, sorted(both[0] & both[1]))) or "no variable"
             problem = f"the halves give other numbers for {tensor!r} than the whole; in both of them is {shared}"
-            raise found.refused(problem, "What changes while the model runs can be in one half only: split elsewhere")
+            raise context.refused(problem, "What changes while the model runs can be in one half only: split elsewhere")

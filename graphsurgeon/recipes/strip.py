@@ -59,51 +59,51 @@ def draws(kind: str) -> bool:
     return kind.startswith(_DRAWING) and kind not in _NOT_DRAWING
 
 
-def remaining(found: Subject, needed: Mask, folded: bool) -> list[Remaining]:
+def remaining(context: Subject, needed: Mask, folded: bool) -> list[Remaining]:
     """Returns the ops of training that some outputs still need.
 
     Args:
-        found: the graph, after all removals.
+        context: the graph, after all removals.
         needed: mask of the ops that the outputs need.
         folded: whether batch normalization was to be folded.
     """
-    return [*_random(found, needed), *_unfolded(found, needed, folded)]
+    return [*_random(context, needed), *_unfolded(context, needed, folded)]
 
 
-def _random(found: Subject, needed: Mask) -> list[Remaining]:
-    graph, out = found.graph, []
+def _random(context: Subject, needed: Mask) -> list[Remaining]:
+    graph, out = context.graph, []
     for op in np.flatnonzero(needed).tolist():
         name, kind = graph.names[op], graph.types[op]
         if draws(kind):
-            out.append(Remaining(f"{name!r} ({kind}) still draws random numbers", _past(found, op, needed)))
-        elif kind in CALLS and (inside := sorted(filter(draws, found.inside(op)))):
+            out.append(Remaining(f"{name!r} ({kind}) still draws random numbers", _past(context, op, needed)))
+        elif kind in CALLS and (inside := sorted(filter(draws, context.inside(op)))):
             text = f"the call {name!r} still draws random numbers, by {few(inside)}"
             out.append(Remaining(text, f"Open the call, ed = ed.inlined({name!r}), and repeat this"))
     return out
 
 
-def _past(found: Subject, random: int, needed: Mask) -> str:
+def _past(context: Subject, random: int, needed: Mask) -> str:
     """A suggestion to bypass random numbers, if one op combines them with a tensor."""
-    graph = found.graph
+    graph = context.graph
     fed = forward(graph, graph.typed(FEED_TYPES), control=False, within=~graph.typed(_SIZES))
     below = forward(graph, graph.mask([random]), control=False, within=needed)
     for op in np.flatnonzero(below & fed).tolist():
-        plain = [one for one in found.reads(op) if fed[one[0]] and not below[one[0]]]
-        if len(plain) == 1 and found.readers(op) and graph.info(*plain[0]) == graph.info(op, 0):
+        plain = [one for one in context.reads(op) if fed[one[0]] and not below[one[0]]]
+        if len(plain) == 1 and context.readers(op) and graph.info(*plain[0]) == graph.info(op, 0):
             return f"Remove them: ed.plan().reroute({graph.name((op, 0))!r}, to={graph.name(plain[0])!r})"
         break
     return "Keep them if the model needs them; otherwise open the model for inference, gs.open(model, training=False)"
 
 
-def _unfolded(found: Subject, needed: Mask, folded: bool) -> list[Remaining]:
-    graph, out, variable = found.graph, [], []
-    for op in [one for one in found.typed(*NORMS, "Mul") if needed[one]]:
-        data = _normed(found, op)
+def _unfolded(context: Subject, needed: Mask, folded: bool) -> list[Remaining]:
+    graph, out, variable = context.graph, [], []
+    for op in [one for one in context.typed(*NORMS, "Mul") if needed[one]]:
+        data = _normed(context, op)
         if data is None:
             continue
         name = f"{graph.names[op]!r} ({graph.types[op]})"
         if folded:
-            why, suggestion = why_unfolded(found, op, data)
+            why, suggestion = why_unfolded(context, op, data)
             out.append(Remaining(f"the batch normalization {name} is not folded: {why}", suggestion))
         else:
             variable.append(name)
@@ -113,19 +113,19 @@ def _unfolded(found: Subject, needed: Mask, folded: bool) -> list[Remaining]:
     return out
 
 
-def _normed(found: Subject, op: int) -> Tensor | None:
+def _normed(context: Subject, op: int) -> Tensor | None:
     """The tensor that an op normalizes by an average of each channel; None for other ops."""
-    reads = found.reads(op)
-    if found.graph.types[op] in NORMS:
+    reads = context.reads(op)
+    if context.graph.types[op] in NORMS:
         return reads[0]
-    scaled = [at for at, side in enumerate(reads) if _is_scale(found, side)]
+    scaled = [at for at, side in enumerate(reads) if _is_scale(context, side)]
     other = reads[1 - scaled[0]] if len(scaled) == 1 else None
-    return other if other is not None and constant(found, other) is None else None
+    return other if other is not None and constant(context, other) is None else None
 
 
-def _is_scale(found: Subject, tensor: Tensor) -> bool:
+def _is_scale(context: Subject, tensor: Tensor) -> bool:
     """Whether a tensor is divided by a deviation and does not depend on the inputs."""
-    graph = found.graph
+    graph = context.graph
     above = met_from([tensor[0]], lambda op: graph.data.row(op).tolist())
     kinds = {graph.types[op] for op in above}
     return not _ROOTS.isdisjoint(kinds) and FEED_TYPES.isdisjoint(kinds)
@@ -183,32 +183,34 @@ def for_inference(
         >>> plan.after().names
         ['x', 'act', 'y']
     """
-    found = subject(thing, "for_inference()")
-    wanted = results(thing, outputs, found)
-    fed = tensors(found.graph, inputs, found.request)
-    found = start = subject(thing, found.request, [*wanted, *fed])
+    context = subject(thing, "for_inference()")
+    targets = results(thing, outputs, context)
+    fed = tensors(context.graph, inputs, context.request)
+    context = start = subject(thing, context.request, [*targets, *fed])
     if training is not None:
-        found = found.after(found.plan.resolve_condition(training, False))
-    needed = _needed(found, wanted, fed)
-    found = found.after(settle(found, needed))
-    found = found.after(settle_ranges(found, _needed(found, wanted, fed)))
-    found = found.after(_without_training(found, wanted, fed))
+        context = context.after(context.plan.resolve_condition(training, False))
+    needed = _needed(context, targets, fed)
+    context = context.after(settle(context, needed))
+    context = context.after(settle_ranges(context, _needed(context, targets, fed)))
+    context = context.after(_without_training(context, targets, fed))
     for part in (_without_checks, _without_dropout, _without_identities):
-        found = found.after(part(found))
-    variables = found.typed("Variable", "VariableV2", "VarHandleOp")
+        context = context.after(part(context))
+    variables = context.typed("Variable", "VariableV2", "VarHandleOp")
     if fold_batch_norm is None:
         fold_batch_norm = not variables
-    made = fold(found) if fold_batch_norm else found.plan
-    found = found.after(made)
-    left = remaining(found, _needed(found, wanted, fed), bool(fold_batch_norm))
-    if made is not start.plan:
-        return replace(made, notes=(*made.notes, *(f"{one.text}. {one.suggestion}" for one in left)))
-    if left:
-        raise found.refused(f"no other rule applies: {few([one.text for one in left], 3)}", left[0].suggestion)
+    new_plan = fold(context) if fold_batch_norm else context.plan
+    context = context.after(new_plan)
+    leftovers = remaining(context, _needed(context, targets, fed), bool(fold_batch_norm))
+    if new_plan is not start.plan:
+        return replace(new_plan, notes=(*new_plan.notes, *(f"{one.text}. {one.suggestion}" for one in leftovers)))
+    if leftovers:
+        raise context.refused(
+            f"no other rule applies: {few([one.text for one in leftovers], 3)}", leftovers[0].suggestion
+        )
     suggestion = "There is nothing to remove"
     if variables:
-        suggestion += f"; gs.recipes.frozen(ed, {wanted!r}) turns its variables into constants"
-    raise found.refused("it is in inference form already", suggestion)
+        suggestion += f"; gs.recipes.frozen(ed, {targets!r}) turns its variables into constants"
+    raise context.refused("it is in inference form already", suggestion)
 
 
 def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
@@ -237,12 +239,12 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
         >>> gs.recipes.strip_training(gs.open(graph), "y:0").after().names
         ['x', 'y']
     """
-    found = subject(thing, "strip_training()")
-    wanted = results(thing, outputs, found)
-    fed = tensors(found.graph, inputs, found.request)
-    made = _without_training(found, wanted, fed)
-    problem = f"{few(wanted)} need{'s' * (len(wanted) == 1)} every op of the graph"
-    return _some(found, made, problem, "There is nothing to remove")
+    context = subject(thing, "strip_training()")
+    targets = results(thing, outputs, context)
+    fed = tensors(context.graph, inputs, context.request)
+    new_plan = _without_training(context, targets, fed)
+    problem = f"{few(targets)} need{'s' * (len(targets) == 1)} every op of the graph"
+    return _some(context, new_plan, problem, "There is nothing to remove")
 
 
 def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
@@ -268,10 +270,10 @@ def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
         >>> gs.recipes.strip_dropout(gs.open(graph)).after().names
         ['x', 'y']
     """
-    found = subject(thing, "strip_dropout()")
-    left = set(map(op_name, found.given.ops(exclude)))
-    made = _without_dropout(found, left)
-    return _some(found, made, "no op masks a tensor with random numbers", "There is nothing to remove")
+    context = subject(thing, "strip_dropout()")
+    excluded = set(map(op_name, context.given.ops(exclude)))
+    new_plan = _without_dropout(context, excluded)
+    return _some(context, new_plan, "no op masks a tensor with random numbers", "There is nothing to remove")
 
 
 def strip_checks(thing: Any) -> Plan:
@@ -293,9 +295,9 @@ def strip_checks(thing: Any) -> Plan:
         >>> gs.recipes.strip_checks(gs.open(graph)).after().names
         ['x', 'y']
     """
-    found = subject(thing, "strip_checks()")
+    context = subject(thing, "strip_checks()")
     problem = f"the graph has no {few([*_WATCHING, *_LOOKING], 5)}"
-    return _some(found, _without_checks(found), problem, "There is nothing to remove")
+    return _some(context, _without_checks(context), problem, "There is nothing to remove")
 
 
 def strip_identities(thing: Any, outputs: Any = None) -> Plan:
@@ -321,100 +323,102 @@ def strip_identities(thing: Any, outputs: Any = None) -> Plan:
         >>> gs.recipes.strip_identities(gs.open(graph)).after().names
         ['x', 'y']
     """
-    found = subject(thing, "strip_identities()", outputs)
+    context = subject(thing, "strip_identities()", outputs)
     problem = "no identity can be removed without another change than of a name"
-    return _some(found, _without_identities(found), problem, "ed.select(op='Identity') lists all")
+    return _some(context, _without_identities(context), problem, "ed.select(op='Identity') lists all")
 
 
-def _some(found: Subject, made: Plan, problem: str, suggestion: str) -> Plan:
+def _some(context: Subject, new_plan: Plan, problem: str, suggestion: str) -> Plan:
     """Returns a plan with steps; raises if a recipe found nothing to do."""
-    if made is found.plan:
-        raise found.refused(problem, suggestion)
-    return made
+    if new_plan is context.plan:
+        raise context.refused(problem, suggestion)
+    return new_plan
 
 
 # -- ops that the outputs do not need -------------------------------------------------------------
 
 
-def _needed(found: Subject, wanted: Iterable[str], fed: Iterable[str]) -> Mask:
+def _needed(context: Subject, targets: Iterable[str], fed: Iterable[str]) -> Mask:
     """A mask of the ops that some tensors need, starting from the fed tensors."""
-    graph = found.graph
-    ends = graph.mask(graph.index[name.partition(":")[0]] for name in wanted if name not in fed)
+    graph = context.graph
+    ends = graph.mask(graph.index[name.partition(":")[0]] for name in targets if name not in fed)
     return required(graph, ends, frozenset(map(graph.tensor, fed)))
 
 
-def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan:
-    plan, graph = found.plan, found.graph
-    needed = _needed(found, wanted, fed)
-    ends = [graph.tensor(name) for name in wanted if ":" in name and name not in fed]
-    refuse_part(graph, needed, map(graph.tensor, fed), found.request, ends)
+def _without_training(context: Subject, targets: list[str], fed: list[str]) -> Plan:
+    plan, graph = context.plan, context.graph
+    needed = _needed(context, targets, fed)
+    ends = [graph.tensor(name) for name in targets if ":" in name and name not in fed]
+    refuse_part(graph, needed, map(graph.tensor, fed), context.request, ends)
     for name in fed:
         op, _ = graph.tensor(name)
         if graph.types[op] == "Placeholder":
             continue
         if needed[op]:
-            read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed[reader]]
-            other = next(one for one in [*read, *wanted] if one.startswith(f"{graph.names[op]}:") and one not in fed)
+            tensors_read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed[reader]]
+            other = next(
+                one for one in [*tensors_read, *targets] if one.startswith(f"{graph.names[op]}:") and one not in fed
+            )
             problem = f"{name!r} is an input, but the outputs need {other!r} of the same op"
-            raise found.refused(problem, f"Feed that too: inputs={[*fed, other]!r}")
+            raise context.refused(problem, f"Feed that too: inputs={[*fed, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
-    kept = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
-    gone = ~_held(found, needed | graph.mask(sorted(kept)), fed)
-    names = [graph.names[i] for i in np.flatnonzero(gone).tolist()]
-    plan, renamed = named_anew(plan, found, fed) if plan is not found.plan else (plan, {})
+    placeholder_ops = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
+    removed = ~_held(context, needed | graph.mask(sorted(placeholder_ops)), fed)
+    names = [graph.names[i] for i in np.flatnonzero(removed).tolist()]
+    plan, renamed = named_anew(plan, context, fed) if plan is not context.plan else (plan, {})
     return plan.remove([renamed.get(name, name) for name in names]) if names else plan
 
 
-def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
+def _held(context: Subject, needed: Mask, fed: list[str]) -> Mask:
     """Some ops, with the ops that their variables, loops, conds and tables need, including those that fill them."""
-    graph, state = found.graph, found.graph.state
-    held, savers = needed.copy(), _savers(found)
+    graph, state = context.graph, context.graph.state
+    mask, savers = needed.copy(), _savers(context)
     fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
-    starts = {op: backward(graph, graph.mask([op])) for op in map(graph.index.__getitem__, found.first)}
+    starts = {op: backward(graph, graph.mask([op])) for op in map(graph.index.__getitem__, context.first)}
     cuts = frozenset(map(graph.tensor, fed))
     while True:
         for variable in state.variables.values():
-            if variable.op in graph.index and held[graph.index[variable.op]]:
-                held |= variable_parts(graph, variable)
-                held[savers.get(graph.index[variable.op], [])] = True
-        for whole in _contexts(found):
-            held[sorted(whole)] |= bool(held[sorted(whole)].any())
+            if variable.op in graph.index and mask[graph.index[variable.op]]:
+                mask |= variable_parts(graph, variable)
+                mask[savers.get(graph.index[variable.op], [])] = True
+        for whole in _contexts(context):
+            mask[sorted(whole)] |= bool(mask[sorted(whole)].any())
         for holder, names in state.init_ops.items():
-            if holder in graph.index and held[graph.index[holder]]:
-                held[[graph.index[name] for name in names if name in graph.index]] = True
+            if holder in graph.index and mask[graph.index[holder]]:
+                mask[[graph.index[name] for name in names if name in graph.index]] = True
         for op, run in starts.items():  # ops that run first, if they fill one of these tables
-            held[op] |= bool((held & fills & run).any())
-        wider = required(graph, held, cuts)
+            mask[op] |= bool((mask & fills & run).any())
+        wider = required(graph, mask, cuts)
         if (wider == needed).all():
             return wider
-        held, needed = wider.copy(), wider
+        mask, needed = wider.copy(), wider
 
 
-def _savers(found: Subject) -> dict[int, list[int]]:
+def _savers(context: Subject) -> dict[int, list[int]]:
     """Variables that no op of the graph sets -> the calls that restore them, and those that save to the same file.
 
     A call restores the variables whose handles it takes, if its function reads a checkpoint and assigns. The file is
     the placeholder that it reads.
     """
-    graph = found.graph
+    graph = context.graph
     variables = graph.state.variables.values()
     mute = {graph.index[v.op] for v in variables if v.op in graph.index and v.initializer not in graph.index}
-    inner = {op: found.inside(op) for op in found.typed(*CALLS)} if mute else {}
+    inner = {op: context.inside(op) for op in context.typed(*CALLS)} if mute else {}
     savers: dict[int, list[int]] = {one: [] for one in mute}
     for op, kinds in inner.items():
         if kinds >= {"RestoreV2", "AssignVariableOp"}:
-            read = graph.data.row(op).tolist()
-            files = [one for one in read if graph.types[one] in PLACEHOLDER_TYPES]
+            inputs = graph.data.row(op).tolist()
+            files = [one for one in inputs if graph.types[one] in PLACEHOLDER_TYPES]
             saves = [one for file in files for one in graph.consumers.row(file).tolist()
                      if "SaveV2" in inner.get(one, ())]  # fmt: skip
-            for one in mute.intersection(read):
+            for one in mute.intersection(inputs):
                 savers[one] += [op, *saves]
     return savers
 
 
-def _contexts(found: Subject) -> list[set[int]]:
+def _contexts(context: Subject) -> list[set[int]]:
     """The loops and conds of TF1 that still exist: the ops of each."""
-    graph = found.graph
+    graph = context.graph
     wholes = [{graph.index[name] for name in names if name in graph.index} for names in graph.state.contexts]
     return [whole for whole in wholes if any(graph.types[op] in _TURNS for op in whole)]
 
@@ -426,80 +430,87 @@ _TURNS = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", "RefM
 # -- checks ---------------------------------------------------------------------------------------
 
 
-def _without_checks(found: Subject) -> Plan:
-    graph, plan = found.graph, found.plan
-    looking = [op for op in found.typed(*_LOOKING) if graph.names[op] not in found.ends and found.readers(op)]
-    watching = [op for op in found.typed(*_WATCHING) if graph.names[op] not in found.ends]
-    watching += [op for op in found.typed(*_GUARDS) if _is_guard(found, op)]
-    gone = set(watching)
-    for numbers in _contexts(found):  # a cond of TF1 around a check
-        if gone & numbers and not any(r not in numbers for op in numbers for r in graph.consumers.row(op).tolist()):
-            gone |= numbers
-    gone = {op for op in gone if all(whole <= gone for whole in _contexts(found) if op in whole)}
-    for op in sorted(gone):  # an identity that only forwards the end of a check
-        gone |= {r for r in graph.consumers.row(op).tolist() if not len(graph.consumers.row(r))}
+def _without_checks(context: Subject) -> Plan:
+    graph, plan = context.graph, context.plan
+    looking = [op for op in context.typed(*_LOOKING) if graph.names[op] not in context.ends and context.readers(op)]
+    watching = [op for op in context.typed(*_WATCHING) if graph.names[op] not in context.ends]
+    watching += [op for op in context.typed(*_GUARDS) if _is_guard(context, op)]
+    removed = set(watching)
+    for numbers in _contexts(context):  # a cond of TF1 around a check
+        if removed & numbers and not any(r not in numbers for op in numbers for r in graph.consumers.row(op).tolist()):
+            removed |= numbers
+    removed = {op for op in removed if all(whole <= removed for whole in _contexts(context) if op in whole)}
+    for op in sorted(removed):  # an identity that only forwards the end of a check
+        removed |= {r for r in graph.consumers.row(op).tolist() if not len(graph.consumers.row(r))}
     if looking:
         plan = plan.remove([graph.names[op] for op in looking], stitch=True)
-    if gone:
-        read = {one for op in gone for one in graph.needed.row(op).tolist()} - gone
-        plan = plan.remove([graph.names[op] for op in sorted(gone)])
-        plan = loosened(plan, graph, [graph.names[op] for op in sorted(read)], found.ends)
+    if removed:
+        inputs = {one for op in removed for one in graph.needed.row(op).tolist()} - removed
+        plan = plan.remove([graph.names[op] for op in sorted(removed)])
+        plan = loosened(plan, graph, [graph.names[op] for op in sorted(inputs)], context.ends)
     return plan
 
 
-def _is_guard(found: Subject, op: int) -> bool:
+def _is_guard(context: Subject, op: int) -> bool:
     """Whether a cond of TF2 only checks: one of its branches has an ``Assert``, and its outputs have no consumers."""
-    graph = found.graph
+    graph = context.graph
     for reader in graph.consumers.row(op).tolist():
-        if graph.types[reader] != "Identity" or len(graph.consumers.row(reader)) or graph.names[reader] in found.ends:
+        if graph.types[reader] != "Identity" or len(graph.consumers.row(reader)) or graph.names[reader] in context.ends:
             return False
-    inner = found.inside(op)
+    inner = context.inside(op)
     return "Assert" in inner and inner <= {"Assert", "Const", "Identity", "NoOp"}
 
 
 # -- identities -----------------------------------------------------------------------------------
 
 
-def _without_identities(found: Subject) -> Plan:
-    graph = found.graph
+def _without_identities(context: Subject) -> Plan:
+    graph = context.graph
     state = graph.state
-    listed = {entry.name.partition(":")[0] for entries in state.collections.values() for entry in entries}
-    held = {graph.names[op] for whole in _contexts(found) for op in whole} | found.ends | listed
-    held |= {name for names in state.init_ops.values() for name in names}
+    collection_ops = {entry.name.partition(":")[0] for entries in state.collections.values() for entry in entries}
+    protected = {graph.names[op] for whole in _contexts(context) for op in whole} | context.ends | collection_ops
+    protected |= {name for names in state.init_ops.values() for name in names}
     here = [info for info in state.variables.values() if info.op in graph.index]
-    held |= {graph.names[op] for info in here for op in variable_ops(graph, info)}
-    gone = []
-    for op in found.typed(*_SAME):
-        if graph.names[op] in held or len(graph.control.row(op)) or len(graph.control_consumers.row(op)):
+    protected |= {graph.names[op] for info in here for op in variable_ops(graph, info)}
+    removed = []
+    for op in context.typed(*_SAME):
+        if graph.names[op] in protected or len(graph.control.row(op)) or len(graph.control_consumers.row(op)):
             continue
-        given, made = graph.info(*found.reads(op)[0]), graph.info(op, 0)
-        if not found.readers(op) or given is None or made is None or given.dtype != made.dtype:
+        input_info, output_info = graph.info(*context.reads(op)[0]), graph.info(op, 0)
+        if (
+            not context.readers(op)
+            or input_info is None
+            or output_info is None
+            or input_info.dtype != output_info.dtype
+        ):
             continue
-        near = [found.reads(op)[0][0], *graph.consumers.row(op).tolist()]
+        near = [context.reads(op)[0][0], *graph.consumers.row(op).tolist()]
         if any(graph.types[one] in _TURNS | {"LoopCond"} for one in near):  # it may mark a loop or branch
             continue
-        if given.dtype in ("resource", "variant") or (given.shape != made.shape and made.shape is not None):
+        if input_info.dtype in ("resource", "variant") or (
+            input_info.shape != output_info.shape and output_info.shape is not None
+        ):
             continue
-        gone.append(graph.names[op])
-    return found.plan.remove(gone, stitch=True) if gone else found.plan
+        removed.append(graph.names[op])
+    return context.plan.remove(removed, stitch=True) if removed else context.plan
 
 
 # -- dropout --------------------------------------------------------------------------------------
 
 
-def _without_dropout(found: Subject, left: Collection[str] | None = None) -> Plan:
-    """Removes dropouts; `left` are those to keep, None if the recipe has no such choice."""
-    graph, plan = found.graph, found.plan
+def _without_dropout(context: Subject, excluded: Collection[str] | None = None) -> Plan:
+    """Removes dropouts; `excluded` are those to keep, None if the recipe has no such choice."""
+    graph, plan = context.graph, context.plan
     pairs: dict[int, tuple[int, int]] = {}
     masks: dict[tuple[int, int], int] = {}
     others: list[tuple[int, tuple[int, int], PlanError]] = []
-    for random in found.typed(*_RANDOM):
-        for masked, at in _masked(found, random):
-            if graph.names[masked] in (left or ()):
+    for random in context.typed(*_RANDOM):
+        for masked, at in _masked(context, random):
+            if graph.names[masked] in (excluded or ()):
                 continue
-            mask = found.reads(masked)[at]
+            mask = context.reads(masked)[at]
             try:
-                source = _source(found, masked, at, excludes=left is not None)
+                source = _source(context, masked, at, excludes=excluded is not None)
             except PlanError as error:
                 others.append((masked, mask, error))
                 continue
@@ -509,61 +520,65 @@ def _without_dropout(found: Subject, left: Collection[str] | None = None) -> Pla
         if mask not in masks:
             raise refused
         problem = f"{graph.names[masked]!r} is the gradient of the dropout {graph.names[masks[mask]]!r}"
-        raise found.refused(problem, "Remove the gradients first: ed.apply(gs.recipes.strip_training(ed, outputs))")
+        raise context.refused(problem, "Remove the gradients first: ed.apply(gs.recipes.strip_training(ed, outputs))")
     if not pairs:
         return plan
 
-    def kept(tensor: tuple[int, int]) -> tuple[int, int]:
+    def source_of(tensor: tuple[int, int]) -> tuple[int, int]:
         while tensor[0] in pairs and tensor[1] == 0:
             tensor = pairs[tensor[0]]
         return tensor
 
-    moved = {graph.name((op, 0)): graph.name(kept(source)) for op, source in pairs.items() if found.readers(op)}
-    named = [op for op in pairs if graph.names[op] in found.ends or not found.readers(op)]
-    ends = {op: graph.name(kept(pairs[op])) for op in named}
+    reroutes = {
+        graph.name((op, 0)): graph.name(source_of(source)) for op, source in pairs.items() if context.readers(op)
+    }
+    end_ops = [op for op in pairs if graph.names[op] in context.ends or not context.readers(op)]
+    ends = {op: graph.name(source_of(pairs[op])) for op in end_ops}
     for op, end in ends.items():  # an identity with its name
-        reader = graph.names[found.readers(*graph.tensor(end))[0][0]]
-        plan = replaced(plan, found, op, end, reader, "dropped")
-        moved.pop(graph.name((op, 0)), None)
-    plan = plan.reroute(moved) if moved else plan
+        reader = graph.names[context.readers(*graph.tensor(end))[0][0]]
+        plan = replaced(plan, context, op, end, reader, "dropped")
+        reroutes.pop(graph.name((op, 0)), None)
+    plan = plan.reroute(reroutes) if reroutes else plan
     for op, source in pairs.items():
         if len(graph.control_consumers.row(op)) and op not in ends:
-            plan = plan.reroute_control(graph.names[op], to=graph.names[kept(source)[0]])
+            plan = plan.reroute_control(graph.names[op], to=graph.names[source_of(source)[0]])
     names = [graph.names[op] for op in pairs if op not in ends]
     names += [graph.names[one] for op in ends for one in graph.data.row(op).tolist()]
-    return loosened(plan, graph, names, found.ends)
+    return loosened(plan, graph, names, context.ends)
 
 
-def _masked(found: Subject, random: int) -> list[tuple[int, int]]:
+def _masked(context: Subject, random: int) -> list[tuple[int, int]]:
     """(op that masks, index of its mask input) for the masks that are computed from random numbers."""
-    graph, out = found.graph, []
-    todo, seen = [(random, False)], {(random, False)}
+    graph, out = context.graph, []
+    todo, visited = [(random, False)], {(random, False)}
     while todo:
-        op, cut = todo.pop()
-        for reader, at in found.readers(op):
+        op, compared = todo.pop()
+        for reader, at in context.readers(op):
             kind = graph.types[reader]
-            if cut and kind in _MASKED:
+            if compared and kind in _MASKED:
                 out.append((reader, at))
-            elif kind in _THRESHOLDS or (kind in _SCALED and not cut) or (cut and kind in ("Cast", "Identity")):
-                step = reader, cut or kind in _THRESHOLDS
-                todo += [step] if step not in seen else []
-                seen.add(step)
+            elif (
+                kind in _THRESHOLDS or (kind in _SCALED and not compared) or (compared and kind in ("Cast", "Identity"))
+            ):
+                step = reader, compared or kind in _THRESHOLDS
+                todo += [step] if step not in visited else []
+                visited.add(step)
     return out
 
 
-def _source(found: Subject, masked: int, mask: int, excludes: bool) -> tuple[int, int] | None:
+def _source(context: Subject, masked: int, mask: int, excludes: bool) -> tuple[int, int] | None:
     """The tensor that a dropout drops from; None if the op is not a dropout."""
-    graph, reads = found.graph, found.reads(masked)
+    graph, reads = context.graph, context.reads(masked)
     if graph.types[masked] == "Mul":
         scaled = reads[1 - mask]
-    elif mask == 0 and np.all(constant(found, reads[2]) == 0):
+    elif mask == 0 and np.all(constant(context, reads[2]) == 0):
         scaled = reads[1]
     else:
         return None  # it selects between two tensors
     factor = scaled[0]
-    kind, sides = graph.types[factor], found.reads(factor)
+    kind, sides = graph.types[factor], context.reads(factor)
     for at in (1,) if kind == "RealDiv" else (0, 1) if kind == "Mul" else ():
-        if _makes_up(found, sides[at], kind, reads[mask]):
+        if _makes_up(context, sides[at], kind, reads[mask]):
             return sides[1 - at]
     name = graph.names[masked]
     problem = (
@@ -571,35 +586,35 @@ def _source(found: Subject, masked: int, mask: int, excludes: bool) -> tuple[int
     )
     keeps = f", or exclude={name!r}" if excludes else ""
     way = f"ed.plan().reroute({f'{name}:0'!r}, to={graph.name(scaled)!r})"
-    raise found.refused(problem, f"Remove the mask, {way}{keeps}")
+    raise context.refused(problem, f"Remove the mask, {way}{keeps}")
 
 
-def _makes_up(found: Subject, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
+def _makes_up(context: Subject, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
     """Whether a scale compensates for the elements that a mask drops, for any rate."""
-    share = _share(found, mask)
+    share = _share(context, mask)
     if share is None:
         return False
-    end, kept = share
-    open_ = unknowns(found, [scale, end])
+    end, keep_rate = share
+    open_ = unknowns(context, [scale, end])
     trials: list[dict[int, Any]] = [{}] if not open_ else [dict.fromkeys(open_, np.float32(p)) for p in (0.3, 0.6)]
-    for given in trials if len(open_) < 2 else ():
-        values = [constant(found, tensor, given) for tensor in (scale, end)]
+    for values_by_op in trials if len(open_) < 2 else ():
+        values = [constant(context, tensor, values_by_op) for tensor in (scale, end)]
         if any(value is None or np.size(value) != 1 for value in values):
             return False
         by, rate = (float(np.ravel(value)[0]) for value in values)
-        if not np.isclose(by if kind == "RealDiv" else 1 / by if by else np.inf, kept(rate), rtol=1e-3):
+        if not np.isclose(by if kind == "RealDiv" else 1 / by if by else np.inf, keep_rate(rate), rtol=1e-3):
             return False
     return len(open_) < 2
 
 
-def _share(found: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
+def _share(context: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
     """The tensor with the rate that is dropped or kept, and a function from its value to the share of ones."""
-    graph = found.graph
+    graph = context.graph
     passing = ("Cast", "Identity")
     op = end_of(mask[0], lambda at: next(iter(graph.data.row(at).tolist() * (graph.types[at] in passing)), None))
     floor = graph.types[op] == "Floor"
-    sides = found.reads(found.reads(op)[0][0] if floor else op)
-    plain = [at for at, side in enumerate(sides) if not _is_random(found, side[0])]
+    sides = context.reads(context.reads(op)[0][0] if floor else op)
+    plain = [at for at, side in enumerate(sides) if not _is_random(context, side[0])]
     if len(sides) != 2 or len(plain) != 1:
         return None
     if floor:  # the kept share plus random numbers
@@ -608,7 +623,7 @@ def _share(found: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Call
     return sides[plain[0]], (lambda rate: 1 - rate) if above else (lambda rate: rate)
 
 
-def _is_random(found: Subject, op: int) -> bool:
-    types, data = found.graph.types, found.graph.data
+def _is_random(context: Subject, op: int) -> bool:
+    types, data = context.graph.types, context.graph.data
     above = met_from([op], lambda one: data.row(one).tolist() if types[one] in _SCALED else ())
     return any(types[one] in _RANDOM for one in above)

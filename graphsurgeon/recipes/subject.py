@@ -92,26 +92,26 @@ def given(graph: Graph, request: str) -> Given:
     return Given(graph, layers_of(graph), request)
 
 
-def answers(ed: Editor, feeds: Any, wanted: Any, plan: Plan | None = None) -> Trace:
+def answers(ed: Editor, feeds: Any, targets: Any, plan: Plan | None = None) -> Trace:
     """Runs a graph for some tensors, with random numbers for the inputs without a feed.
 
     Args:
         ed: the editor of the graph.
         feeds: tensor -> array.
-        wanted: the tensors.
+        targets: the tensors.
         plan: run the graph after this plan.
 
     Raises:
         PlanError: if the run stops before its end.
     """
-    ran = ed.trace(feeds, wanted, random=0, ops=wanted, plan=plan)
+    ran = ed.trace(feeds, targets, random=0, ops=targets, plan=plan)
     if ran.stopped:
         raise PlanError("trace()", ran.stopped, "Give inputs for the run: feeds={...}")
     return ran
 
 
 @contextmanager
-def proving(found: Subject) -> Iterator[None]:
+def proving(context: Subject) -> Iterator[None]:
     """Adds to the error of a verification that cannot run how to skip it. An error of its result stays unchanged.
 
     Raises:
@@ -124,7 +124,7 @@ def proving(found: Subject) -> Iterator[None]:
     except PlanError as error:
         if error.kind is Kind.RECIPE:
             raise
-        raise found.refused(
+        raise context.refused(
             f"the verification cannot run: {error.problem}",
             f"{error.suggestion}; or type verify=False",
         ) from error
@@ -147,15 +147,15 @@ def subject(thing: Any, request: str, ends: Any = None) -> Subject:
         SelectionError: if a tensor does not exist.
     """
     if isinstance(thing, Editor):
-        plan, known = thing.plan(), [tensor for ends in ends_now(thing) for tensor in ends.values()]
+        plan, end_tensors = thing.plan(), [tensor for ends in ends_now(thing) for tensor in ends.values()]
     elif isinstance(thing, Plan):
-        plan, known = thing, []
+        plan, end_tensors = thing, []
     else:
         problem = f"{type(thing).__name__} is neither an editor nor a plan"
         raise PlanError(request, problem, "Give gs.open(...), or ed.plan()")
     graph = plan.after()
-    named = [name.partition(":")[0] for name in [*known, *tensors(graph, ends, request)]]
-    ends_there = frozenset(name for name in named if name in graph.index)
+    op_names = [name.partition(":")[0] for name in [*end_tensors, *tensors(graph, ends, request)]]
+    ends_there = frozenset(name for name in op_names if name in graph.index)
     return Subject(plan, graph, ends_there, run_first(thing, graph), request)
 
 
@@ -170,10 +170,10 @@ def run_first(thing: Any, graph: Graph) -> tuple[str, ...]:
         thing: an editor; or a plan, which has no file.
         graph: the current graph.
     """
-    listed = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
+    entry_names = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
     if isinstance(thing, Editor):
-        listed += [renamed_end(name, thing.history.renamed) for name in thing.values.init_ops[0]]
-    names = dict.fromkeys(name.partition(":")[0] for name in listed)
+        entry_names += [renamed_end(name, thing.history.renamed) for name in thing.values.init_ops[0]]
+    names = dict.fromkeys(name.partition(":")[0] for name in entry_names)
     return tuple(name for name in names if name in graph.index)
 
 
@@ -196,8 +196,8 @@ def tensors(graph: Graph, things: Any, request: str) -> list[str]:
         return []
     several: Iterable[Any] = [things] if isinstance(things, str) or hasattr(things, "name") else things
     names, layers = [], given(graph, request)
-    named = map(layers.tensor, several.values()) if isinstance(several, Mapping) else layers.ends(several)
-    for one in named:
+    references = map(layers.tensor, several.values()) if isinstance(several, Mapping) else layers.ends(several)
+    for one in references:
         name = tensor_name(one)
         op = graph.index.get(name.partition(":")[0], -1)
         if op >= 0 and ":" not in str(getattr(one, "name", one)) and graph.outputs(op) == []:
@@ -208,21 +208,21 @@ def tensors(graph: Graph, things: Any, request: str) -> list[str]:
     return names
 
 
-def results(thing: Any, outputs: Any, found: Subject) -> list[str]:
+def results(thing: Any, outputs: Any, context: Subject) -> list[str]:
     """Returns the output tensors of a graph: the given ones, or those of the function that was opened.
 
     Raises:
         PlanError: if no outputs are known. The message lists the tensors without a consumer.
     """
-    named = tensors(found.graph, outputs, found.request)
-    if not named and isinstance(thing, Editor):
-        named = [name for name in ends_now(thing)[1].values() if name.partition(":")[0] in found.graph.index]
-    if not named:
-        raise found.refused(
+    names = tensors(context.graph, outputs, context.request)
+    if not names and isinstance(thing, Editor):
+        names = [name for name in ends_now(thing)[1].values() if name.partition(":")[0] in context.graph.index]
+    if not names:
+        raise context.refused(
             "no outputs were given",
-            f"Type outputs=[...]; nothing reads {few(unread(found.graph)) or 'no tensor'}",
+            f"Type outputs=[...]; nothing reads {few(unread(context.graph)) or 'no tensor'}",
         )
-    return named
+    return names
 
 
 def unread(graph: Graph) -> list[str]:
@@ -240,22 +240,22 @@ def below(graph: Graph, name: str) -> dict[str, str]:
     return {one: one for one in select(graph, scope=name).names} if name in graph.scopes.index else {}
 
 
-def replaced(plan: Plan, found: Subject, op: int, tensor: str, only: str, word: str) -> Plan:
+def replaced(plan: Plan, context: Subject, op: int, tensor: str, only: str, word: str) -> Plan:
     """Returns the plan that replaces an op by an identity with its name.
 
     Args:
         plan: the steps so far.
-        found: the subject of the recipe.
+        context: the subject of the recipe.
         op: the op, which is removed.
         tensor: the input of the identity.
         only: the consumer of the tensor that reads the identity.
         word: the suffix of the name of the op until it is removed.
     """
-    name = found.graph.names[op]
+    name = context.graph.names[op]
     new, old = (free_name(f"{name}_{ending}", plan.after().taken) for ending in ("kept", word))
     plan = plan.insert("Identity", on=tensor, name=new, only=only)
-    plan = plan.reroute(f"{name}:0", to=f"{new}:0") if found.readers(op) else plan
-    return plan.rename({**below(found.graph, name), name: old, new: name}).remove(old)
+    plan = plan.reroute(f"{name}:0", to=f"{new}:0") if context.readers(op) else plan
+    return plan.rename({**below(context.graph, name), name: old, new: name}).remove(old)
 
 
 def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Container[str] = ()) -> Plan:
@@ -268,21 +268,21 @@ def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Containe
         ends: ops that stay.
     """
     graph = plan.after()
-    gone: set[int] = set()
+    removed: set[int] = set()
     todo = [graph.index[name] for name in candidates if name in graph.index]
     while todo:
         op = todo.pop()
         old = start.index.get(graph.names[op])
-        read = [r for edges in (graph.consumers, graph.control_consumers) for r in edges.row(op).tolist()]
-        if op in gone or old is None or graph.types[op] in _STAYS or graph.names[op] in ends:
+        consumers = [r for edges in (graph.consumers, graph.control_consumers) for r in edges.row(op).tolist()]
+        if op in removed or old is None or graph.types[op] in _STAYS or graph.names[op] in ends:
             continue
-        if any(reader not in gone for reader in read):
+        if any(reader not in removed for reader in consumers):
             continue
         if not len(start.consumers.row(old)) and not len(start.control_consumers.row(old)):
             continue
-        gone.add(op)
+        removed.add(op)
         todo += graph.needed.row(op).tolist()
-    mask = graph.mask(sorted(gone))
+    mask = graph.mask(sorted(removed))
     mask &= ~protected(graph, mask)
     return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan
 

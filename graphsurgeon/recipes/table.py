@@ -48,8 +48,8 @@ def _no_variable(editor: Editor) -> str:
 
 def _renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
     """Writes a checkpoint again, its variables under other names; it needs no graph."""
-    written = rename_checkpoint(checkpoint, path, names)
-    return _Written(path, written)
+    names_written = rename_checkpoint(checkpoint, path, names)
+    return _Written(path, names_written)
 
 
 class _Written:

@@ -34,28 +34,28 @@ def copy(
             same graph, and dropped in another.
     """
     plan, region = stage.draft(state), stage.region(state)[0]
-    chosen = stage.selection(state) if region is None else region
-    if not chosen:
+    selection = stage.selection(state) if region is None else region
+    if not selection:
         raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or select boxes first")
     scope = to or free_name("copy", plan.after().taken)
     if control == "auto":
         control = "keep" if stage.same else "drop"
     values = stage.source if stage.source.values.known else None
-    plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)
-    return planned(stage, state, plan, _copied(plan, scope, len(chosen)))
+    plan = plan.copy(selection, to=scope, unmapped=unmapped, control=control, values=values)
+    return planned(stage, state, plan, _copied(plan, scope, len(selection)))
 
 
-def _copied(plan: Plan, scope: str, chosen: int) -> str:
+def _copied(plan: Plan, scope: str, count: int) -> str:
     """A text about the last copy of a plan: its numbers sum up to the number of new ops."""
     if not plan.effect.copies:
-        return f"{counted(chosen, 'ops')} will be copied to {scope}/"
+        return f"{counted(count, 'ops')} will be copied to {scope}/"
     copied = plan.effect.copies[-1]
     along = int((~copied.step.selection.mask[copied.ops]).sum())
     parts = [f"{counted(along, 'ops')} that they need"] if along else []
     parts += [counted(len(copied.placeholders), "placeholders")] if copied.placeholders else []
     text = f"{counted(len(copied.names) - along, 'ops')} will be copied to {scope}/"
-    made = counted(len(copied.names) + len(copied.placeholders), "new ops")
-    return text + (f", plus {' and '.join(parts)}: {made}" if parts else "")
+    new_ops_text = counted(len(copied.names) + len(copied.placeholders), "new ops")
+    return text + (f", plus {' and '.join(parts)}: {new_ops_text}" if parts else "")
 
 
 def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:
@@ -130,18 +130,18 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
     plan = stage.draft(state)
     value = read(by)
     if not isinstance(value, str):
-        found = plan.steps[step] if 0 <= step < len(plan.steps) else None
-        graph = found.selection.graph if isinstance(found, CopyStep) else plan.base
+        old_step = plan.steps[step] if 0 <= step < len(plan.steps) else None
+        graph = old_step.selection.graph if isinstance(old_step, CopyStep) else plan.base
         value, by = (
             constant_like(graph.info(*graph.tensor(tensor_name(tensor), f"set_input({tensor!r})")), value),
             "a constant",
         )
     name = tensor_name(tensor)
-    said = {
+    message = {
         "placeholder": f"{name} of the copy is fed by a placeholder",
         "keep": f"the copy reads the original {name}",
     }.get(by, f"{name} of the copy is fed by {by}")
-    return edited(stage, state, plan.with_input(step, tensor, value), said)
+    return edited(stage, state, plan.with_input(step, tensor, value), message)
 
 
 def constant_like(info: TensorInfo | None, value: Any) -> Any:
@@ -208,8 +208,8 @@ def kept_shown(stage: Stage, state: State) -> dict[str, str]:
     if stage.kept is None:
         return {}
     marks = state.marks
-    made = stage.kept.written(stage.draft(state), (marks.inputs, marks.outputs, marks.included))
-    return {"of": stage.kept.of, "by": stage.kept.by, "made": made}
+    stored = stage.kept.written(stage.draft(state), (marks.inputs, marks.outputs, marks.included))
+    return {"of": stage.kept.of, "by": stage.kept.by, "made": stored}
 
 
 def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
@@ -218,19 +218,19 @@ def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     if not plan.steps:
         raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
     effect = stage.destination.apply(plan).effect
-    shown = state.after or frozenset()
-    said = receipt(effect)
-    state = _at_copies(stage, state.but(draft=None, past=(), undone=()), effect, shown)
-    return state.saying(said), {"applied": said}
+    unfolded = state.after or frozenset()
+    message = receipt(effect)
+    state = _at_copies(stage, state.but(draft=None, past=(), undone=()), effect, unfolded)
+    return state.saying(message), {"applied": message}
 
 
-def _at_copies(stage: Stage, state: State, effect: Effect, shown: frozenset[str]) -> State:
+def _at_copies(stage: Stage, state: State, effect: Effect, unfolded: frozenset[str]) -> State:
     """Unfolds the new copies in the source pane the same way as in the preview, and selects them."""
     scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
     if not stage.same or not scopes:
         return state
     state = stage.settled(state)
-    keys = keys_at(stage.tree_of(state, stage.expanded(stage.source)), scopes, shown)
+    keys = keys_at(stage.tree_of(state, stage.expanded(stage.source)), scopes, unfolded)
     state = state.seen(selected=scopes)
     there = state.seen(unfolded=(state.view.unfolded or frozenset()) | keys)
     try:
@@ -256,8 +256,8 @@ def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> St
     faults = plan.check()
     if faults:
         # an error of an earlier step does not hide the effect of this one
-        done = f"{text} · " if not warn or without_last(plan).check() else ""
-        return state.saying(f"{done}{faults[0].request}: {faults[0].problem}", "error")
+        prefix = f"{text} · " if not warn or without_last(plan).check() else ""
+        return state.saying(f"{prefix}{faults[0].request}: {faults[0].problem}", "error")
     warnings = plan.effect.warnings if warn else []
     more = warnings if len(warnings) < 2 else [counted(len(warnings), "warnings")]
     return state.saying(" · ".join([text, *more]), "warn" if warnings else "info")

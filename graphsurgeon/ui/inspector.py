@@ -71,9 +71,11 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
         rows.append(["unknown", lost])
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
-    used = within.copy()
-    used[whole.data.node[within[whole.data.rows]]] = True  # a Keras layer reads variables that are outside its scope
-    size = bytes_of(whole, used)
+    sized_ops = within.copy()
+    sized_ops[whole.data.node[within[whole.data.rows]]] = (
+        True  # a Keras layer reads variables that are outside its scope
+    )
+    size = bytes_of(whole, sized_ops)
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
     counted_flops = _flops(facts, tree, np.flatnonzero(mask).tolist(), calls)
@@ -105,12 +107,12 @@ def ops_inside(tree: Tree, name: str, calls: Calls) -> list[str]:
     return [deep.graph.names[i] for i in np.flatnonzero(_within(deep, tree.calls, np.flatnonzero(mask))).tolist()]
 
 
-def _within(deep: Expanded, shown: Expanded, ops: Any) -> Mask:
+def _within(deep: Expanded, picture: Expanded, ops: Any) -> Mask:
     """The ops at any depth that are in some that are shown; of a gradient only where it is shown: others run."""
-    seen = deep.seen_in(shown)
-    found: Mask = np.isin(seen, ops)
-    found[deep.derived] &= np.isin(seen[deep.derived], shown.derived)
-    return found
+    visible = deep.seen_in(picture)
+    mask: Mask = np.isin(visible, ops)
+    mask[deep.derived] &= np.isin(visible[deep.derived], picture.derived)
+    return mask
 
 
 def _panel(
@@ -180,9 +182,9 @@ def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[s
         rows.append(["in the region", path.cause + (f": {way}" if len(path) else "")])
     elif region is not None:
         rows.append(["not in the region", editor.explain(name, region).cause])
-    held = editor.removal_blockers(name)
+    blockers = editor.removal_blockers(name)
     words = {"data": "consumers", "control": "waiting ops", "colocated": "colocated ops", "init_ops": "tables"}
-    counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
+    counts = [counted(n, words.get(kind, kind)) for kind, n in blockers.counts.items() if n]
     rows.append(["used by", ", ".join(counts) or "Unused (can be removed)"])
     return rows
 
@@ -241,12 +243,12 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     sizes = [_bytes(info) for info in outputs or ()]
     if sizes and None not in sizes and (size := sum(n or 0 for n in sizes)):
         rows.append(["output size", size_text(size)])
-    held = graph.state.variables.get(graph.names[op])
-    if held is not None and variable_bytes(held):
-        rows.append(["variable size", size_text(variable_bytes(held))])
-    found = _flops(facts, tree, [op], calls)
-    if found[0]:
-        rows.append(["FLOPs", _flops_text(found)])
+    variable = graph.state.variables.get(graph.names[op])
+    if variable is not None and variable_bytes(variable):
+        rows.append(["variable size", size_text(variable_bytes(variable))])
+    flops = _flops(facts, tree, [op], calls)
+    if flops[0]:
+        rows.append(["FLOPs", _flops_text(flops)])
     if waiting:
         rows.append(["waited for by", counted(len(waiting), "ops")])
     name = graph.names[op]
@@ -263,7 +265,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
         python=f"ed.op({name!r})",
         doc=facts.documentation(kind),
         histogram=about["histogram"],
-        value=held is not None or (kind == "Const" and value is None),
+        value=variable is not None or (kind == "Const" and value is None),
     )
 
 
@@ -291,12 +293,12 @@ def _bytes(info: TensorInfo) -> int | None:
     """Returns the bytes of a tensor; None if its shape or dtype is not known."""
     if info.shape is None or None in info.shape:
         return None
-    held = VariableInfo("", dtype=info.dtype.removesuffix("_ref"), shape=shape_text(info.shape))
-    return variable_bytes(held) or (0 if 0 in info.shape else None)
+    variable = VariableInfo("", dtype=info.dtype.removesuffix("_ref"), shape=shape_text(info.shape))
+    return variable_bytes(variable) or (0 if 0 in info.shape else None)
 
 
-def _flops_text(found: tuple[int, bool]) -> str:
-    return f"{found[0]:,}" + (" per example" if found[1] else "")
+def _flops_text(flops: tuple[int, bool]) -> str:
+    return f"{flops[0]:,}" + (" per example" if flops[1] else "")
 
 
 def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> tuple[int, bool]:

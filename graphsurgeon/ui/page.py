@@ -74,26 +74,26 @@ def pack(
     """
     graph, keys = tree.graph, frozenset(plain(key) for key in unfolded)
     while True:
-        found = _boxes(tree, most, keys)
-        tensors, reads = _readers(graph, graph.data, found, control=False)
+        packed = _boxes(tree, most, keys)
+        tensors, reads = _readers(graph, graph.data, packed, control=False)
         if len(reads) <= EDGES or most < 200:
             break
         most //= 2
-    controls, waits = _readers(graph, graph.control, found, control=True)
+    controls, waits = _readers(graph, graph.control, packed, control=True)
     if marks:
-        _mark(found, marks)
+        _mark(packed, marks)
     return {
-        "open": found.open,
+        "open": packed.open,
         "ops": graph.size,
-        "rows": found.rows,
-        "helpers": found.helpers,
+        "rows": packed.rows,
+        "helpers": packed.helpers,
         "kinds": list(KINDS),
         "families": WORDS,
         "tensors": tensors,
         "reads": reads,
         "controls": controls,
         "waits": waits,
-        "shut": found.shut,
+        "shut": packed.shut,
     }
 
 
@@ -125,12 +125,12 @@ def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
             out.shut += 1
             continue
         inside = tree.ops_of(item)
-        held = inside[out.row_of[inside] == at]
+        members = inside[out.row_of[inside] == at]
         out.rows[at][9] |= 4
         if any(plain(key) in keys for key in item.keys):
             out.open.append(item.name)
-        owner[held] = at
-        out.row_of[held] = -1
+        owner[members] = at
+        out.row_of[members] = -1
         for child in below:
             add(child, at)
     _hide(tree, out, owner)
@@ -150,21 +150,21 @@ def _mark(out: Packed, marks: Mapping[int, str]) -> None:
 
 def _hide(tree: Tree, out: Packed, owner: Ints) -> None:
     """Gives each op without a separate box a place among the hidden ops of its fold."""
-    helpers, known = tree.helpers, {}
+    helpers, rows_by_kind = tree.helpers, {}
     for op in np.flatnonzero(out.row_of < 0).tolist():
         key = int(owner[op]), int(helpers.thing[op])
-        if key not in known:
-            known[key] = len(out.helpers)
+        if key not in rows_by_kind:
+            rows_by_kind[key] = len(out.helpers)
             out.helpers.append([key[0], key[1], int(helpers.kind[key[1]] or helpers.kind[op])])
-        out.row_of[op] = -1 - known[key]
+        out.row_of[op] = -1 - rows_by_kind[key]
 
 
-def _readers(graph: Graph, edges: Edges, found: Packed, control: bool) -> tuple[list[list[Any]], list[list[int]]]:
+def _readers(graph: Graph, edges: Edges, packed: Packed, control: bool) -> tuple[list[list[Any]], list[list[int]]]:
     """Returns the outputs of a row, in [row, name], of a tensor also dtype and shape, and their consumers."""
-    row_of = found.row_of
+    row_of = packed.row_of
     keep = row_of[edges.node] != row_of[edges.rows]
     table = np.stack([edges.node[keep], edges.port[keep], row_of[edges.rows[keep]]], axis=1)
-    made: list[list[Any]] = []
+    tensor_rows: list[list[Any]] = []
     reads: list[list[int]] = []
     last: tuple[int, int] = (-1, -1)
     for op, port, reader in (np.unique(table, axis=0) if len(table) else table).tolist():
@@ -173,9 +173,9 @@ def _readers(graph: Graph, edges: Edges, found: Packed, control: bool) -> tuple[
             name = graph.names[op]
             info = None if control else graph.stated_info(op, port)
             text = [] if control else [str(info) if info is not None and info.shape is not None else ""]
-            made.append([int(row_of[op]), elide(name if control else f"{name}:{port}", 400), *text])
-        reads.append([len(made) - 1, reader])
-    return made, reads
+            tensor_rows.append([int(row_of[op]), elide(name if control else f"{name}:{port}", 400), *text])
+        reads.append([len(tensor_rows) - 1, reader])
+    return tensor_rows, reads
 
 
 _STATIC = Path(__file__).parent / "static"

@@ -53,16 +53,16 @@ def links(texts: Iterable[str], graphs: Mapping[str, Graph]) -> dict[str, list[l
 
 
 def _parts(text: str, graphs: Mapping[str, Graph]) -> list[list[str]]:
-    found, end = [], 0
+    segments, end = [], 0
     for word in _WORD.finditer(text):
         if _is_name(text, *word.span()):
             name = op_name(word[0].removeprefix("^"))
             pane = next((pane for pane, graph in graphs.items() if _has(graph, name)), "")
             if pane:
-                found += [[text[end : word.start()]]] if word.start() > end else []
-                found.append([word[0], name, pane])
+                segments += [[text[end : word.start()]]] if word.start() > end else []
+                segments.append([word[0], name, pane])
                 end = word.end()
-    return [*found, [text[end:]]] if end < len(text) else found
+    return [*segments, [text[end:]]] if end < len(text) else segments
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
@@ -70,8 +70,8 @@ def _is_name(text: str, start: int, end: int) -> bool:
     before, word, after = text[:start], text[start:end], text[end:]
     if "/" in word or ":" in word or before.endswith("'"):
         return True
-    listed = before.endswith((": ", ", ", " and ")) and (after in ("", ".") or after.startswith((", ", " and ")))
-    return listed and ": " in before
+    in_list = before.endswith((": ", ", ", " and ")) and (after in ("", ".") or after.startswith((", ", " and ")))
+    return in_list and ": " in before
 
 
 def _has(graph: Graph, name: str) -> bool:
@@ -111,7 +111,7 @@ def boundary_shown(
         scene: the picture; None if it shows another graph.
         spots: numbers of the ops of the picture that are in the region, or hold some of it.
     """
-    shown: dict[str, Any] = {
+    result: dict[str, Any] = {
         "inputs": [tensor_row(graph, t) for t in marks.inputs],
         "outputs": [tensor_row(graph, t) for t in marks.outputs],
         "included": list(marks.included),
@@ -119,16 +119,16 @@ def boundary_shown(
     }  # fmt: skip
     if region is not None:
         crossing = region.boundary
-        shown["ops"] = len(region)
-        shown["leaked"] = leaked(region)
-        shown["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
-        shown["control_leaks"] = [
+        result["ops"] = len(region)
+        result["leaked"] = leaked(region)
+        result["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
+        result["control_leaks"] = [
             {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MOST]
         ]
-        shown["variables"] = len(crossing.variables)
+        result["variables"] = len(crossing.variables)
         if scene is not None:
-            shown["boxes"] = scene.held(np.asarray(spots, np.int64))
-    return shown
+            result["boxes"] = scene.held(np.asarray(spots, np.int64))
+    return result
 
 
 def leaked(region: Selection) -> int:
@@ -211,8 +211,8 @@ def _input_rows(number: int, step: CopyStep, copied: Copied | None, plan: Plan) 
 
 def _entering(copied: Copied) -> list[str]:
     """The tensors of the source that enter a copy from outside; variables have a separate table."""
-    graph, held = copied.source, copied.source.state.variables
-    return [name for name in map(graph.name, copied.external) if op_name(name) not in held]
+    graph, variables = copied.source, copied.source.state.variables
+    return [name for name in map(graph.name, copied.external) if op_name(name) not in variables]
 
 
 def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
@@ -225,21 +225,21 @@ def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     """
     effect, preview = plan.effect, plan.preview()
     faults = plan.check() if plan.steps else ()
-    said = [*effect.warnings, *(text for one in faults for text in (one.request, one.problem, one.suggestion))]
+    texts = [*effect.warnings, *(text for one in faults for text in (one.request, one.problem, one.suggestion))]
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
             kind = copied.turned.get(number, copied.source.types[number])
             new.append({"name": name, "was": copied.source.names[number], "op": kind})
-    made = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed its ops
+    copies_by_key = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed its ops
     variables = []
     for number, step in enumerate(plan.steps):
         if isinstance(step, CopyStep):
-            found = made.get(_key(step))
-            rows = _variables_asked(step) if found is None else _variable_rows(found, preview)
+            copied_step = copies_by_key.get(_key(step))
+            rows = _variables_asked(step) if copied_step is None else _variable_rows(copied_step, preview)
             variables += [{"step": number, **row} for row in rows]
     inputs = [row for number, step in enumerate(plan.steps) if isinstance(step, CopyStep)
-              for row in _input_rows(number, step, made.get(_key(step)), plan)]  # fmt: skip
+              for row in _input_rows(number, step, copies_by_key.get(_key(step)), plan)]  # fmt: skip
     return {
         "inputs": inputs[:_MOST],
         "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
@@ -248,7 +248,7 @@ def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
         "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
         "faults": [_fault(fault) for fault in faults],
         "warnings": list(effect.warnings),
-        "links": links(said, {"destination": plan.after(), "source": source} if said else {}),
+        "links": links(texts, {"destination": plan.after(), "source": source} if texts else {}),
         "counts": preview.counts,
         "rows": len(variables),
         "new": new[:_MOST],
@@ -269,8 +269,8 @@ def _key(step: CopyStep) -> tuple[int, str]:
 def _fault(fault: Fault) -> dict[str, Any]:
     """An error, with its fixes, and the step that has it."""
     cures = [{"by": list(cure.by), "text": cure.text} for cure in fault.cures]
-    said = {"request": fault.request, "problem": fault.problem, "suggestion": fault.suggestion}
-    return {**said, "cures": cures, "step": fault.step}
+    texts = {"request": fault.request, "problem": fault.problem, "suggestion": fault.suggestion}
+    return {**texts, "cures": cures, "step": fault.step}
 
 
 def look_shown(state: State) -> dict[str, Any]:
@@ -338,8 +338,8 @@ def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
 
     A scope with the name of an op holds the helpers of the op: the op represents the scope.
     """
-    wanted = query.strip().strip("/")
-    named = [n for n in graph.scopes.called(wanted) if n not in graph.index] if wanted else []
+    path = query.strip().strip("/")
+    scope_names = [n for n in graph.scopes.called(path) if n not in graph.index] if path else []
     return [
         {
             "name": f"{n}/",
@@ -347,5 +347,5 @@ def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
             "op": counted(int(graph.scope_mask(n).sum()), "ops"),
             "inside": "",
         }
-        for n in sorted(named, key=lambda n: (n.count("/"), n))[:_SCOPES]
+        for n in sorted(scope_names, key=lambda n: (n.count("/"), n))[:_SCOPES]
     ]

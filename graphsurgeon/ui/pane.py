@@ -138,11 +138,11 @@ class Pane:
             return like
         return self.placed if self._key[1] == direction else None
 
-    def pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
+    def pins(self, tree: Tree, definitions: Known) -> tuple[int, ...]:
         """Returns the ops that always have a separate box, even if their type is hidden."""
-        key = (tree.graph, known, tree.filters.gone)
+        key = (tree.graph, definitions, tree.filters.gone)
         if self._ends is None or self._ends[0] != key:
-            self._ends = (key, pinned(tree, known))
+            self._ends = (key, pinned(tree, definitions))
         return self._ends[1]
 
     def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: Ran | None) -> dict[str, Any]:
@@ -151,10 +151,10 @@ class Pane:
         assert self.placed is not None
         key = (self._key, id(self.placed), paint, ran)
         if self._coloured is None or self._coloured[0] != key:
-            shown = painted(self.scene, tree, self.placed, paint)
-            self._coloured = (key, shown if ran is None else ran.on_edges(shown))
-        shown = self._coloured[1]
-        return {**shown, "legend": {**shown["legend"], "faded": list(faded)}}
+            painting = painted(self.scene, tree, self.placed, paint)
+            self._coloured = (key, painting if ran is None else ran.on_edges(painting))
+        painting = self._coloured[1]
+        return {**painting, "legend": {**painting["legend"], "faded": list(faded)}}
 
 
 def refuse_many(scene: Scene, budget: int, most: int) -> None:
@@ -267,9 +267,9 @@ def keys_above(tree: Tree, name: str) -> list[str]:
     return keys_to(tree, int(mask.argmax()), item.name if item is not None else name)
 
 
-def keys_at(tree: Tree, scopes: tuple[str, ...], shown: frozenset[str]) -> frozenset[str]:
-    """Returns the fold keys that show `scopes`, open inside as in another picture, whose keys are `shown`."""
-    inside = {key for key in shown if key.lstrip("~").startswith(scopes)}
+def keys_at(tree: Tree, scopes: tuple[str, ...], unfolded: frozenset[str]) -> frozenset[str]:
+    """Returns the fold keys that show `scopes`, open inside as in another picture, whose keys are `unfolded`."""
+    inside = {key for key in unfolded if key.lstrip("~").startswith(scopes)}
     return frozenset(inside.union(*(keys_above(tree, scope) for scope in scopes)))
 
 
@@ -289,10 +289,10 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
     title = effect.base.title
     try:
         same = any(c.source.folded.owner is effect.base.owner for c in effect.copies)
-        shown = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
+        unfolded = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
         tree = Tree(effect.after)
         step = EdgeStep(effect, effect.base, later=True)
-        after = Sight(tree, opening_of_copies(tree, effect, shown, same), marks, step=step)
+        after = Sight(tree, opening_of_copies(tree, effect, unfolded, same), marks, step=step)
         pictures = _before_and_after(effect, after) if effect.removed else []
         svg = to_svg((pictures[-1] if pictures else place(after.scene()).to_dict()), title=f"{title} after the plan")
         if pictures:
@@ -307,8 +307,8 @@ def _before_and_after(effect: Effect, after: Sight) -> list[dict[str, Any]]:
     tree, both = Tree(effect.base), (Pane(), Pane())
     step = EdgeStep(effect, effect.after, later=False)
     before = Sight(tree, first_unfolded(tree), dict.fromkeys(effect.removed, "removed"), step=step)
-    done = draw_both(both, (before, after), lambda: kept(effect, effect.base, effect.after), "auto")
-    return [pane.placed for pane in both if pane.placed] if done else []
+    drawn = draw_both(both, (before, after), lambda: kept(effect, effect.base, effect.after), "auto")
+    return [pane.placed for pane in both if pane.placed] if drawn else []
 
 
 def kept(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:

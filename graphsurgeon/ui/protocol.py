@@ -66,8 +66,8 @@ def parse(message: object) -> Request:
             f"it is {_a(message)}, not an object",
             'Send {"v": 1, "id": 1, "verb": "undo", "args": {}}',
         )
-    given = message.get("id")
-    id = int(given) if given is not None and is_count(given) else 0
+    raw_id = message.get("id")
+    id = int(raw_id) if raw_id is not None and is_count(raw_id) else 0
     version, verb, args = message.get("v"), message.get("verb"), message.get("args", {})
     if version != VERSION or isinstance(version, bool):
         raise ProtocolError(
@@ -79,7 +79,7 @@ def parse(message: object) -> Request:
     if id == 0:
         raise ProtocolError(
             _short(verb),
-            f"its id is {_short(given)}, not a whole number, 1 or more",
+            f"its id is {_short(raw_id)}, not a whole number, 1 or more",
             "Number the messages from 1",
         )
     if not isinstance(verb, str) or verb not in VERBS:
@@ -87,15 +87,15 @@ def parse(message: object) -> Request:
         hint = f"Did you mean {close[0]!r}? " if close else ""
         verbs = ", ".join(sorted(VERBS))
         raise ProtocolError(_short(verb), "no verb has this name", f"{hint}The verbs are {verbs}", id)
-    known = VERBS[verb]
-    how = f"Call it as {known.usage}"
+    spec = VERBS[verb]
+    how = f"Call it as {spec.usage}"
     if not isinstance(args, dict):
         raise ProtocolError(verb, f"args is {_a(args)}, not an object", how, id)
     for name in args:
-        if name not in {arg.name for arg in known.args}:
+        if name not in {arg.name for arg in spec.args}:
             raise ProtocolError(verb, f"it has no argument {_short(name)}", how, id)
     full: Json = {}
-    for arg in known.args:
+    for arg in spec.args:
         if arg.name not in args:
             if arg.default is REQUIRED:
                 raise ProtocolError(verb, f"argument {arg.name!r} is missing", how, id)
@@ -176,13 +176,13 @@ class Turns:
 
     def beside(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
         """Does some work on the other thread, after earlier requests; returns when it is done, or soon."""
-        here, done = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
+        here, finished = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
         with self._changed:
-            self._works.append((lambda: here.run(work), done))
+            self._works.append((lambda: here.run(work), finished))
             if not self._busy:
                 self._busy = True
                 threading.Thread(target=self._go, name="graphsurgeon-turns", daemon=True).start()
-        done.wait(timeout)
+        finished.wait(timeout)
 
     def wait(self) -> None:
         """Returns when all that was asked is done."""
@@ -196,10 +196,10 @@ class Turns:
                     self._busy = False
                     self._changed.notify_all()
                     return
-                work, done = self._works.popleft()
+                work, finished = self._works.popleft()
             try:
                 work()
             except Exception:  # it is reported as of any thread, and the next one has its turn
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
             finally:
-                done.set()
+                finished.set()

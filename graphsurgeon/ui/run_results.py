@@ -74,8 +74,8 @@ class Ran:
         trace, bad = self.trace, self._bad
         tops = {}
         for what in _ALL:
-            found = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_TOP]
-            tops[what] = [[op, self.cost_text(what, number)] for op, number in found if number]
+            top = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_TOP]
+            tops[what] = [[op, self.cost_text(what, number)] for op, number in top if number]
         shown_bad = None if bad is None else {
             "op": bad.op,
             "text": f"{repr(bad.note)[len(bad.tensor) :].strip()}, by {bad.type}",
@@ -142,8 +142,8 @@ class Ran:
         names, trace = list(ops), self.trace
         costs = [trace.costs[name] for name in names if name in trace.costs]
         if not costs:
-            held = any(name in self._by_op for name in names)  # fed tensors and constants cost nothing
-            return [] if held else [["in the run", f"it did not run{trace.stopped and f': {trace.stopped}'}"]]
+            has_notes = any(name in self._by_op for name in names)  # fed tensors and constants cost nothing
+            return [] if has_notes else [["in the run", f"it did not run{trace.stopped and f': {trace.stopped}'}"]]
         rows = [["took", self.cost_text("ms", 1e3 * sum(cost.seconds for cost in costs))]]
         size = sum(cost.bytes for cost in costs)
         rows += [["allocated", size_text(size)]] if size else []
@@ -162,18 +162,20 @@ class Ran:
     def _odd(self) -> frozenset[str]:
         """The ops that gave something that is not finite."""
         trace, notes = self.trace, self.trace.by_tensor
-        bad = {tensor for tensor, held in notes.items() if any(note.bad for note in held)}
+        bad = {tensor for tensor, tensor_notes in notes.items() if any(note.bad for note in tensor_notes)}
         bad |= {tensor for tensor, source in trace.handed_on.items() if source in bad}
         return frozenset(tensor.partition(":")[0] for tensor in bad)
 
     @cached_property
     def _by_op(self) -> Mapping[str, list[str]]:
         """Op -> its outputs that have numbers, in their order."""
-        found: dict[str, list[str]] = {}
+        tensors_by_op: dict[str, list[str]] = {}
         for tensor in {**self.trace.by_tensor, **self.trace.handed_on}:
             if tensor in self.trace:
-                found.setdefault(tensor.partition(":")[0], []).append(tensor)
-        return {op: sorted(tensors, key=lambda one: int(one.partition(":")[2])) for op, tensors in found.items()}
+                tensors_by_op.setdefault(tensor.partition(":")[0], []).append(tensor)
+        return {
+            op: sorted(tensors, key=lambda one: int(one.partition(":")[2])) for op, tensors in tensors_by_op.items()
+        }
 
     def tensors(self, op: str) -> list[dict[str, Any]]:
         """Returns for each output of an op its numbers in rows, its histogram, and its picture."""
@@ -199,32 +201,32 @@ class Ran:
         counts, edges = note.histogram
         some = note.numeric and note.size > 1 and len(counts)
         about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
-        held = self._held(note) if whole is None else whole
+        array = self._held(note) if whole is None else whole
         own = name.partition(":")[0] in self.graph.index and not note.rounds  # else it cannot be fetched
         return {
             "tensor": name,
             "rows": rows,
             "histogram": about,
-            "picture": "" if held is None else image(held),
-            "more": held is None and own and note.numeric and len(note.shape) > 1,
+            "picture": "" if array is None else image(array),
+            "more": array is None and own and note.numeric and len(note.shape) > 1,
         }
 
     def _held(self, note: Noted) -> Any:
         """All elements of a tensor, if they are known."""
         if not note.numeric:
             return None
-        for held in (self.trace.results, self.trace.feeds):
-            if note.tensor in held:
-                return np.asarray(held[note.tensor])
+        for arrays in (self.trace.results, self.trace.feeds):
+            if note.tensor in arrays:
+                return np.asarray(arrays[note.tensor])
         return note.sample.reshape(note.shape) if note.size == len(note.sample) else None
 
-    def on_edges(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+    def on_edges(self, scene: Mapping[str, Any]) -> dict[str, Any]:
         """Returns a placed scene whose edges say the shapes of this run.
 
         Args:
-            shown: the scene for the page.
+            scene: the scene for the page.
         """
-        return {**shown, "edges": [self._on_edge(edge) for edge in shown["edges"]]}
+        return {**scene, "edges": [self._on_edge(edge) for edge in scene["edges"]]}
 
     def _on_edge(self, edge: Mapping[str, Any]) -> dict[str, Any]:
         if edge["control"]:

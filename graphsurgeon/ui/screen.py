@@ -53,7 +53,7 @@ class Screen:
         source: the editor whose graph is at the left; the destination itself by default.
         facts: facts on ops beyond the snapshot.
         recipes: returns the recipes of the menu.
-        kept: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
+        storage: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
 
     Attributes:
         state: all that is shown, as one value.
@@ -70,13 +70,13 @@ class Screen:
         *,
         facts: Facts,
         recipes: Callable[[], Iterable[Recipe]] = tuple,
-        kept: Kept | None = None,
+        storage: Kept | None = None,
     ) -> None:
         self.destination = destination
         self.source = source or destination
         self.state = self._refused(State())
         self.lock = threading.RLock()
-        self._stage = Stage(destination, self.source, facts, recipes, kept)
+        self._stage = Stage(destination, self.source, facts, recipes, storage)
         self._acting = 0
         self._callbacks: list[Callable[[], None]] = []
         self._hearers: list[Callable[[str], None]] = []
@@ -159,12 +159,12 @@ class Screen:
 
         A cell can call verbs while a thread runs the verbs of the page: neither loses the changes of the other.
         """
-        given = _read(act, args, kwargs)
+        arguments = _read(act, args, kwargs)
         with self.lock:
             outer, self._acting = self._acting, threading.get_ident()
             try:
                 before = self._settled()
-                outcome = act(self._stage, before, **given)
+                outcome = act(self._stage, before, **arguments)
             finally:
                 self._acting = outer
             state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
@@ -316,16 +316,16 @@ class Screen:
         """
         from ..view.svg import panes, to_svg, words
 
-        shown, pictures = self.traits(), []
+        traits, pictures = self.traits(), []
         hidden = {"before": "destination", "after": "source"}.get(self.state.stage if self.same else "both")
         for pane in ("source", "destination"):
-            title, scene = shown["titles"][pane], shown["scenes"][pane]
+            title, scene = traits["titles"][pane], traits["scenes"][pane]
             if scene is None or (pane == hidden and self.draft.steps):
                 continue
-            marks = {"selected": shown["selected"], "boundary": shown["boundary"]} if pane == "source" else {}
+            marks = {"selected": traits["selected"], "boundary": traits["boundary"]} if pane == "source" else {}
             pictures.append((title, to_svg(scene, title=title, **marks)))
         if not pictures:
-            return words(shown["titles"]["source"], shown["status"]["text"])
+            return words(traits["titles"]["source"], traits["status"]["text"])
         return pictures[0][1] if len(pictures) == 1 else panes(pictures)
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
@@ -371,10 +371,10 @@ class Screen:
         with self.lock:
             state = self._settled()
             try:
-                shown = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
+                size_text = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
             except LayoutError as error:
-                shown = f"the graph cannot be drawn: {error}"
-            lines = [f"{self.source.title}: {counted(self.source.snapshot.size, 'ops')}, {shown}"]
+                size_text = f"the graph cannot be drawn: {error}"
+            lines = [f"{self.source.title}: {counted(self.source.snapshot.size, 'ops')}, {size_text}"]
             region = self.region
             if region is not None:
                 lines.append(boundary_text(state.marks, region))
@@ -390,16 +390,18 @@ def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         SelectionError, PlanError: one is not of its kind in the table.
     """
     verb = VERBS[act.__name__]
-    given = inspect.signature(act).bind(None, None, *args, **kwargs).arguments
-    out = dict(list(given.items())[2:])
+    arguments = inspect.signature(act).bind(None, None, *args, **kwargs).arguments
+    out = dict(list(arguments.items())[2:])
     for arg in verb.args:
         if arg.name not in out or out[arg.name] is arg.default:
             continue
         value = arg.kind.read(out[arg.name])
         if not arg.kind.fits(value):
-            shown = reprlib.repr(out[arg.name])
-            said = arg.kind.unfit(value) or (f"{shown} is not {arg.kind.words}", f"Call it as {verb.usage}")
-            raise (SelectionError if verb.looks else PlanError)(f"{verb.name}({arg.name}={shown})", *said, arg.name)
+            value_text = reprlib.repr(out[arg.name])
+            parts = arg.kind.unfit(value) or (f"{value_text} is not {arg.kind.words}", f"Call it as {verb.usage}")
+            raise (SelectionError if verb.looks else PlanError)(
+                f"{verb.name}({arg.name}={value_text})", *parts, arg.name
+            )
         out[arg.name] = value
     return out
 

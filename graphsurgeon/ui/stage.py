@@ -44,7 +44,7 @@ class Stage:
         source: the editor whose graph is on the left; the destination itself if both are one.
         facts: facts on ops beyond the snapshot.
         recipes: returns the recipes of the menu.
-        kept: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
+        storage: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Stage:
         source: Subject,
         facts: Facts,
         recipes: Callable[[], Iterable[Recipe]] = tuple,
-        kept: Kept | None = None,
+        storage: Kept | None = None,
     ) -> None:
-        self.destination, self.source, self.facts, self.kept = destination, source, facts, kept
+        self.destination, self.source, self.facts, self.kept = destination, source, facts, storage
         self._offered = recipes
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
@@ -156,18 +156,18 @@ class Stage:
     def holding_of(self, state: State, graph: Graph, names: Sequence[str]) -> tuple[Tree, list[str]]:
         """Returns the same for a graph that no pane may show."""
         calls = self.calls_of(graph)
-        found = [(name, calls.find(name.rstrip("/")) if name.endswith("/") else None) for name in names]
-        boxes = [name if one is None else one[0].named(one[1].op) for name, one in found]
+        call_sites = [(name, calls.find(name.rstrip("/")) if name.endswith("/") else None) for name in names]
+        boxes = [name if one is None else one[0].named(one[1].op) for name, one in call_sites]
         return self.tree_of(state, self.around(graph, boxes)), boxes
 
-    def tree_of(self, state: State, shown: Expanded) -> Tree:
+    def tree_of(self, state: State, picture: Expanded) -> Tree:
         """Returns the tree of a graph under the filters of a state; the last few are kept."""
-        filters = replace(state.filters, gone=self._gone(shown.parts[0].graph))
-        tree = next((t for t in self._trees if t.graph is shown.graph and t.filters == filters), None)
+        filters = replace(state.filters, gone=self._gone(picture.parts[0].graph))
+        tree = next((t for t in self._trees if t.graph is picture.graph and t.filters == filters), None)
         if tree is None:
-            known = scopes_of(shown.graph, self.layers(shown.parts[0].graph))
-            classes = {scope: layer.class_name for scope, (layer, _) in known.items()}
-            tree = Tree(shown.graph, filters, classes, shown)
+            layer_scopes = scopes_of(picture.graph, self.layers(picture.parts[0].graph))
+            classes = {scope: layer.class_name for scope, (layer, _) in layer_scopes.items()}
+            tree = Tree(picture.graph, filters, classes, picture)
             self._trees.appendleft(tree)
         return tree
 
@@ -176,12 +176,12 @@ class Stage:
         orphans = (self.source if graph.owner is self.source.snapshot.owner else self.destination).orphans
         if not orphans:
             return orphans
-        found = next((gone for one, of, gone in self._left if one is graph and of == orphans), None)
-        if found is None:
+        hidden_ops = next((names for one, of, names in self._left if one is graph and of == orphans), None)
+        if hidden_ops is None:
             mask = graph.mask(graph.index[name] for name in orphans if name in graph.index)
-            found = frozenset(graph.names[i] for i in np.flatnonzero(mask & ~needed(graph, ~mask)).tolist())
-            self._left.appendleft((graph, orphans, found))
-        return found
+            hidden_ops = frozenset(graph.names[i] for i in np.flatnonzero(mask & ~needed(graph, ~mask)).tolist())
+            self._left.appendleft((graph, orphans, hidden_ops))
+        return hidden_ops
 
     def ends(self, pane: str) -> Known:
         """Returns the inputs and outputs that have separate boxes in a pane."""
@@ -209,7 +209,7 @@ class Stage:
         return owner is base.owner or self._was_source(owner)
 
     def _was_source(self, owner: Any) -> bool:
-        return any(current(known()) is owner for known in self._sources)
+        return any(current(source_ref()) is owner for source_ref in self._sources)
 
     def region(self, state: State) -> tuple[Selection | None, str]:
         """Returns the ops between the marks, or None and the problem of the marks."""
@@ -242,12 +242,12 @@ class Stage:
 
     def spots(self, state: State, region: Selection) -> Ints:
         """Returns the numbers of some ops of the source in the picture, with the ops that they call."""
-        calls, shown = self.calls(state, "source"), self.shown(state, "source")
-        own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, shown.graph))
+        calls, picture = self.calls(state, "source"), self.shown(state, "source")
+        own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, picture.graph))
         both = calls.expanded({*own, *open_})
         inside = both.seen_in(calls.expanded(own))
-        found: Ints = both.seen_in(shown)[(inside >= 0) & region.mask[inside]]
-        return found
+        positions: Ints = both.seen_in(picture)[(inside >= 0) & region.mask[inside]]
+        return positions
 
     def selection(self, state: State) -> Selection:
         """Returns the ops of all selected boxes; the region, if a boundary is marked and nothing is selected.
@@ -295,9 +295,9 @@ class Stage:
         now = tuple(map(self._names_of, subjects))
         if all(a is b for a, b in zip(now, state.called, strict=True)):
             return state
-        changed = [names_changed(*both) for both in zip(state.called, now, strict=True)]
-        if any(changed):
-            ways = (following(names, one.snapshot) for names, one in zip(changed, subjects, strict=True))
+        changed_names = [names_changed(*both) for both in zip(state.called, now, strict=True)]
+        if any(changed_names):
+            ways = (following(names, one.snapshot) for names, one in zip(changed_names, subjects, strict=True))
             state = state.renamed(*ways)
         return state.but(called=now)
 
@@ -388,9 +388,9 @@ class Stage:
             return kept(self.draft(state).effect, *(one.tree.graph for one in sights))
 
         limits = (most, MOST) if pane == "source" else (MOST, most)
-        done = draw_both(panes, sights, same, state.direction, state.budget, limits, self.stop.is_set)
-        self._apart = None if done else keys
-        return done
+        drawn = draw_both(panes, sights, same, state.direction, state.budget, limits, self.stop.is_set)
+        self._apart = None if drawn else keys
+        return drawn
 
     def forget(self, pane: str) -> None:
         """Drops the layout of a pane that shows nothing now."""

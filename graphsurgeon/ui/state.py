@@ -39,8 +39,8 @@ class Facts(Protocol):
     def constant_value(self, node: TFNodeDef, most: int = ...) -> Any:
         """The array in a constant; None without one, or if it is larger than `most` bytes."""
 
-    def body(self, graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
-        """The body of a function that an op calls, in a snapshot; earlier results are in `made`."""
+    def body(self, graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
+        """The body of a function that an op calls, in a snapshot; earlier results are in `cache`."""
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
         """Floating-point operations of ops, 0 if not known, and whether they are those for one example."""
@@ -125,15 +125,17 @@ class Marks:
         """Returns the tensors that enter and leave a selection; constants and the helpers of variables do not count."""
         graph = selection.graph
 
-        def given(tensor: str) -> bool:
+        def is_output(tensor: str) -> bool:
             op = graph.tensor(tensor)[0]
             above = graph.data.row(op)
-            read = graph.types[op] == "Identity" and len(above) == 1 and graph.types[int(above[0])] in VARIABLE_TYPES
-            return graph.types[op] not in _HELPERS and not read
+            reads_variable = (
+                graph.types[op] == "Identity" and len(above) == 1 and graph.types[int(above[0])] in VARIABLE_TYPES
+            )
+            return graph.types[op] not in _HELPERS and not reads_variable
 
         crossing = selection.boundary
-        outputs = tuple(t for t in crossing.outputs if given(t))
-        return cls(tuple(t for t in crossing.inputs if given(t)), outputs or crossing.outputs)
+        outputs = tuple(t for t in crossing.outputs if is_output(t))
+        return cls(tuple(t for t in crossing.inputs if is_output(t)), outputs or crossing.outputs)
 
 
 def selected_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[str, ...]:
@@ -143,8 +145,8 @@ def selected_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple
         >>> selected_after(("a", "b"), ["b", "c"], "toggle")
         ('a', 'c')
     """
-    kept = {"set": [], "add": list(old)}.get(mode, [n for n in old if n not in names])
-    return tuple(dict.fromkeys([*kept, *(n for n in names if mode == "set" or n not in old)]))
+    previous = {"set": [], "add": list(old)}.get(mode, [n for n in old if n not in names])
+    return tuple(dict.fromkeys([*previous, *(n for n in names if mode == "set" or n not in old)]))
 
 
 def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
@@ -152,13 +154,13 @@ def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
     graph = tree.graph
     mask = np.zeros(graph.size, np.bool_)
     for name in names:
-        found = ops_named(tree, name)
-        if found is None:
+        box_ops = ops_named(tree, name)
+        if box_ops is None:
             if graph.call_around(name.rstrip("/")):
                 graph.find(name.rstrip("/"), f"{verb}({name!r})")
             problem = f"nothing in {graph.title} has this name"
             raise SelectionError(f"{verb}({name!r})", problem, did_you_mean(name, graph.index))
-        mask |= found
+        mask |= box_ops
     return mask
 
 
@@ -167,9 +169,9 @@ def selection_of(tree: Tree, names: Sequence[str]) -> Selection:
     graph = tree.graph
     mask = np.zeros(graph.size, np.bool_)
     for name in names:
-        found = ops_named(tree, name)
-        if found is not None:
-            mask |= found
+        box_ops = ops_named(tree, name)
+        if box_ops is not None:
+            mask |= box_ops
     return listed(graph, mask)
 
 

@@ -39,13 +39,13 @@ def numbers(array: Any) -> dict[str, Any]:
     # of texts NumPy counts the pointers to them
     size = sum(len(text) for text in flat.tolist()) if array.dtype.kind == "O" else int(array.nbytes)
     rows = [["value", f"{name} {shape}, {size_text(size)}"]]
-    shown = ", ".join(_short(v) for v in flat[:FEW].tolist())
-    rows.append(["values" if flat.size <= FEW else "first values", shown + (" …" if flat.size > FEW else "")])
-    found = _numbers(flat)
-    if found is None or found.size <= FEW:
+    first_values = ", ".join(_short(v) for v in flat[:FEW].tolist())
+    rows.append(["values" if flat.size <= FEW else "first values", first_values + (" …" if flat.size > FEW else "")])
+    flat_array = _numbers(flat)
+    if flat_array is None or flat_array.size <= FEW:
         return {"rows": rows, "histogram": None}
-    finite = found[np.isfinite(found)]
-    odd = found.size - finite.size
+    finite = flat_array[np.isfinite(flat_array)]
+    odd = flat_array.size - finite.size
     if finite.size:
         rows.append(["range", f"{finite.min():.4g} to {finite.max():.4g}"])
         rows.append(["mean ± deviation", f"{finite.mean():.4g} ± {finite.std():.4g}"])
@@ -128,11 +128,11 @@ def _thin(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _unit(values: NDArray[np.float32]) -> NDArray[np.float64]:
     """The values from 0 to 1; those that are not finite are NaN."""
-    held = np.where(np.isfinite(values), values, np.nan).astype(np.float64)
-    if np.isnan(held).all():
-        return held
-    low, high = float(np.nanmin(held)), float(np.nanmax(held))
-    unit: NDArray[np.float64] = (held - low) / ((high - low) or 1.0)
+    finite = np.where(np.isfinite(values), values, np.nan).astype(np.float64)
+    if np.isnan(finite).all():
+        return finite
+    low, high = float(np.nanmin(finite)), float(np.nanmax(finite))
+    unit: NDArray[np.float64] = (finite - low) / ((high - low) or 1.0)
     return unit
 
 

@@ -130,9 +130,9 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             {'v': 1, 'id': 1, 'ok': True, 'result': None}
         """
         message = {"v": VERSION, "id": 1, "verb": verb, "args": args}
-        return self._on_message(self, message, [], tell=False)
+        return self._on_message(self, message, [], send=False)
 
-    def _on_message(self, _widget: Any, message: Any, _buffers: Any, tell: bool = True) -> dict[str, Any]:
+    def _on_message(self, _widget: Any, message: Any, _buffers: Any, send: bool = True) -> dict[str, Any]:
         """Runs the verb of a message and sends the answer; no exception is lost.
 
         A verb that only looks may run parallel to the kernel, which answers other requests then: `Turns` keeps
@@ -141,22 +141,22 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         try:
             request = parse(message)
         except Exception as error:
-            return self._replied(self._refusal(getattr(error, "id", 0), error, "a message of the page"), tell)
+            return self._replied(self._refusal(getattr(error, "id", 0), error, "a message of the page"), send)
         if request.verb == "cancel":
             self._screen.cancel()
-            return self._replied(answer(request.id, None), tell)
+            return self._replied(answer(request.id, None), send)
         if request.verb == "infer":  # takes long, parallel to everything else
-            if tell:
+            if send:
                 here = contextvars.copy_context()
                 threading.Thread(target=here.run, args=(self._infer,), name="graphsurgeon-shapes", daemon=True).start()
             else:
                 self._infer()
-            return self._replied(answer(request.id, None), tell)
-        if tell and VERBS[request.verb].looks:
+            return self._replied(answer(request.id, None), send)
+        if send and VERBS[request.verb].looks:
             self._turns.beside(lambda: self._replied(self._done(request)))
             return {}
         self._turns.wait()
-        return self._replied(self._done(request), tell)
+        return self._replied(self._done(request), send)
 
     def _done(self, request: Request) -> dict[str, Any]:
         try:
@@ -187,16 +187,16 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         if not sys.is_finalizing():  # the remaining work ends with this process
             self._screen.leave()
 
-    def _replied(self, reply: dict[str, Any], tell: bool = True) -> dict[str, Any]:
-        if tell:
+    def _replied(self, reply: dict[str, Any], send: bool = True) -> dict[str, Any]:
+        if send:
             self.send(reply)
         return reply
 
     def _keep(self, error: Exception, request: str) -> None:
         """Keeps an error and shows it in the status line."""
         self.last_error = error
-        shown = parts(error, request)
-        text = str(SurgeryError(*(shown[key] for key in ("request", "problem", "suggestion")))).replace("\n", " ")
+        error_parts = parts(error, request)
+        text = str(SurgeryError(*(error_parts[key] for key in ("request", "problem", "suggestion")))).replace("\n", " ")
         self.status = {"text": text, "level": "error"}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:

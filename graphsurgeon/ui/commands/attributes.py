@@ -31,13 +31,13 @@ def attributes_of(
         for each its ``name``, its ``value`` in typed form (empty: the ops differ), what it ``was`` before
         the plan if the plan changes it, and all its ``choices`` if these are few.
     """
-    held: dict[str, list[tuple[str, str, list[str]]]] = {}
+    rows_by_attribute: dict[str, list[tuple[str, str, list[str]]]] = {}
     for op in ops:
         change = changes.get(graph.names[op], Change()).attributes
         for name, value, choices in facts.attributes(graph.nodes[op]):
-            held.setdefault(name, []).append((str(change.get(name, value)), value, choices))
+            rows_by_attribute.setdefault(name, []).append((str(change.get(name, value)), value, choices))
     out = []
-    for name, rows in held.items():
+    for name, rows in rows_by_attribute.items():
         now, was = {row[0] for row in rows}, {row[1] for row in rows}
         if len(rows) == len(ops):
             choices = [one for one in rows[0][2] if all(one in row[2] for row in rows)]
@@ -92,5 +92,5 @@ def op_types(
     graph = stage.graph(state, "destination")
     at = graph.index.get(op_name(names[0])) if len(names) == 1 else None
     like = "" if at is None else graph.types[at]
-    found: Iterable[tuple[str, str]] = stage.facts.op_types(query, like, inputs or None)
-    return state, [{"name": kind, "doc": doc} for kind, doc in found]
+    matches: Iterable[tuple[str, str]] = stage.facts.op_types(query, like, inputs or None)
+    return state, [{"name": kind, "doc": doc} for kind, doc in matches]

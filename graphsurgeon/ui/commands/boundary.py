@@ -75,8 +75,8 @@ def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
     if not inside.any():
         return []
     ways = product(flow.above(inside), flow.below(inside))
-    found = [cut for into, out in ways if (cut := flow.cut(inside, into, out)) is not None]
-    out = _narrower(found)[:most]
+    candidates = [cut for into, out in ways if (cut := flow.cut(inside, into, out)) is not None]
+    out = _narrower(candidates)[:most]
     for scope in _scopes(graph, inside):
         if len(out) == most:
             break
@@ -87,10 +87,10 @@ def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
     return out
 
 
-def _narrower(found: list[Cut]) -> list[Cut]:
+def _narrower(candidates: list[Cut]) -> list[Cut]:
     """Those that no nearer one is as narrow as, the nearest first."""
     out: list[Cut] = []
-    for cut in sorted(found, key=lambda cut: (not cut.known, cut.ops, cut.width)):
+    for cut in sorted(candidates, key=lambda cut: (not cut.known, cut.ops, cut.width)):
         if all(cut.width < other.width for other in out):
             out.append(cut)
     return out
@@ -100,7 +100,7 @@ def _scopes(graph: Graph, mask: Mask) -> Iterator[str]:
     """The name scopes around some ops, the innermost first."""
     scopes = graph.scopes
     homes = np.unique(scopes.home[np.flatnonzero(mask)]).tolist()
-    shared = shared_scope([f"{scopes.names[home]}/" for home in homes])
+    shared = shared_scope([f"{scopes.names[scope]}/" for scope in homes])
     yield from scopes_around(f"{shared}/") if shared else ()
 
 
@@ -114,8 +114,8 @@ class _Flow:
         model = ~forward(graph, gradients) if gradients.any() else np.ones(graph.size, np.bool_)
         self.ops = forward(graph, self.fed & model, control=False, within=model)
         source, reader, port = graph.data.node, graph.data.rows, graph.data.port
-        kept = self.ops[source] & self.ops[reader] & ~graph.typed(TURNING)[source]
-        self.source, self.reader, self.port = source[kept], reader[kept], port[kept]
+        mask = self.ops[source] & self.ops[reader] & ~graph.typed(TURNING)[source]
+        self.source, self.reader, self.port = source[mask], reader[mask], port[mask]
         # a number for each tensor
         self.tensor = self.source.astype(np.int64) * (int(port.max(initial=0)) + 1) + self.port
         self.read = graph.mask(np.unique(self.source).tolist())
@@ -135,8 +135,8 @@ class _Flow:
         """The tensors with consumers outside, and the ends without consumers."""
         cross = mask[self.source] & ~mask[self.reader]
         ends = np.flatnonzero(mask & ~self.read).tolist()
-        given = [(op, 0) for op in ends if self.graph.outputs(op) != ()]
-        return sorted({*zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True), *given})
+        end_tensors = [(op, 0) for op in ends if self.graph.outputs(op) != ()]
+        return sorted({*zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True), *end_tensors})
 
     def above(self, inside: Mask) -> list[list[Tensor]]:
         """Tensors that all of what enters comes through: those that enter, and fewer and fewer further up."""
@@ -182,8 +182,8 @@ class _Flow:
         if context_fault(graph, core, inputs) is not None:
             return None
         infos: list[Any] = [graph.stated_info(*tensor) for tensor in (*inputs, *outputs)]
-        known = all(info is not None and info.shape is not None for info in infos)
-        return Cut(tuple(map(graph.name, inputs)), tuple(map(graph.name, outputs)), int(core.sum()), known)
+        shapes_known = all(info is not None and info.shape is not None for info in infos)
+        return Cut(tuple(map(graph.name, inputs)), tuple(map(graph.name, outputs)), int(core.sum()), shapes_known)
 
     def _number(self, tensor: Tensor) -> int:
         return tensor[0] * (int(self.graph.data.port.max(initial=0)) + 1) + tensor[1]
@@ -205,12 +205,12 @@ class _Flow:
         starts = np.concatenate([[0], np.cumsum(np.bincount(self.source[mine], minlength=self.graph.size))]).tolist()
         fed = np.flatnonzero(part & self.fed).tolist()
         ready = [*fed, *np.flatnonzero(part & ~self.fed & (waits == 0)).tolist()]
-        left, order = waits.tolist(), []
+        pending_inputs, order = waits.tolist(), []
         for op in ready:  # it grows
             order.append(op)
             for reader in readers[starts[op] : starts[op + 1]]:
-                left[reader] -= 1
-                if not left[reader]:
+                pending_inputs[reader] -= 1
+                if not pending_inputs[reader]:
                     ready.append(reader)
         place = np.full(self.graph.size, -1, np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
@@ -328,10 +328,10 @@ def boundary_of_selection(stage: Stage, state: State) -> State:
     """Marks the tensors that enter and leave the selection."""
     if not state.view.selected:
         raise SelectionError("boundary_of_selection()", "nothing is selected", "Click a box first")
-    chosen = stage.selection(state)
-    if not chosen:
+    selection = stage.selection(state)
+    if not selection:
         ops_of(*stage.holding(state, "source", state.view.selected), "boundary_of_selection")
-    return _marked(stage, state, Marks.around(chosen))
+    return _marked(stage, state, Marks.around(selection))
 
 
 def set_boundary(stage: Stage, state: State, inputs: list[str], outputs: list[str]) -> State:
@@ -362,18 +362,20 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
     with suppress(LayoutError):  # without a picture there are no boxes to highlight
         stage.draw(state, "source")
     own = Marks.around(stage.selection(state))
-    found = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
-    listed = []
-    for marks in dict.fromkeys(found):
+    candidates = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
+    suggestions = []
+    for marks in dict.fromkeys(candidates):
         region = stage.region(state.but(marks=marks))[0]
         if region is None:
             continue
-        shown = boundary_shown(tree.graph, marks, region, "", stage.panes["source"].scene, stage.spots(state, region))
+        boundary = boundary_shown(
+            tree.graph, marks, region, "", stage.panes["source"].scene, stage.spots(state, region)
+        )
         ends = [few(ends, 2) or "nothing" for ends in (marks.inputs, marks.outputs)]
         lead = "of the selection: " if marks == own else ""
         text = f"{lead}{len(marks.inputs)} in, {len(marks.outputs)} out, {counted(len(region), 'ops')}"
-        listed.append({**shown, "text": f"{text}: {ends[0]} → {ends[1]}"})
-    return state, listed
+        suggestions.append({**boundary, "text": f"{text}: {ends[0]} → {ends[1]}"})
+    return state, suggestions
 
 
 def add_leak(stage: Stage, state: State, tensor: str) -> State:
@@ -422,13 +424,13 @@ def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "so
     """
     tree, boxes = stage.holding(state, pane, [box])
     inside = Selection(tree.graph, ops_of(tree, boxes, verb), Query("select"))
-    given = Marks.around(inside).outputs
-    if len(given) != 1:
-        listed = f": {few(map(repr, given))}" if given else ""
-        problem = f"{counted(len(given), 'tensors')} leave {box.strip('~/')!r}{listed}"
+    outputs = Marks.around(inside).outputs
+    if len(outputs) != 1:
+        names_text = f": {few(map(repr, outputs))}" if outputs else ""
+        problem = f"{counted(len(outputs), 'tensors')} leave {box.strip('~/')!r}{names_text}"
         suggestion = "Unfold it (Enter) and mark an op, or mark the boundary of the selection (Shift+B)"
         raise SelectionError(f"{verb}({box!r})", problem, suggestion)
-    return given[0]
+    return outputs[0]
 
 
 def _marked(stage: Stage, state: State, marks: Marks) -> State:

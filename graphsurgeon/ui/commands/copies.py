@@ -56,10 +56,10 @@ def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source")
         names: the boxes.
         pane: the pane of the boxes.
     """
-    chosen = _chosen(stage, state, names, pane, "hold")
-    CLIPBOARD.held = Held(chosen, stage.subject(pane))
+    selection = _chosen(stage, state, names, pane, "hold")
+    CLIPBOARD.held = Held(selection, stage.subject(pane))
     return state.saying(
-        f"{counted(len(chosen), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
+        f"{counted(len(selection), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
     )
 
 
@@ -84,10 +84,10 @@ def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False)
     Raises:
         PlanError: if the clipboard is empty.
     """
-    held = CLIPBOARD.held
-    if held is None:
+    item = CLIPBOARD.held
+    if item is None:
         raise PlanError("paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call hold(names)")
-    return _copied(stage, state, held, to, keep)
+    return _copied(stage, state, item, to, keep)
 
 
 def duplicate(
@@ -124,8 +124,8 @@ def insert_copy(
         PlanError: if not exactly one tensor enters the boxes and one leaves them.
         SelectionError: if a box does not exist.
     """
-    chosen, plan = _chosen(stage, state, names, pane, "insert_copy"), stage.draft(state)
-    request, marks = f"insert_copy({few(chosen.names)})", Marks.around(chosen)
+    selection, plan = _chosen(stage, state, names, pane, "insert_copy"), stage.draft(state)
+    request, marks = f"insert_copy({few(selection.names)})", Marks.around(selection)
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:
             problem = f"{counted(len(ends), 'tensors')} {verb} the copied ops" + (f": {few(ends)}" if ends else "")
@@ -133,12 +133,12 @@ def insert_copy(
     tensor = tensor_name(on)
     scope = to or free_name("copy", plan.after().taken)
     subject = stage.subject(pane)
-    copied = _copy(plan, Held(chosen, subject), scope, {marks.inputs[0]: tensor}, "keep")
+    copied = _copy(plan, Held(selection, subject), scope, {marks.inputs[0]: tensor}, "keep")
     graph = copied.after()
     readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
     own = [op for op in readers if op.startswith(f"{scope}/")]
     plan = copied.reroute(tensor, to=f"{scope}/{marks.outputs[0]}", exclude=own)
-    return edited(stage, state, plan, f"a copy of {few(chosen.names)} will follow {tensor}")
+    return edited(stage, state, plan, f"a copy of {few(selection.names)} will follow {tensor}")
 
 
 def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
@@ -182,47 +182,47 @@ def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[
     """
     plan, source = stage.draft(state), stage.source
     region = stage.region(state)[0] if tensor in map(tensor_name, state.marks.outputs) else None
-    chosen = source.select(outputs=tensor) if region is None else region
+    selection = source.select(outputs=tensor) if region is None else region
     values = source if source.values.known else None
     scope, control = free_name("copy", plan.after().taken), "keep" if stage.same else "drop"
-    plan = plan.copy(chosen, to=scope, unmapped="placeholder", control=control, values=values)
+    plan = plan.copy(selection, to=scope, unmapped="placeholder", control=control, values=values)
     if not plan.effect.copies:
         fault = plan.effect.faults[0]
         raise PlanError(request, fault.problem, fault.suggestion)
     return plan, plan.effect.copies[-1].renamed(tensor)
 
 
-def _copied(stage: Stage, state: State, held: Held, to: str | None, keep: bool) -> State:
+def _copied(stage: Stage, state: State, item: Held, to: str | None, keep: bool) -> State:
     """The state with a copy of the clipboard in its plan."""
     plan = stage.draft(state)
-    graph, chosen = plan.after(), held.chosen
+    graph, selection = plan.after(), item.chosen
     scope = to or free_name("copy", graph.taken)
     inputs: dict[str, str] = {}
-    if keep and not _is_own(plan, chosen):
-        inputs = {t: t for t in Marks.around(chosen).inputs if op_name(t) in graph.index}
-    plan = _copy(plan, held, scope, inputs, "keep" if keep else "placeholder")
-    return planned(stage, state, plan, f"{counted(len(chosen), 'ops')} will be copied to {scope}/")
+    if keep and not _is_own(plan, selection):
+        inputs = {t: t for t in Marks.around(selection).inputs if op_name(t) in graph.index}
+    plan = _copy(plan, item, scope, inputs, "keep" if keep else "placeholder")
+    return planned(stage, state, plan, f"{counted(len(selection), 'ops')} will be copied to {scope}/")
 
 
-def _copy(plan: Plan, held: Held, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
+def _copy(plan: Plan, item: Held, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
     """A plan with the copy; between two graphs, placeholders feed the inputs that cannot be kept."""
-    own, values = _is_own(plan, held.chosen), held.subject if held.subject.values.known else None
+    own, values = _is_own(plan, item.chosen), item.subject if item.subject.values.known else None
     if own and unmapped == "keep":
-        return plan.copy(held.chosen, to=scope, inputs=inputs, unmapped=unmapped, values=values)
-    chosen, control = _with_helpers(held.chosen), None if own else "drop"
-    return plan.copy(chosen, to=scope, inputs=inputs, unmapped="placeholder", control=control, values=values)
+        return plan.copy(item.chosen, to=scope, inputs=inputs, unmapped=unmapped, values=values)
+    selection, control = _with_helpers(item.chosen), None if own else "drop"
+    return plan.copy(selection, to=scope, inputs=inputs, unmapped="placeholder", control=control, values=values)
 
 
-def _with_helpers(chosen: Selection) -> Selection:
+def _with_helpers(selection: Selection) -> Selection:
     """The ops, with the constants and variables that they read, so that these need no feeds."""
-    graph = chosen.graph
+    graph = selection.graph
     helpers = np.isin(Helpers.of(graph).kind, (CONSTANT, VARIABLE))
-    return listed(graph, backward(graph, chosen.mask, control=False, within=chosen.mask | helpers))
+    return listed(graph, backward(graph, selection.mask, control=False, within=selection.mask | helpers))
 
 
-def _is_own(plan: Plan, chosen: Selection) -> bool:
+def _is_own(plan: Plan, selection: Selection) -> bool:
     """Whether ops are of the graph that a plan changes."""
-    own: bool = chosen.graph.folded.owner is plan.base.owner
+    own: bool = selection.graph.folded.owner is plan.base.owner
     return own
 
 
@@ -277,7 +277,7 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
     alone = np.array([one.kind in ("op", "call", "variable") for one in scene.boxes] or [False])
     edges = np.flatnonzero((box >= 0) & ((box != other) | alone[box]))
     edges = edges[np.argsort(box[edges], kind="stable")]
-    found: dict[str, Any] = {}
+    candidates: dict[str, Any] = {}
     for group in np.split(edges, np.flatnonzero(np.diff(box[edges])) + 1):
         if not len(group):
             continue
@@ -285,13 +285,13 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
         at, takers = int(box[group[0]]), list(judged(bench, end, list(inputs)[:_JUDGED]))
         if not alone[at]:
             takers.sort(key=lambda taker: bool(taker.why))
-        found[scene.boxes[at].name] = [
+        candidates[scene.boxes[at].name] = [
             {"op": t.op, "input": t.input, "reads": t.reads, "why": t.why, "adaptable": t.adaptable}
             for t in takers[:_MOST]
         ]
     info = bench.info(*end)
     text = "" if info is None else str(info)
-    return state, {"tensor": name, "text": text, "pane": where, "boxes": found, "copies": copies}
+    return state, {"tensor": name, "text": text, "pane": where, "boxes": candidates, "copies": copies}
 
 
 def adapters(
@@ -310,9 +310,9 @@ def adapters(
     graph = stage.around(stage.graph(state, "destination"), here).graph
     _, _, bench, source = _read(stage, state, tensor, pane, graph, request)
     op = bench.find(op_name(to), request)
-    wanted = bench.info(*input_of(bench, op, input, request))
-    found = () if wanted is None else adapters_of(bench, source, wanted, [op])
-    return state, [{"by": list(one.by), "text": str(one)} for one in found]
+    target_info = bench.info(*input_of(bench, op, input, request))
+    choices = () if target_info is None else adapters_of(bench, source, target_info, [op])
+    return state, [{"by": list(one.by), "text": str(one)} for one in choices]
 
 
 def _read(
@@ -332,8 +332,8 @@ def _read(
     info = source.info(*source.tensor(name, request))
     plan, _ = with_makers(stage, state, name, request)
     none = Edges.of(np.empty(0, np.int32), np.empty(0, np.int32), 1)
-    tell = None if info is None else lambda _: (info,)
-    stand_in = bench.add([op_name(name)], ["Placeholder"], [None], none, none, tell), 0
+    infer = None if info is None else lambda _: (info,)
+    stand_in = bench.add([op_name(name)], ["Placeholder"], [None], none, none, infer), 0
     return name, len(plan.effect.new_names) - len(stage.draft(state).effect.new_names), bench, stand_in
 
 

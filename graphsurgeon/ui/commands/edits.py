@@ -283,10 +283,10 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
         SelectionError: there is no such box, or the boxes are not connected.
     """
     tree, inside = stage.holding(state, "source", names)
-    graph, chosen = tree.graph, _selection(tree, inside, "find_like")
-    found = match(graph, stage.facts.pattern(chosen))
-    small = len(chosen) <= _SMALL
-    best, ops = found.nearest() if small else None, found.selection
+    graph, selection = tree.graph, _selection(tree, inside, "find_like")
+    matches = match(graph, stage.facts.pattern(selection))
+    small = len(selection) <= _SMALL
+    best, ops = matches.nearest() if small else None, matches.selection
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
     stage.draw(state, "source")
     at = np.flatnonzero(ops.mask)
@@ -294,8 +294,8 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     boxes = hits_shown(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
     selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}
-    state = select(stage, state, selected, "set").saying(_message(found, len(ops), near or ("" if small else None)))
-    return state, {"count": len(found), "ops": len(ops), "boxes": boxes, "near": near}
+    state = select(stage, state, selected, "set").saying(_message(matches, len(ops), near or ("" if small else None)))
+    return state, {"count": len(matches), "ops": len(ops), "boxes": boxes, "near": near}
 
 
 def replace(
@@ -318,13 +318,13 @@ def replace(
     for name, was, box in zip(names, inside, there, strict=True):
         if ops_named(old, was) is None and ops_named(now, box) is not None:
             raise PlanError(f"replace({name!r})", f"{name!r} is made by this plan", "Apply the plan first")
-    chosen = _selection(old, inside, "replace")
+    selection = _selection(old, inside, "replace")
     more: dict[str, Any] = {} if external == "refuse" else {"external": external}
     word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
-    plan = stage.draft(state).replace(chosen, by, **more)
+    plan = stage.draft(state).replace(selection, by, **more)
     before = len(without_last(plan).effect.replaced)
     count = counted(len(plan.effect.replaced) - before, "places")
-    return edited(stage, state, plan, f"{count} like {few(chosen.names)} will be replaced by {word}")
+    return edited(stage, state, plan, f"{count} like {few(selection.names)} will be replaced by {word}")
 
 
 def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
@@ -337,18 +337,18 @@ def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
 
 def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:
     """Names of boxes that hold nothing else, and of the other ops."""
-    left, out = ops.mask.copy(), []
+    remaining, out = ops.mask.copy(), []
     for name in boxes:
-        held = ops_named(tree, name)
-        if held is not None and (held <= ops.mask).all():
+        box_ops = ops_named(tree, name)
+        if box_ops is not None and (box_ops <= ops.mask).all():
             out.append(name)
-            left &= ~held
-    return [*out, *(tree.graph.names[i] for i in np.flatnonzero(left).tolist())]
+            remaining &= ~box_ops
+    return [*out, *(tree.graph.names[i] for i in np.flatnonzero(remaining).tolist())]
 
 
-def _message(found: Matches, ops: int, near: str | None) -> str:
-    lines = [f"{counted(len(found), 'places')} like this, {counted(ops, 'ops')}"]
+def _message(matches: Matches, ops: int, near: str | None) -> str:
+    lines = [f"{counted(len(matches), 'places')} like this, {counted(ops, 'ops')}"]
     if near is not None:
         lines.append(f"nearest miss: {near}" if near else "nothing else is similar")
-    lines += [f"undecided for {counted(found.undecided, 'ops')}"] if found.undecided else []
+    lines += [f"undecided for {counted(matches.undecided, 'ops')}"] if matches.undecided else []
     return " · ".join(lines)

@@ -23,11 +23,11 @@ def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> Stat
         on: whether they are drawn.
     """
     if kind not in KINDS[1:]:
-        known = ", ".join(sorted(KINDS[1:]))
-        raise SelectionError(f"show_helpers({kind!r})", "no helpers have this kind", f"Choose one of {known}")
-    shown = state.filters.shown | {kind} if on else state.filters.shown - {kind}
-    said = f"{kind} {'are shown' if on else 'are hidden'}"
-    return _filtered(stage, state, replace(state.filters, shown=shown), said)
+        kinds = ", ".join(sorted(KINDS[1:]))
+        raise SelectionError(f"show_helpers({kind!r})", "no helpers have this kind", f"Choose one of {kinds}")
+    shown_kinds = state.filters.shown | {kind} if on else state.filters.shown - {kind}
+    message = f"{kind} {'are shown' if on else 'are hidden'}"
+    return _filtered(stage, state, replace(state.filters, shown=shown_kinds), message)
 
 
 def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
@@ -36,17 +36,17 @@ def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
     Args:
         types: op types.
     """
-    wanted = frozenset(types)
+    op_types = frozenset(types)
     graph = stage.graph(state, "source")
-    for kind in sorted(wanted):
+    for kind in sorted(op_types):
         if kind not in graph.types:
             raise SelectionError(
                 f"hide_ops([{kind!r}])",
                 f"{graph.title} has no op of that type",
                 did_you_mean(kind, set(graph.types)),
             )
-    said = f"hidden: {', '.join(sorted(wanted))}" if wanted else "no op type is hidden"
-    return _filtered(stage, state, replace(state.filters, hidden=wanted), said)
+    message = f"hidden: {', '.join(sorted(op_types))}" if op_types else "no op type is hidden"
+    return _filtered(stage, state, replace(state.filters, hidden=op_types), message)
 
 
 def set_training(stage: Stage, state: State, mode: str) -> State:
@@ -59,7 +59,7 @@ def set_training(stage: Stage, state: State, mode: str) -> State:
     return _filtered(stage, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
 
 
-def _filtered(stage: Stage, state: State, filters: Filters, said: str) -> State:
+def _filtered(stage: Stage, state: State, filters: Filters, message: str) -> State:
     before = state.filters
     state = state.but(filters=filters)
     if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
@@ -71,7 +71,7 @@ def _filtered(stage: Stage, state: State, filters: Filters, said: str) -> State:
     if stage.panes["destination"].placed is not None and (stage.draft(state).steps or not stage.same):
         stage.draw(state, "destination")
     hidden = sum(scene["stats"]["hidden"].values())
-    return state.saying(f"{said}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'hidden helpers')}")
+    return state.saying(f"{message}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'hidden helpers')}")
 
 
 def paint(
@@ -99,29 +99,31 @@ def paint(
             separate color, and numbers that are not finite have another.
         words: a word for ops, in place of numbers: each word has a color.
     """
-    given = values if words is None else words
-    if given is None and by in MEASURES:
+    op_values = values if words is None else words
+    if op_values is None and by in MEASURES:
         if state.ran is None:
             problem = "no run is shown"
             raise LayoutError(f"paint({by!r})", problem, "Run the graph first, with the button Run or ed.screen.run()")
         state = state.but(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
         return state.saying(f"colored by {by}")
-    graph, found = stage.calls(state, "source").listed.graph, dict[str, Any]()
-    if given is not None and not isinstance(given, Mapping):
-        raise LayoutError(f"paint({given!r})", "values must be a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
-    for key, value in (given or {}).items():
+    graph, values_by_op = stage.calls(state, "source").listed.graph, dict[str, Any]()
+    if op_values is not None and not isinstance(op_values, Mapping):
+        raise LayoutError(
+            f"paint({op_values!r})", "values must be a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number"
+        )
+    for key, value in (op_values or {}).items():
         try:
-            read = float(value) if words is None else str(value)
+            parsed = float(value) if words is None else str(value)
         except (TypeError, ValueError):
             problem = f"{value!r} is not a number"
             raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", problem, "Give one number for each op") from None
-        found[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = read
-    way = by if given is None else "values" if words is None else "words"
-    state = state.but(paint=Paint(way, found, name, reduce, scale), faded=())
-    said = f"colored by {by if given is None else name}"
+        values_by_op[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = parsed
+    way = by if op_values is None else "values" if words is None else "words"
+    state = state.but(paint=Paint(way, values_by_op, name, reduce, scale), faded=())
+    message = f"colored by {by if op_values is None else name}"
     if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
-        said = "no scopes of this picture have the same structure: unfold a scope to see repeated scopes in it"
-    return state.saying(said)
+        message = "no scopes of this picture have the same structure: unfold a scope to see repeated scopes in it"
+    return state.saying(message)
 
 
 def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
@@ -131,13 +133,13 @@ def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
         keys: entries of the legend.
     """
     legend = stage.draw(state, "source")["legend"]
-    known = {item["key"]: item["text"] for item in legend["items"]}
-    wanted = tuple(dict.fromkeys(keys))
-    for key in wanted:
-        if key not in known:
-            entries = ", ".join(f"{k} ({text})" for k, text in known.items())
+    labels = {item["key"]: item["text"] for item in legend["items"]}
+    faded_keys = tuple(dict.fromkeys(keys))
+    for key in faded_keys:
+        if key not in labels:
+            entries = ", ".join(f"{k} ({text})" for k, text in labels.items())
             raise SelectionError(
                 f"fade([{key!r}])", "the legend has no such entry", f"Its entries are: {entries or 'none'}"
             )
-    said = f"faded: {', '.join(known[k] for k in wanted)}" if wanted else "nothing is faded"
-    return state.but(faded=wanted).saying(said)
+    message = f"faded: {', '.join(labels[k] for k in faded_keys)}" if faded_keys else "nothing is faded"
+    return state.but(faded=faded_keys).saying(message)

@@ -31,17 +31,17 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
     selected = selected_after(state.view.selected, names, mode)
     tree = stage.tree(state, "source", stage.to(stage.graph(state, "source"), [*names, *selected]))
     ops_of(tree, names, "select")
-    said = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
+    message = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
     inside = stage.holding(state, "source", selected)[0].graph.unfolded
     if inside is not None:
         slopes = [name for name, node in inside.calls.items() if not called_by(node, inside.graph.functions)]
-        said += (
+        message += (
             f", in the gradient of {few(slopes)}"
             if slopes
             else f", inside {few(inside.outer)}: an edit inlines the call"
         )
-        said += ": a copy does not change it" if slopes else ", a copy does not change it"
-    return state.seen(selected=selected).saying(said)
+        message += ": a copy does not change it" if slopes else ", a copy does not change it"
+    return state.seen(selected=selected).saying(message)
 
 
 def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
@@ -131,8 +131,8 @@ def show_signature(stage: Stage, state: State, name: str) -> State:
         problem = f"a plan of {counted(len(plan.steps), 'steps')} is being made for the graph on screen"
         raise PlanError(f"show_signature({name!r})", problem, "Apply or undo the plan first")
     stage.source.show_signature(name)
-    kept = State(direction=state.direction, filters=state.filters, budget=state.budget)
-    return kept.saying(f"{name} of {stage.source.title}")
+    new_state = State(direction=state.direction, filters=state.filters, budget=state.budget)
+    return new_state.saying(f"{name} of {stage.source.title}")
 
 
 def outline_open(stage: Stage, state: State, name: str) -> State:
@@ -166,21 +166,21 @@ def details(stage: Stage, state: State, name: str, pane: str = "source") -> tupl
         pane: ``source`` or ``destination``.
     """
     subject = stage.subject(pane)
-    found = details_of(stage.tree(state, pane), name, stage.facts, stage.calls(state, pane))
+    result = details_of(stage.tree(state, pane), name, stage.facts, stage.calls(state, pane))
     layers = stage.layers(stage.graph(state, pane))
     rows, python = layer_rows(stage.shown(state, pane).graph, layers, name)
-    found["rows"], found["python"] = rows + found["rows"], python or found["python"]
+    result["rows"], result["python"] = rows + result["rows"], python or result["python"]
     if state.ran is not None and state.ran.pane == pane:
-        found["rows"] += state.ran.rows(ops_inside(stage.tree(state, pane), name, stage.calls(state, pane)))
-        found["run"] = state.ran.tensors(name)
+        result["rows"] += state.ran.rows(ops_inside(stage.tree(state, pane), name, stage.calls(state, pane)))
+        result["run"] = state.ran.tensors(name)
     op = stage.shown(state, pane).graph.index.get(name)
     if op is not None:
         changes, graph = stage.draft(state).effect.changes, stage.shown(state, pane).graph
-        found["device"] = device_of(graph, op, changes)
-        found["attributes"] = attributes_of(stage.facts, graph, [op], changes)
+        result["device"] = device_of(graph, op, changes)
+        result["attributes"] = attributes_of(stage.facts, graph, [op], changes)
     if pane == "source":
-        found["rows"] += reasons(subject, name, stage.region(state)[0])
-    return state, found
+        result["rows"] += reasons(subject, name, stage.region(state)[0])
+    return state, result
 
 
 def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]:
@@ -201,12 +201,12 @@ def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[
     """
     whole = stage.calls(state, pane).listed
     stage.draw(state, pane)
-    layers, shown = stage.layers(stage.graph(state, pane)), stage.shown(state, pane)
-    spots, tree = whole.seen_in(shown), stage.tree(state, pane)
+    layers, picture = stage.layers(stage.graph(state, pane)), stage.shown(state, pane)
+    spots, tree = whole.seen_in(picture), stage.tree(state, pane)
     hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.shown_whole)
     # may make the live graph of a file
-    found = hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
-    shown_hits = hits_shown(whole.graph, found, stage.panes[pane].scene, spots[found])
+    ops = hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
+    shown_hits = hits_shown(whole.graph, ops, stage.panes[pane].scene, spots[ops])
     scopes = scope_hits(whole.graph, query)
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
@@ -309,8 +309,8 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
         SelectionError: no saved view has this name.
     """
     _saved(state, name, "forget_view")
-    left = {known: place for known, place in state.views.items() if known != name}
-    return state.but(views=left).saying(f"{name!r} is deleted")
+    remaining = {view_name: place for view_name, place in state.views.items() if view_name != name}
+    return state.but(views=remaining).saying(f"{name!r} is deleted")
 
 
 def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, suggestion: str) -> State:

@@ -21,8 +21,8 @@ from .steps import TENSOR, TENSORS, TEXT, WORD, Kind, choice
 
 def _words(text: str) -> list[str]:
     """Names with commas between them, or a list of them as Python."""
-    given = read(text)
-    several = given if isinstance(given, list | tuple) else [part.strip() for part in text.split(",")]
+    parsed = read(text)
+    several = parsed if isinstance(parsed, list | tuple) else [part.strip() for part in text.split(",")]
     if not several or not all(isinstance(one, str) and one for one in several):
         raise ValueError(text)
     return list(several)
@@ -30,21 +30,21 @@ def _words(text: str) -> list[str]:
 
 def _pairs(text: str) -> dict[str, str]:
     """``old=new`` with commas or ends of lines between them, or a dict of them as Python."""
-    given = read(text)
-    if not isinstance(given, dict):
+    parsed = read(text)
+    if not isinstance(parsed, dict):
         parts = [part.partition("=") for part in text.replace("\n", ",").split(",") if part.strip()]
-        given = {old.strip(): new.strip() for old, _, new in parts}
-    if not given or not all(isinstance(one, str) and one for pair in given.items() for one in pair):
+        parsed = {old.strip(): new.strip() for old, _, new in parts}
+    if not parsed or not all(isinstance(one, str) and one for pair in parsed.items() for one in pair):
         raise ValueError(text)
-    return given
+    return parsed
 
 
 def _shape(text: str) -> list[int | None]:
     """Sizes, None for a size that is not fixed."""
-    given = read(text)
-    if not isinstance(given, list | tuple) or any(type(size) not in (int, type(None)) for size in given):
+    parsed = read(text)
+    if not isinstance(parsed, list | tuple) or any(type(size) not in (int, type(None)) for size in parsed):
         raise ValueError(text)
-    return list(given)
+    return list(parsed)
 
 
 #: How the arguments of recipes are typed, by the word that their table has for it.
@@ -83,9 +83,9 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
         else empty), whether it ``plans`` or acts at once, and its ``form``: ``name``, ``label``, ``value``, ``hint`` of
         each argument, and ``options``, with a text for each, if there are few choices.
     """
-    thing, ends, known = _thing(stage, state), _ends(stage), stage.recipes.values()
-    off = [_off(stage, state, recipe, thing, ends["outputs"]) for recipe in known]
-    return state, [_shown(recipe, stage.destination, ends, why) for recipe, why in zip(known, off, strict=True)]
+    thing, ends, all_recipes = _thing(stage, state), _ends(stage), stage.recipes.values()
+    off = [_off(stage, state, recipe, thing, ends["outputs"]) for recipe in all_recipes]
+    return state, [_shown(recipe, stage.destination, ends, why) for recipe, why in zip(all_recipes, off, strict=True)]
 
 
 def _shown(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
@@ -150,33 +150,35 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
     request = f"recipe({name!r})"
     if name not in stage.recipes:
         raise PlanError(request, "no recipe has this name", one_of(name, stage.recipes))
-    found = stage.recipes[name]
-    given = _read(found, stage.destination, values or {}, request)
-    named = {wish.name: (values or {}).get(wish.name, "").strip() for wish in found.wishes if wish.kind == "editor"}
-    words = [f"{key}={named.get(key) if not isinstance(value, str) and key in named else repr(value)}"
-             for key, value in given.items()]  # fmt: skip
+    spec = stage.recipes[name]
+    arguments = _read(spec, stage.destination, values or {}, request)
+    editor_words = {
+        wish.name: (values or {}).get(wish.name, "").strip() for wish in spec.wishes if wish.kind == "editor"
+    }
+    words = [f"{key}={editor_words.get(key) if not isinstance(value, str) and key in editor_words else repr(value)}"
+             for key, value in arguments.items()]  # fmt: skip
     code = f"gs.recipes.{name}({', '.join(['ed', *words])})"
-    if found.gives == PLAN:
-        plan, draft = found.made(_thing(stage, state), given), stage.draft(state)
-        known = draft.check() if draft.steps else ()
+    if spec.gives == PLAN:
+        plan, draft = spec.made(_thing(stage, state), arguments), stage.draft(state)
+        old_faults = draft.check() if draft.steps else ()
         for fault in plan.check():
-            if fault not in known and not fault.cures:  # the plan has buttons for errors with a fix
+            if fault not in old_faults and not fault.cures:  # the plan has buttons for errors with a fix
                 raise PlanError(request, fault.problem, fault.suggestion)
         steps = counted(len(plan.steps) - len(draft.steps), "steps")
         state = planned(stage, state, plan, f"{name}: {steps} in the plan")
         return state, {"line": state.status.text}
-    if problem := _waits(stage, state, found):
+    if problem := _waits(stage, state, spec):
         raise PlanError(request, problem, "Apply the plan first, or undo it")
-    stage.progress(f"{found.does} …")
-    made = found.made(stage.destination, given)
-    if found.gives == EDITORS:
-        lines = _kept(found, made)
-        said, code = "; ".join(lines), f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
+    stage.progress(f"{spec.does} …")
+    result = spec.made(stage.destination, arguments)
+    if spec.gives == EDITORS:
+        lines = _kept(spec, result)
+        message, code = "; ".join(lines), f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
     else:
-        lines = repr(made).split("\n")
-        said = f"{name}: {lines[0]}"
-    shown = {"title": "Recipe", "lines": lines, "code": code}
-    return state.but(saved=shown).saying(said), {"line": lines[0]}
+        lines = repr(result).split("\n")
+        message = f"{name}: {lines[0]}"
+    receipt = {"title": "Recipe", "lines": lines, "code": code}
+    return state.but(saved=receipt).saying(message), {"line": lines[0]}
 
 
 def check(
@@ -194,17 +196,17 @@ def check(
         ``lines``, the report; and ``code``, the call that does the same.
     """
     ends = {key: read_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
-    given = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
-    for key, names in given.items():
+    arguments = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
+    for key, names in arguments.items():
         refuse_unknown(stage.destination, names, f"check({target!r}, {key}={names!r})", key)
     stage.progress(f"running the converter of {TARGETS[target]} …")
-    found = stage.destination.check(target, **given, prove=prove)
-    more = [f"{key}={one_or_all(names)!r}" for key, names in given.items()] + ["prove=True"] * prove
-    lines = str(found).split("\n")
-    shown = {"title": "Check", "lines": lines, "code": f"ed.check({', '.join([repr(target), *more])})"}
-    painted = Paint("words", found.words, TARGETS[target]) if found.words and stage.same else state.paint
-    state = state.but(saved=shown, paint=painted, faded=())
-    return state.saying(lines[0], "warn" if found else "info"), shown
+    report = stage.destination.check(target, **arguments, prove=prove)
+    more = [f"{key}={one_or_all(names)!r}" for key, names in arguments.items()] + ["prove=True"] * prove
+    lines = str(report).split("\n")
+    receipt = {"title": "Check", "lines": lines, "code": f"ed.check({', '.join([repr(target), *more])})"}
+    painted = Paint("words", report.words, TARGETS[target]) if report.words and stage.same else state.paint
+    state = state.but(saved=receipt, paint=painted, faded=())
+    return state.saying(lines[0], "warn" if report else "info"), receipt
 
 
 def _thing(stage: Stage, state: State) -> Any:
@@ -223,14 +225,14 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
     return dict(zip(("inputs", "outputs"), ends, strict=True))
 
 
-def _read(found: Recipe, editor: Subject, values: Mapping[str, str], request: str) -> dict[str, Any]:
+def _read(spec: Recipe, editor: Subject, values: Mapping[str, str], request: str) -> dict[str, Any]:
     """The values of the typed texts.
 
     Raises:
         PlanError: there is no such argument, one that is needed is not given, or a text does not fit its argument.
     """
-    wishes: dict[str, Wish] = {wish.name: wish for wish in found.wishes}
-    rows = {f"{_ROW}{old}": old for old in found.rows(editor)}
+    wishes: dict[str, Wish] = {wish.name: wish for wish in spec.wishes}
+    rows = {f"{_ROW}{old}": old for old in spec.rows(editor)}
     for name in values:
         if name not in wishes and name not in rows:
             raise PlanError(request, f"it has no argument {name!r}", one_of(name, wishes))
@@ -248,8 +250,8 @@ def _read(found: Recipe, editor: Subject, values: Mapping[str, str], request: st
             call = f"{request[:-1]}, {name}={text!r})"
             raise PlanError(call, f"{text!r} is not valid", f"Type {kind.words}", name) from None
     renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
-    if found.table:
-        out[found.table] = {**out.get(found.table, {}), **renamed}
+    if spec.table:
+        out[spec.table] = {**out.get(spec.table, {}), **renamed}
     return out
 
 
@@ -258,14 +260,14 @@ def _plain(wish: Wish, text: str) -> str:
     name, sign, rest = (part.strip() for part in text.partition("="))
     paired = wish.kind in _PAIRED and read(rest) == rest  # it may be called like the field
     bare = rest if sign and name == wish.name and not paired else text
-    given = read(bare)
-    return given if isinstance(given, str) else bare
+    parsed = read(bare)
+    return parsed if isinstance(parsed, str) else bare
 
 
-def _kept(found: Recipe, made: Any) -> list[str]:
+def _kept(spec: Recipe, result: Any) -> list[str]:
     """Gives each new editor a name in the notebook; returns a line on each."""
     notebook, lines = vars(sys.modules["__main__"]), []
-    for wish, editor in zip(found.makes, made if isinstance(made, tuple) else (made,), strict=True):
+    for wish, editor in zip(spec.makes, result if isinstance(result, tuple) else (result,), strict=True):
         name = free_name(wish, notebook.__contains__)
         notebook[name] = editor
         lines.append(f"{name}: {counted(editor.snapshot.size, 'ops')}; type {name} in a cell to open it")

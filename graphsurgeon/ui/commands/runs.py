@@ -52,18 +52,18 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
         >>> list(open_ends(g))
         ['x:0']
     """
-    read = graph.consumers.degrees > 0
-    ops = np.flatnonzero(read & graph.typed(PLACEHOLDER_TYPES)).tolist()
+    has_consumers = graph.consumers.degrees > 0
+    ops = np.flatnonzero(has_consumers & graph.typed(PLACEHOLDER_TYPES)).tolist()
     return {f"{graph.names[op]}:0": graph.stated_info(op, 0) for op in ops}
 
 
-def attempt(subject: Subject, plan: Plan, given: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
+def attempt(subject: Subject, plan: Plan, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
     """Runs the graph as it is, and as a plan makes it, on the same feeds.
 
     Args:
         subject: the editor of the graph.
         plan: its plan.
-        given: tensor, as it is called after the plan -> array.
+        feeds: tensor, as it is called after the plan -> array.
         how: `random`, `timeout` and `watch` of a trace.
 
     Raises:
@@ -72,15 +72,15 @@ def attempt(subject: Subject, plan: Plan, given: Mapping[str, Any], how: Mapping
     plan = plan.awake()
     if not plan.steps:
         raise PlanError("run(of='plan')", "there is no plan", "Copy or change something first, or run the graph")
-    return _compared(subject, subject, plan.effect, plan.after(), given, how, {"plan": plan})
+    return _compared(subject, subject, plan.effect, plan.after(), feeds, how, {"plan": plan})
 
 
-def compared(subject: Subject, given: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
+def compared(subject: Subject, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
     """Runs the graph as it was before the last applied plan, and as it is, on the same feeds.
 
     Args:
         subject: the editor of the graph.
-        given: tensor, as it is called now -> array.
+        feeds: tensor, as it is called now -> array.
         how: `random`, `timeout` and `watch` of a trace.
 
     Raises:
@@ -88,7 +88,7 @@ def compared(subject: Subject, given: Mapping[str, Any], how: Mapping[str, Any])
     """
     before = subject.before()
     event = next(event for event in reversed(list(subject.history)) if not event.undone)
-    return _compared(before, subject, event.applied.effect, subject.snapshot, given, how, {})
+    return _compared(before, subject, event.applied.effect, subject.snapshot, feeds, how, {})
 
 
 def _compared(
@@ -96,7 +96,7 @@ def _compared(
     new: Subject,
     effect: Effect,
     after: Graph,
-    given: Mapping[str, Any],
+    feeds: Mapping[str, Any],
     how: Mapping[str, Any],
     more: Mapping[str, Any],
 ) -> Tried:
@@ -106,22 +106,22 @@ def _compared(
         old, new: the editors of both.
         effect: of the plan between them.
         after: the graph after it.
-        given: tensor, as it is called after it -> array.
+        feeds: tensor, as it is called after it -> array.
         how, more: arguments of both traces, and of the second alone.
     """
     renamed, was = effect.renamed, {now: was for was, now in effect.renamed.items()}
-    known = {renamed_end(name, was): value for name, value in given.items()}
-    known = {name: value for name, value in known.items() if name.partition(":")[0] in effect.base.index}
+    old_feeds = {renamed_end(name, was): value for name, value in feeds.items()}
+    old_feeds = {name: value for name, value in old_feeds.items() if name.partition(":")[0] in effect.base.index}
     copies = [copied for copied in effect.copies if copied.source.owner is effect.base.owner]
     stands = {f"{p.name}:0": p.was for copied in copies for p in copied.placeholders}
     beside = old is new and not more  # the copies are next to their originals: one run has both
     try:
-        reads = sorted({source for name, source in stands.items() if name not in given})
-        read = old.trace(known or None, reads, **how).results if reads else {}
-        fed = {name: read[source] for name, source in stands.items() if source in read}
-        before = old.trace(({**fed, **given} if beside else known) or None, **how)
+        reads = sorted({source for name, source in stands.items() if name not in feeds})
+        results = old.trace(old_feeds or None, reads, **how).results if reads else {}
+        fed = {name: results[source] for name, source in stands.items() if source in results}
+        before = old.trace(({**fed, **feeds} if beside else old_feeds) or None, **how)
     except SurgeryError:
-        return Tried(new.trace(dict(given) or None, **how, **more), None, None)
+        return Tried(new.trace(dict(feeds) or None, **how, **more), None, None)
     fed |= {renamed_end(name, renamed): value for name, value in before.feeds.items()}
     fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be gone
     twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
@@ -129,10 +129,10 @@ def _compared(
     for copied, twin in zip(copies, twins, strict=True):
         ends += [renamed_end(end, twin) for end in copied.step.selection.boundary.outputs]
     ends = [end for end in dict.fromkeys(ends) if end.partition(":")[0] in after.index]
-    trace = before if beside else new.trace({**fed, **given} or None, ends or None, **how, **more)
+    trace = before if beside else new.trace({**fed, **feeds} or None, ends or None, **how, **more)
     apart, first = dict[str, float](), None
-    kept = {name: name for name in before.graph.names} | dict(renamed)
-    for names in (kept, *twins):
+    same_names = {name: name for name in before.graph.names} | dict(renamed)
+    for names in (same_names, *twins):
         called = {t: renamed_end(t, names) if t.partition(":")[0] in names else "" for t in before}
         apart |= {names[op]: far for op, far in before.differences(trace, called).items()}
         first = first or before.first_difference(trace, names=called)
@@ -159,12 +159,12 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
         needed = stage.source.feeds_needed(ends.get("fetches"))
     feeds = []
     for name, info in needed.items():
-        known = info is not None and can_be_made_up(info)
-        sizes = [1 if size is None else size for size in info.shape or ()] if known and info is not None else []
+        has_random = info is not None and can_be_made_up(info)
+        sizes = [1 if size is None else size for size in info.shape or ()] if has_random and info is not None else []
         feeds.append({
             "tensor": name,
             "text": str(info) if info else "",
-            "made": f"random {shape_text(tuple(sizes))}" if known else "",
+            "made": f"random {shape_text(tuple(sizes))}" if has_random else "",
             "names": _fitting(info),
         })  # fmt: skip
     selected = stage.selection(state) if state.view.selected else None
@@ -215,27 +215,29 @@ def run(
         memory: the limit for recorded values in memory, in MB; 0: no limit. With a limit it runs in passes.
     """
     ends = {} if of in ("plan", "applied") else _asked(stage, state, of, "run")
-    given: dict[str, Any] = {}
+    feed_values: dict[str, Any] = {}
     for name, text in (feeds or {}).items():
         with about(name):
-            given |= {name: feed_of(name, text)} if text.strip() else {}
+            feed_values |= {name: feed_of(name, text)} if text.strip() else {}
 
-    def watch(done: int, total: int) -> bool:
-        turns = done > total  # tensors in a loop are recorded in each round
-        stage.progress(f"running: {counted(done, 'tensors')}" + (", loop iterations" if turns else f" of {total:,}"))
+    def watch(count: int, total: int) -> bool:
+        turns = count > total  # tensors in a loop are recorded in each round
+        stage.progress(f"running: {counted(count, 'tensors')}" + (", loop iterations" if turns else f" of {total:,}"))
         return not stage.stop.is_set()
 
     stage.progress("running: making a copy …")
     how: dict[str, Any] = {"random": seed, "timeout": limit or None, "memory": 10**6 * memory or None, "watch": watch}
     code = _code(feeds or {}, ends, how, of)
     if of == "plan":
-        tried = attempt(stage.destination, stage.draft(state), given, how)
-        ran = Ran(tried.trace, stage.graph(state, "destination"), "destination", code, tried.apart, tried.first)
+        comparison = attempt(stage.destination, stage.draft(state), feed_values, how)
+        ran = Ran(
+            comparison.trace, stage.graph(state, "destination"), "destination", code, comparison.apart, comparison.first
+        )
     elif of == "applied":
-        tried, pane = compared(stage.destination, given, how), "source" if stage.same else "destination"
-        ran = Ran(tried.trace, stage.graph(state, pane), pane, code, tried.apart, tried.first)
+        comparison, pane = compared(stage.destination, feed_values, how), "source" if stage.same else "destination"
+        ran = Ran(comparison.trace, stage.graph(state, pane), pane, code, comparison.apart, comparison.first)
     else:
-        trace = stage.source.trace(given or None, **ends, **how)
+        trace = stage.source.trace(feed_values or None, **ends, **how)
         ran = Ran(trace, stage.graph(state, "source"), "source", code)
     state = _shown(stage, state, ran)
     return state, {"line": state.status.text}
@@ -259,8 +261,8 @@ def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, lis
     Args:
         tensors: names of tensors.
     """
-    found = [] if state.ran is None else [one for name in tensors for one in state.ran.tensor(name)]
-    return state, found
+    rows = [] if state.ran is None else [one for name in tensors for one in state.ran.tensor(name)]
+    return state, rows
 
 
 def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
@@ -278,9 +280,9 @@ def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any
         raise SelectionError(request, problem, "Run the graph first, with the button Run or ed.screen.run()")
     feeds = {name: value for name, value in ran.trace.feeds.items() if name.partition(":")[0] in ran.graph.index}
     plan, here = stage.draft(state), stage.source if ran.pane == "source" else stage.destination
-    tried = plan if ran.pane == "destination" and plan.steps else None
+    tried_plan = plan if ran.pane == "destination" and plan.steps else None
     stage.progress(f"fetching {tensor}")
-    again = here.trace(feeds or None, [tensor], ops=[tensor.partition(":")[0]], random=0, plan=tried)
+    again = here.trace(feeds or None, [tensor], ops=[tensor.partition(":")[0]], random=0, plan=tried_plan)
     return state, ran.tensor(tensor, again.results[tensor])[0]
 
 
@@ -325,10 +327,10 @@ def feed_of(tensor: str, text: str) -> Any:
     text, request = text.strip(), f"run(feeds={{{tensor!r}: {text!r}}})"
     if text.endswith((".npy", ".npz")):
         return _from_file(tensor, Path(text), request)
-    held: Any = vars(sys.modules["__main__"])
+    namespace: Any = vars(sys.modules["__main__"])
     first, *rest = text.split(".")
-    if first in held and all(part.isidentifier() for part in (first, *rest)):
-        value = held[first]
+    if first in namespace and all(part.isidentifier() for part in (first, *rest)):
+        value = namespace[first]
         for part in rest:
             if not hasattr(value, part):
                 raise PlanError(request, f"{first!r} has no {part!r}", "Type the name of an array")
@@ -347,38 +349,38 @@ def feed_of(tensor: str, text: str) -> Any:
 
 
 def _from_file(tensor: str, path: Path, request: str) -> Any:
-    held = loaded(path, request, "np.save(path, array)")
-    if not isinstance(held, dict):
-        return held
-    for name in (tensor, tensor.partition(":")[0], *(held if len(held) == 1 else ())):
-        if name in held:
-            return held[name]
-    problem = f"the file has no array of this name; it has {few(map(repr, held))}"
+    content = loaded(path, request, "np.save(path, array)")
+    if not isinstance(content, dict):
+        return content
+    for name in (tensor, tensor.partition(":")[0], *(content if len(content) == 1 else ())):
+        if name in content:
+            return content[name]
+    problem = f"the file has no array of this name; it has {few(map(repr, content))}"
     raise PlanError(request, problem, f"np.savez(path, **{{{tensor!r}: array}})")
 
 
 def _fitting(info: TensorInfo | None) -> list[str]:
     """Names of the notebook whose arrays fit a placeholder."""
-    found = []
+    names = []
     for name, value in list(vars(sys.modules["__main__"]).items()):
         shape = getattr(value, "shape", None)
-        held = isinstance(value, np.ndarray) or hasattr(value, "numpy")  # no symbolic tensor
-        if name.startswith("_") or isinstance(value, type) or not held or shape is None:
+        is_array = isinstance(value, np.ndarray) or hasattr(value, "numpy")  # no symbolic tensor
+        if name.startswith("_") or isinstance(value, type) or not is_array or shape is None:
             continue
         with suppress(TypeError, ValueError):
             if info is None or info.fits(tuple(shape)):
-                found.append(name)
-    return found[:_NAMES]
+                names.append(name)
+    return names[:_NAMES]
 
 
 def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], how: Mapping[str, Any], of: str) -> str:
     """The Python that does the same."""
-    given = []
+    entries = []
     for tensor, typed in feeds.items():
         if text := typed.strip():
             loaded = f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
-            given.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
-    parts = [f"{{{', '.join(given)}}}"] if given else []
+            entries.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
+    parts = [f"{{{', '.join(entries)}}}"] if entries else []
     if of == "applied":
         return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={how['random']})"
     parts += [f"{key}={value!r}" for key, value in ends.items()]

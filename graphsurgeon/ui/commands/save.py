@@ -85,8 +85,8 @@ def save(
         PlanError: the format is not known, or it cannot be written so, or not there.
     """
     if format not in FORMATS:
-        known = f"Choose one of {', '.join(FORMATS)}"
-        raise PlanError(f"save({path!r})", f"format={format!r} is not known", known, "format")
+        suggestion = f"Choose one of {', '.join(FORMATS)}"
+        raise PlanError(f"save({path!r})", f"format={format!r} is not known", suggestion, "format")
     editor, suffix = stage.destination, FORMATS[format][1]
     path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
     more = {"overwrite": True} if there == "replace" else {}
@@ -95,10 +95,10 @@ def save(
         refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
     options = _asked(format, signature, *ends, values) | more
     try:
-        shown = _saved(editor, path, format, options)
+        receipt = _saved(editor, path, format, options)
     except Taken as error:
         return state, {"title": "Saved", "lines": [], "code": "", "there": error.problem}
-    return state.but(saved=shown).saying(f"saved: {shown['lines'][0]}"), shown
+    return state.but(saved=receipt).saying(f"saved: {receipt['lines'][0]}"), receipt
 
 
 def _saved(editor: Subject, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -148,11 +148,11 @@ def read_ends(text: str) -> list[str] | dict[str, str]:
         >>> read_ends("['x', 'y:1']"), read_ends("{'image': 'x:0'}")
         (['x:0', 'y:1'], {'image': 'x:0'})
     """
-    given = read(text)
-    if isinstance(given, dict):
-        return {str(key): tensor_name(tensor) for key, tensor in given.items()}
-    if isinstance(given, list | tuple):
-        return [tensor_name(tensor) for tensor in given]
+    parsed = read(text)
+    if isinstance(parsed, dict):
+        return {str(key): tensor_name(tensor) for key, tensor in parsed.items()}
+    if isinstance(parsed, list | tuple):
+        return [tensor_name(tensor) for tensor in parsed]
     parts = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [part.partition("=") for part in parts]
     if any(sign for _, sign, _ in pairs):
@@ -192,7 +192,7 @@ def known_ends(editor: Subject) -> tuple[dict[str, str], dict[str, str]]:
 
 def _ends(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
     """The inputs and outputs that the picture shows; of inputs the placeholders alone, which a caller can feed."""
-    fed, given = ends(Tree(graph))
+    fed, outs = ends(Tree(graph))
     inputs = [graph.names[i] for i in fed.tolist() if graph.types[i].startswith("Placeholder")]
-    outputs = [graph.names[i] for i in given.tolist()]
+    outputs = [graph.names[i] for i in outs.tolist()]
     return {name: f"{name}:0" for name in inputs}, {name: f"{name}:0" for name in outputs}

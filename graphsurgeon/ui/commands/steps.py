@@ -45,20 +45,20 @@ def choice(*choices: str) -> Kind:
 
 
 def _chosen(choices: tuple[str, ...]) -> Callable[[str], str]:
-    def chosen(text: str) -> str:
+    def parse(text: str) -> str:
         if text not in choices:
             raise ValueError(text)
         return text
 
-    return chosen
+    return parse
 
 
 def _several(one: Callable[[str], str]) -> Callable[[str], tuple[str, ...]]:
     def several(text: str) -> tuple[str, ...]:
-        found = tuple(one(part.strip()) for part in text.split(",") if part.strip())
-        if not found:
+        items = tuple(one(part.strip()) for part in text.split(",") if part.strip())
+        if not items:
             raise ValueError(text)
-        return found
+        return items
 
     return several
 
@@ -178,16 +178,16 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
     """
     out = []
     for field in FIELDS.get(type(step), ()):
-        value, label, known = getattr(step, field.name), field.label, list(field.kind.choices)
+        value, label, options = getattr(step, field.name), field.label, list(field.kind.choices)
         if isinstance(step, steps.SetStep) and field.name == "attributes" and value:
-            (label, value), known = value[0], choices(step.ops[0], value[0][0])
+            (label, value), options = value[0], choices(step.ops[0], value[0][0])
         elif isinstance(step, steps.RenameStep):
             value = value[0][1] if len(value) == 1 else None
         if value is None or value == () != getattr(step, "until", None) or callable(value):
             continue  # it was not given, or it is not a text
         if isinstance(step, steps.InsertStep) and field.name == "name" and not isinstance(value, str):
             continue
-        out.append({"name": field.name, "label": label, "value": field.kind.shown(value), "choices": known})
+        out.append({"name": field.name, "label": label, "value": field.kind.shown(value), "choices": options})
     return out
 
 
@@ -206,30 +206,30 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
         >>> with_arguments(steps.UnrollStep("loop", 2), {"times": "3"}, "edit_step(0)")
         (UnrollStep(loop='loop', times=3), None)
     """
-    known, made = {row["name"]: row["value"] for row in form_of(step)}, None
-    fields = {field.name: field for field in FIELDS.get(type(step), ()) if field.name in known}
+    old_values, rename_pair = {row["name"]: row["value"] for row in form_of(step)}, None
+    fields = {field.name: field for field in FIELDS.get(type(step), ()) if field.name in old_values}
     for name, text in texts.items():
         field = fields.get(name)
         if field is None:
             problem, these = f"{step_text(step)!r} has no argument {name!r}", ", ".join(sorted(fields))
             raise PlanError(request, problem, f"Its arguments are: {these or 'none'}")
-        if text == known[name]:
+        if text == old_values[name]:
             continue
         try:
             value = field.kind.read(text.strip())
         except ValueError:
-            said = field.kind.unfit(text.strip()) or (f"{text!r} is not valid", f"Type {field.kind.words}")
-            raise PlanError(f"{request[:-1]}, {name}={text!r})", *said, name) from None
+            parts = field.kind.unfit(text.strip()) or (f"{text!r} is not valid", f"Type {field.kind.words}")
+            raise PlanError(f"{request[:-1]}, {name}={text!r})", *parts, name) from None
         old = getattr(step, name)
         if isinstance(step, steps.RenameStep):
-            made, value = (old[0][1], value), ((old[0][0], value),)
+            rename_pair, value = (old[0][1], value), ((old[0][0], value),)
         elif isinstance(step, steps.SetStep) and name == "attributes":
             value = ((old[0][0], value),)
         elif field.makes:
-            made = (old, value)
+            rename_pair = (old, value)
         more = {"given": None} if name == "ops" and hasattr(step, "given") else {}
         step = replace(step, **{name: value, **more})
-    return step, made if made and all(made) else None
+    return step, rename_pair if rename_pair and all(rename_pair) else None
 
 
 def drop_step(stage: Stage, state: State, step: int) -> State:
@@ -239,8 +239,10 @@ def drop_step(stage: Stage, state: State, step: int) -> State:
         step: the number of the step, from 0.
     """
     plan = stage.draft(state)
-    gone = _step(plan, step, f"drop_step({step})")
-    return with_message(stage, state.but(draft=plan.with_step(step, None)), f"removed: {step_text(gone)}", warn=False)
+    removed_step = _step(plan, step, f"drop_step({step})")
+    return with_message(
+        stage, state.but(draft=plan.with_step(step, None)), f"removed: {step_text(removed_step)}", warn=False
+    )
 
 
 def move_step(stage: Stage, state: State, step: int, before: int) -> State:
@@ -254,12 +256,14 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
         PlanError: if the step does not exist, or the move would add an error to the plan.
     """
     plan, request = stage.draft(state), f"move_step({step}, {before})"
-    moved = _step(plan, step, request)
-    other = plan.with_step(step, moved, before)
+    moved_step = _step(plan, step, request)
+    other = plan.with_step(step, moved_step, before)
     faults = other.check()
     if faults and not plan.check():
-        raise PlanError(request, f"{step_text(moved)} cannot be there: {faults[0].problem}", "Move it to another place")
-    return with_message(stage, state.but(draft=other), f"moved: {step_text(moved)}", warn=False)
+        raise PlanError(
+            request, f"{step_text(moved_step)} cannot be there: {faults[0].problem}", "Move it to another place"
+        )
+    return with_message(stage, state.but(draft=other), f"moved: {step_text(moved_step)}", warn=False)
 
 
 def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
@@ -289,8 +293,8 @@ def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[s
 
     def choices(op: str, name: str) -> list[str]:
         graph = stage.around(plan.after(), [op]).graph
-        held = stage.facts.attributes(graph.nodes[graph.index[op]]) if op in graph.index else ()
-        return next((known for key, _, known in held if key == name), [])
+        attributes = stage.facts.attributes(graph.nodes[graph.index[op]]) if op in graph.index else ()
+        return next((options for key, _, options in attributes if key == name), [])
 
     return state, form_of(one, choices)
 
@@ -307,7 +311,7 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
     """
     plan, request = stage.draft(state), f"edit_step({step})"
     old = _step(plan, step, request)
-    new, made = with_arguments(bare(old), values, request)
+    new, rename_pair = with_arguments(bare(old), values, request)
     if isinstance(new, SetStep) and "attributes" in values:
         graph, (name, value) = stage.around(plan.after(), new.ops).graph, new.attributes[0]
         for op in new.ops:
@@ -316,9 +320,9 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
     if isinstance(new, InsertStep) and isinstance(new.op, str) and isinstance(new.name, str):
         stage.facts.check_inserted(new.op, new.name)
     plan = plan.with_step(step, MutedStep(new) if isinstance(old, MutedStep) else new)
-    if made is not None:
+    if rename_pair is not None:
         there = replace(plan, steps=plan.steps[:step]).after().index
-        later = later_steps(plan.steps[step + 1 :], made[0], scope_change(*made, there))
+        later = later_steps(plan.steps[step + 1 :], rename_pair[0], scope_change(*rename_pair, there))
         plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
     return with_message(stage, state.but(draft=plan), f"edited: {step_text(new)}")
 
@@ -345,10 +349,10 @@ def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
     """
     if verb in _RESTORING:
         return after.but(restored=before.restored + 1)
-    if verb == "apply" or not (changed := _changed(before, after)):
+    if verb == "apply" or not (changed_parts := _changed(before, after)):
         return after
     past = (*after.past, _was(stage, before))
-    return after.but(past=past, undone=after.undone if changed == {"selected"} else ())
+    return after.but(past=past, undone=after.undone if changed_parts == {"selected"} else ())
 
 
 def undo(stage: Stage, state: State) -> State:
@@ -362,14 +366,16 @@ def undo(stage: Stage, state: State) -> State:
 
 def redo(stage: Stage, state: State) -> State:
     """Redoes the last undone action: a step of the plan, a mark, a selection, or an applied plan."""
-    left = undone(state)
-    if left and isinstance(left[-1], Was):
-        now = _back(stage, state, left[-1]).but(past=(*state.past, _was(stage, state)), undone=left[:-1])
+    redo_entries = undone(state)
+    if redo_entries and isinstance(redo_entries[-1], Was):
+        now = _back(stage, state, redo_entries[-1]).but(
+            past=(*state.past, _was(stage, state)), undone=redo_entries[:-1]
+        )
         return with_message(stage, now, f"redone: {_difference(state, now)}", warn=False)
-    if not left and stage.draft(state).steps:
+    if not redo_entries and stage.draft(state).steps:
         raise PlanError("redo()", "no step of this plan was undone", "Apply the plan or undo its steps first")
     event = stage.destination.redo()
-    return state.but(undone=left[:-1]).saying(f"redone: {event.text}")
+    return state.but(undone=redo_entries[:-1]).saying(f"redone: {event.text}")
 
 
 def stand(stage: Stage, state: State, step: int) -> State:
@@ -381,16 +387,16 @@ def stand(stage: Stage, state: State, step: int) -> State:
     Raises:
         PlanError: if the history does not have the step.
     """
-    known = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_shown(stage)}}
-    if step not in known:
-        there = ", ".join(map(str, sorted(known)))
+    descriptions = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_shown(stage)}}
+    if step not in descriptions:
+        there = ", ".join(map(str, sorted(descriptions)))
         raise PlanError(f"stand({step})", "the history has no such step", f"Choose one of {there}")
-    taken = undone(state)
+    redo_entries = undone(state)
     while _applied(stage) > step:
-        taken = (*taken, stage.destination.undo())
+        redo_entries = (*redo_entries, stage.destination.undo())
     while _applied(stage) < step:
         stage.destination.redo()
-    return state.but(undone=taken).saying(f"the graph {known[step]}")
+    return state.but(undone=redo_entries).saying(f"the graph {descriptions[step]}")
 
 
 def history_shown(stage: Stage) -> list[dict[str, Any]]:
@@ -401,15 +407,19 @@ def history_shown(stage: Stage) -> list[dict[str, Any]]:
 
 def undo_shown(stage: Stage, state: State) -> dict[str, int]:
     """Returns the number of actions that undo and redo have left, with applied plans, and how often they ran."""
-    gone, left = [event.undone for event in stage.destination.history], len(undone(state))
-    again = int(gone[-1:] == [True] and not stage.draft(state).steps)
-    return {"undo": len(state.past) + gone.count(False), "redo": left or again, "restored": state.restored}
+    undone_flags, redo_count = [event.undone for event in stage.destination.history], len(undone(state))
+    again = int(undone_flags[-1:] == [True] and not stage.draft(state).steps)
+    return {
+        "undo": len(state.past) + undone_flags.count(False),
+        "redo": redo_count or again,
+        "restored": state.restored,
+    }
 
 
 def last_applied(stage: Stage) -> str:
     """Returns the effect of the last applied plan that is not undone, in one line; empty without one."""
-    done = [event for event in stage.destination.history if not event.undone]
-    return receipt(done[-1].applied.effect) if done and done[-1].applied is not None else ""
+    events = [event for event in stage.destination.history if not event.undone]
+    return receipt(events[-1].applied.effect) if events and events[-1].applied is not None else ""
 
 
 def undone(state: State) -> tuple[Any, ...]:
@@ -439,19 +449,19 @@ def _steps(state: State) -> tuple[Step, ...]:
 
 def _changed(a: State, b: State) -> set[str]:
     """Which of plan, marks and selection are not the same in two states."""
-    found = {"marks"} if a.marks != b.marks else set[str]()
-    found |= {"selected"} if a.view.selected != b.view.selected else set()
-    return found | ({"draft"} if [*map(id, _steps(a))] != [*map(id, _steps(b))] else set())
+    parts = {"marks"} if a.marks != b.marks else set[str]()
+    parts |= {"selected"} if a.view.selected != b.view.selected else set()
+    return parts | ({"draft"} if [*map(id, _steps(a))] != [*map(id, _steps(b))] else set())
 
 
 def _difference(a: State, b: State) -> str:
     """The action between two states, in words."""
-    changed = _changed(a, b)
-    if "draft" in changed:
+    changed_parts = _changed(a, b)
+    if "draft" in changed_parts:
         old, new = (dict(zip(map(id, steps), steps, strict=True)) for steps in (_steps(a), _steps(b)))
-        made = [new[key] for key in new if key not in old] or [old[key] for key in old if key not in new]
-        return steps_text(made) if made else "the order of the steps"
-    if "marks" in changed:
+        step_list = [new[key] for key in new if key not in old] or [old[key] for key in old if key not in new]
+        return steps_text(step_list) if step_list else "the order of the steps"
+    if "marks" in changed_parts:
         before, now = ({*m.inputs, *m.outputs, *m.included} for m in (a.marks, b.marks))
         return f"the marks of {few(sorted(before ^ now or now))}"
     return f"select {few(b.view.selected)}" if b.view.selected else "select nothing"

@@ -123,10 +123,10 @@ class Verb:
 
 
 def _one_of(*choices: str) -> Kind:
-    known = sorted(choices)
-    words = "one of " + ", ".join(repr(c) for c in known)
-    ts = " | ".join(f'"{c}"' for c in known)
-    return Kind(words, lambda value: isinstance(value, str) and value in choices, ts, tuple(known))
+    options = sorted(choices)
+    words = "one of " + ", ".join(repr(c) for c in options)
+    ts = " | ".join(f'"{c}"' for c in options)
+    return Kind(words, lambda value: isinstance(value, str) and value in choices, ts, tuple(options))
 
 
 def is_count(value: Any) -> bool:
