@@ -302,9 +302,9 @@ def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) 
         raise PlanError(request, f"namespace {scope!r} is not a name scope", words)
     if isinstance(variables, str):
         return _Request(verb, thing, graph, bare_scope, {}, None, variables)
-    known = _known(variables, request)
+    variables_by_name = _known(variables, request)
     # A dict may serve several graphs: each has its own variables under these names.
-    mine = {name: v for name, v in known.items() if v.graph is graph}
+    mine = {name: v for name, v in variables_by_name.items() if v.graph is graph}
     book = variables if isinstance(variables, MutableMapping) else None
     return _Request(verb, thing, graph, bare_scope, mine, book, "")
 
@@ -354,11 +354,11 @@ def _find(call: _Request) -> Any:
     from .tf.values.variables import variable_objects
 
     thing, name = call.thing, under(call.scope, call.thing.name)
-    brought = call.known.get(f"{op_name(name)}:0")
+    replacement = call.known.get(f"{op_name(name)}:0")
     if call.is_variable:
-        return variable_objects(call.graph).get(op_name(name)) if brought is None else brought
-    if brought is not None:
-        return brought.op.outputs[thing.value_index] if ":" in name else brought.op
+        return variable_objects(call.graph).get(op_name(name)) if replacement is None else replacement
+    if replacement is not None:
+        return replacement.op.outputs[thing.value_index] if ":" in name else replacement.op
     try:
         return call.graph.as_graph_element(name)
     except (KeyError, ValueError):
@@ -366,9 +366,9 @@ def _find(call: _Request) -> Any:
 
 
 def _found(call: _Request) -> Any:
-    found = _find(call)
-    if found is not None:
-        return found
+    result = _find(call)
+    if result is not None:
+        return result
     name = under(call.scope, call.thing.name)
     first = "copy_variable_to_graph" if call.is_variable else "copy_to_graph"
     problem = f"there is no copy {name!r} of it in that graph"
@@ -379,8 +379,8 @@ def _elsewhere(call: _Request) -> str:
     """Returns the other namespace that has a copy of the requested thing; empty if there is none."""
     scopes = {scope for scope, _ in _COPIED.get(call.graph, {}).get(call.thing.graph, {})}
     others = (replace(call, scope=scope) for scope in sorted(scopes - {call.scope}))
-    found = next((other.scope for other in others if _find(other) is not None), None)
-    return "" if found is None else f"It was copied with namespace={found!r}: type that here too"
+    other_scope = next((other.scope for other in others if _find(other) is not None), None)
+    return "" if other_scope is None else f"It was copied with namespace={other_scope!r}: type that here too"
 
 
 # -- copying ------------------------------------------------------------------------------------------------
@@ -393,12 +393,12 @@ def _copy(call: _Request, values: Any, after: Any = None) -> Any:
     source = open(thing.graph, title="the source")
     destination = source if same else open(call.graph, title="the destination")
     waits = _waits(call, after, values)
-    wanted = thing.op.name if hasattr(thing, "op") else thing.name
-    block, readers = _again(call, source, wanted) if waits else (_needed(source, wanted), ())
+    target = thing.op.name if hasattr(thing, "op") else thing.name
+    block, readers = _again(call, source, target) if waits else (_needed(source, target), ())
     # 2. What is there already, from earlier calls or as variables the caller brings.
     books = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(thing.graph, {})
-    done = books.setdefault((scope, frozenset(waits)), set())
-    reuse = {name: under(scope, name) for name in done}
+    copied_ops = books.setdefault((scope, frozenset(waits)), set())
+    reuse = {name: under(scope, name) for name in copied_ops}
     reuse.update({} if waits else _brought(call, source, destination))
     # 3. Copy the rest, with current values as initial ones if a session is given.
     constants, apart = _current(source, block, set(reuse), values)
@@ -413,7 +413,7 @@ def _copy(call: _Request, values: Any, after: Any = None) -> Any:
         for name in readers:
             if name not in reuse:
                 plan = plan.add_control(under(scope, name), waits)
-        done.update(_carried_out(call, destination, plan, fresh))
+        copied_ops.update(_carried_out(call, destination, plan, fresh))
     return _found(call)
 
 
@@ -422,8 +422,8 @@ def _carried_out(call: _Request, destination: Any, plan: Any, fresh: Selection) 
     faults, scope = plan.check(), call.scope
     if faults:
         there, free = plan.base.index, free_name(scope or "copy", plan.base.taken)
-        taken = scope in there or any(under(scope, name) in there for name in fresh)
-        how = f"Choose another namespace: {free!r} is free" if taken else faults[0].suggestion
+        is_taken = scope in there or any(under(scope, name) in there for name in fresh)
+        how = f"Choose another namespace: {free!r} is free" if is_taken else faults[0].suggestion
         raise PlanError(call.request, faults[0].problem, how)
     applied = destination.apply(plan, record=False)  # the lists of the graph are as they were in 2016
     names: set[str] = set()
@@ -442,20 +442,20 @@ def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
     return listed(graph, (graph.index[name] for name in names))
 
 
-def _needed(source: Any, wanted: str) -> Selection:
+def _needed(source: Any, target: str) -> Selection:
     """An op, its ancestors, the ops that these were made for, the ancestors of those, and so on."""
     from .tf import graph_parts
 
     ops = source.graph.get_operations()
-    block: Selection = source.select(name=[wanted]).ancestors()
+    block: Selection = source.select(name=[target]).ancestors()
     fresh = block.numbers
     while fresh:
         originals = graph_parts.originals_of([ops[i] for i in fresh])
         names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in block}
         if not names:
             break
-        seen, block = block.mask, block | _selection_of(source.snapshot, sorted(names)).ancestors()
-        fresh = (block.mask & ~seen).nonzero()[0].tolist()
+        visited, block = block.mask, block | _selection_of(source.snapshot, sorted(names)).ancestors()
+        fresh = (block.mask & ~visited).nonzero()[0].tolist()
     return block
 
 
@@ -517,7 +517,7 @@ def _waits(call: _Request, after: Any, values: Any) -> list[str]:
     """Names of the ops that a copy within the graph has to wait for; none: it is a plain copy."""
     from .tf import graph_parts
 
-    same, given = call.thing.graph is call.graph, []
+    same, after_tops = call.thing.graph is call.graph, []
     tops = [] if after is None else list(after) if isinstance(after, list | tuple | set | frozenset) else [after]
     for top in map(graph_parts.bare, tops):
         top = getattr(top, "op", top)
@@ -527,10 +527,10 @@ def _waits(call: _Request, after: Any, values: Any) -> list[str]:
         if top.graph is not call.thing.graph or not same:
             problem = f"after={top.name!r}: the copy, what is copied and what it waits for must be of one graph"
             raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.thing)}, or leave after out")
-        given.append(top)
+        after_tops.append(top)
     if same and not call.is_variable:
-        given += graph_parts.waited_for(call.graph)
-    if not given:
+        after_tops += graph_parts.waited_for(call.graph)
+    if not after_tops:
         return []
     why = (
         "a variable is not computed" if call.is_variable
@@ -540,32 +540,32 @@ def _waits(call: _Request, after: Any, values: Any) -> list[str]:
     )  # fmt: skip
     if why:
         how = "Type copy_to_graph(tensor, graph, namespace='again', after=[train])"
-        raise PlanError(f"{call.request[:-4]}after={given[0].name!r})", why, how)
-    return [op.name for op in sorted(set(given), key=graph_parts.number_of)]
+        raise PlanError(f"{call.request[:-4]}after={after_tops[0].name!r})", why, how)
+    return [op.name for op in sorted(set(after_tops), key=graph_parts.number_of)]
 
 
-def _again(call: _Request, source: Any, wanted: str) -> tuple[Selection, list[str]]:
+def _again(call: _Request, source: Any, target: str) -> tuple[Selection, list[str]]:
     """Returns the ops that must be computed again if variables change, and those of them that read variables."""
     graph = source.snapshot
-    needed = source.select(name=[wanted]).ancestors().mask
+    needed = source.select(name=[target]).ancestors().mask
     writers = writers_of(graph)
     holders = [graph.index[name] for name in graph.state.variables if needed[graph.index[name]]]
     reads = graph.mask(i for h in holders for i in graph.consumers.row(h).tolist())
     reads &= needed & ~writers
-    found = downstream(graph, reads, graph.mask([]), [graph.index[wanted]])
+    affected = downstream(graph, reads, graph.mask([]), [graph.index[target]])
     request = f"{call.request[:-4]}after=...)"
     if not reads.any():
-        raise PlanError(request, f"{wanted!r} depends on no variable: it would be the same", "Use it as it is")
-    if found.missed >= 0 or (found.ops & writers).any():
-        held = next((graph.names[i] for i in (needed & writers).nonzero()[0].tolist()), wanted)
-        problem = f"{held!r} sets a variable, and would do so again"
+        raise PlanError(request, f"{target!r} depends on no variable: it would be the same", "Use it as it is")
+    if affected.missed >= 0 or (affected.ops & writers).any():
+        writer = next((graph.names[i] for i in (needed & writers).nonzero()[0].tolist()), target)
+        problem = f"{writer!r} sets a variable, and would do so again"
         raise PlanError(request, problem, "Choose a tensor that is computed without it")
-    calls = [graph.names[i] for i in found.calls]
+    calls = [graph.names[i] for i in affected.calls]
     if calls:
         warnings.warn(
             f"{request}: {calls[0]!r} calls a function once more; what that sets, it sets again", stacklevel=4
         )
-    return listed(graph, found.ops), [graph.names[i] for i in (found.ops & reads).nonzero()[0].tolist()]
+    return listed(graph, affected.ops), [graph.names[i] for i in (affected.ops & reads).nonzero()[0].tolist()]
 
 
 # -- values -------------------------------------------------------------------------------------------------
@@ -577,14 +577,14 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict
         return {}, []
     from .tf.values.variables import fetch
 
-    known = source.snapshot.state.variables
-    infos = [v for v in known.values() if v.op in block and v.op not in skip and v.initial_value]
+    variables = source.snapshot.state.variables
+    infos = [v for v in variables.values() if v.op in block and v.op not in skip and v.initial_value]
     arrays = fetch(values, infos, source.graph, "copy_to_graph(..., values=...)")
-    named = Counter(info.initial_value for info in known.values())
+    counts = Counter(info.initial_value for info in variables.values())
     alone, apart = {}, []
     for info in infos:
         readers = {op.name for op in source.graph.get_tensor_by_name(info.initial_value).consumers()}
-        if named[info.initial_value] == 1 and not any(op in block for op in readers - {info.initializer}):
+        if counts[info.initial_value] == 1 and not any(op in block for op in readers - {info.initializer}):
             alone[info.initial_value] = arrays[info.op]
         else:
             apart.append((info, arrays[info.op]))

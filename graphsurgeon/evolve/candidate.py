@@ -118,19 +118,19 @@ class Candidate:
         """
         graph = self.editor.snapshot
         stay = ~graph.mask(graph.index[name] for name in (*self.inputs, *without))
-        found = backward(graph, graph.mask([graph.index[op_name(tensor)]]) & stay, within=stay)
-        return tuple(graph.names[i] for i in np.flatnonzero(found).tolist())
+        ops = backward(graph, graph.mask([graph.index[op_name(tensor)]]) & stay, within=stay)
+        return tuple(graph.names[i] for i in np.flatnonzero(ops).tolist())
 
     @cached_property
     def formula(self) -> str:
         """The output as a formula; truncated if it gets very long, as parts may be used many times."""
         graph = self.editor.snapshot
-        said: dict[str, str] = {name: name for name in self.inputs}
+        texts: dict[str, str] = {name: name for name in self.inputs}
         for name in self.needed:
             number = graph.index[name]
-            args = [said.get(op_name(t), "…") for t in graph.input_names(number)]
-            said[name] = _said(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
-        text = said.get(op_name(self.output), self.output)
+            args = [texts.get(op_name(t), "…") for t in graph.input_names(number)]
+            texts[name] = _said(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
+        text = texts.get(op_name(self.output), self.output)
         return text[1:-1] if _wrapped(text) else text
 
     def __str__(self) -> str:
@@ -204,13 +204,13 @@ class Assembly:
     def add(self, piece: Piece) -> dict[str, str]:
         """Adds a piece, and returns its current tensors -> their names in the new candidate."""
         graph = piece.of.editor.snapshot
-        kept = self._of_variables(piece)
-        names = {op: kept.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
-        self._pieces.append((piece, {**kept, **names}))
+        variable_names = self._of_variables(piece)
+        names = {op: variable_names.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
+        self._pieces.append((piece, {**variable_names, **names}))
         inputs = {f"{name}:0": f"{name}:0" for name in piece.of.inputs}
         count = {op: len(graph.outputs(graph.index[op]) or ()) for op in names}
-        made = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
-        return {**inputs, **piece.reads, **made}
+        outputs = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
+        return {**inputs, **piece.reads, **outputs}
 
     def _of_variables(self, piece: Piece) -> dict[str, str]:
         """Op of a variable of a piece -> its name in the new candidate: the same, unless that is taken."""
@@ -225,7 +225,7 @@ class Assembly:
         return out
 
     def _is_taken(self, name: str) -> bool:
-        return any(taken == name or taken.startswith(f"{name}/") for taken in self._taken)
+        return any(used_name == name or used_name.startswith(f"{name}/") for used_name in self._taken)
 
     def _free(self, kind: str) -> str:
         number = 1 + sum(name.startswith(f"{kind}_") for name in self._taken)
@@ -256,10 +256,10 @@ class Assembly:
                 continue
             graph = piece.of.editor.snapshot
             outside = {t for op in piece.ops for t in graph.input_names(graph.index[op])}
-            known = {**{f"{name}:0": f"{name}:0" for name in piece.of.inputs}, **piece.reads}
+            mapping = {**{f"{name}:0": f"{name}:0" for name in piece.of.inputs}, **piece.reads}
             plan = plan.copy(
                 piece.of.editor.select(name=piece.ops), to=f"with_{number}", names=names, variables="initial",
-                inputs={t: known[t] for t in sorted(outside) if op_name(t) not in names and t in known},
+                inputs={t: mapping[t] for t in sorted(outside) if op_name(t) not in names and t in mapping},
                 constants=piece.constants, collections="variables",
             )  # fmt: skip
         if len(plan):
@@ -294,17 +294,17 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
     """
     editor = thing if isinstance(thing, Editor) else open(thing)
     graph = editor.snapshot
-    known = list(inputs) if inputs is not None else [
+    input_names = list(inputs) if inputs is not None else [
         n for n, kind in zip(graph.names, graph.types, strict=True) if kind.startswith("Placeholder")
     ]  # fmt: skip
     if output is None:
         ends = [graph.names[i] for i in outputs_of(graph) if graph.names[i] not in editor.orphans]
         if len(ends) != 1:
-            shown = few([repr(f"{n}:0") for n in ends], 5)
-            how = f"Choose one in output=: {shown}" if ends else "Name the output: output='y:0'"
+            choices = few([repr(f"{n}:0") for n in ends], 5)
+            how = f"Choose one in output=: {choices}" if ends else "Name the output: output='y:0'"
             raise PlanError("candidate(graph)", f"the graph has {counted(len(ends), 'outputs')}", how)
         output = f"{ends[0]}:0"
-    return Candidate(editor, tuple(known), editor.tensor(str(getattr(output, "name", output))).name)
+    return Candidate(editor, tuple(input_names), editor.tensor(str(getattr(output, "name", output))).name)
 
 
 _TRIES = 8
@@ -338,46 +338,52 @@ def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> C
     root = one.output
     cuts = [p for p in one.points if p.tensor != root] or list(one.points)
     for _ in range(_TRIES if cuts else 0):
-        cut = cuts[rng.integers(len(cuts))]
-        fitting = [p for p in (*other.points, *other.terminals) if p.kind == cut.kind]
+        point = cuts[rng.integers(len(cuts))]
+        fitting = [p for p in (*other.points, *other.terminals) if p.kind == point.kind]
         if not fitting:
             continue
         graft = fitting[rng.integers(len(fitting))].tensor
-        child = _grafted(one, cut.tensor, other, graft, "crossover", limit)
+        child = _grafted(one, point.tensor, other, graft, "crossover", limit)
         if child is not None:
             return child
     return None
 
 
-def _grafted(one: Candidate, cut: str, other: Candidate, graft: str, born: str, limit: int) -> Candidate | None:
-    """`one`, of which everything that read `cut` reads a copy of the tensor `graft` of another candidate."""
+def _grafted(one: Candidate, tensor: str, other: Candidate, graft: str, born: str, limit: int) -> Candidate | None:
+    """`one`, of which everything that read `tensor` reads a copy of the tensor `graft` of another candidate."""
     assembly = Assembly(one)
     ops = () if op_name(graft) in other.inputs else other.below(graft)
     new = assembly.add(Piece(other, ops))[graft]
-    return _replaced(one, cut, new, assembly, born, limit)
+    return _replaced(one, tensor, new, assembly, born, limit)
 
 
 def _replaced(
-    one: Candidate, cut: str, new: str, assembly: Assembly, born: str, limit: int, kept: Mapping[str, str] | None = None
+    one: Candidate,
+    tensor_cut: str,
+    new: str,
+    assembly: Assembly,
+    born: str,
+    limit: int,
+    mapping: Mapping[str, str] | None = None,
 ) -> Candidate | None:
-    """Returns `one` with the consumers of `cut` reading the tensor `new` of an assembly; None if it does not fit.
+    """Returns `one` with the consumers of `tensor_cut` reading the tensor `new` of an assembly; None if it does not fit.
 
     Args:
         one: the parent.
-        cut: tensor of it.
+        tensor_cut: tensor of it.
         new: what takes its place.
         assembly: what the child is made of so far.
         born: how it is made, in words.
         limit: the greatest number of ops of a child.
-        kept: tensor of the parent -> its name in the assembly, of what is there already.
+        mapping: tensor of the parent -> its name in the assembly, of what is there already.
     """
-    kept, output = kept or {}, new
-    if cut != one.output:
-        there = {op_name(tensor) for tensor in kept}
-        rest = tuple(name for name in one.below(one.output, without=[op_name(cut)]) if name not in there)
-        if _reads_another(one, rest, cut):
+    mapping, output = mapping or {}, new
+    if tensor_cut != one.output:
+        there = {op_name(tensor) for tensor in mapping}
+        rest = tuple(name for name in one.below(one.output, without=[op_name(tensor_cut)]) if name not in there)
+        if _reads_another(one, rest, tensor_cut):
             return None  # an op with several outputs of which others are read
-        output = assembly.add(Piece(one, rest, {**kept, cut: new}))[one.output]
+        output = assembly.add(Piece(one, rest, {**mapping, tensor_cut: new}))[one.output]
     if assembly.size > limit:
         return None
     try:
@@ -386,10 +392,12 @@ def _replaced(
         return None
 
 
-def _reads_another(one: Candidate, ops: Sequence[str], cut: str) -> bool:
-    graph, at = one.editor.snapshot, op_name(cut)
-    read = {t for name in ops for t in (*graph.input_names(graph.index[name]), *graph.control_names(graph.index[name]))}
-    return any(op_name(t) == at and tensor_name(t) != cut for t in read)
+def _reads_another(one: Candidate, ops: Sequence[str], tensor_cut: str) -> bool:
+    graph, at = one.editor.snapshot, op_name(tensor_cut)
+    operands = {
+        t for name in ops for t in (*graph.input_names(graph.index[name]), *graph.control_names(graph.index[name]))
+    }
+    return any(op_name(t) == at and tensor_name(t) != tensor_cut for t in operands)
 
 
 def jitter(one: Candidate, rng: Any) -> Candidate | None:
@@ -409,9 +417,9 @@ def jitter(one: Candidate, rng: Any) -> Candidate | None:
     old = array_of(graph.nodes[graph.index[name]])
     if old is None:
         return None
-    moved = old + rng.normal(0.0, _JITTER, old.shape) * np.maximum(np.abs(old), 1.0 if rng.random() < 0.5 else 0.1)
+    values = old + rng.normal(0.0, _JITTER, old.shape) * np.maximum(np.abs(old), 1.0 if rng.random() < 0.5 else 0.1)
     assembly = Assembly(one)
-    piece = Piece(one, one.needed, constants={f"{name}:0": np.asarray(moved, old.dtype)})
+    piece = Piece(one, one.needed, constants={f"{name}:0": np.asarray(values, old.dtype)})
     return assembly.made(assembly.add(piece)[one.output], "jitter")
 
 
@@ -447,25 +455,25 @@ class Rule:
         """Returns a copy in which one matching place is replaced; None if no place matches."""
         kinds = dict.fromkeys(self.arguments, self.kind)
         needed = set(one.needed)
-        found = [
+        matches = [
             match
             for match in one.editor.match(self.pattern, inputs=kinds)
             if needed.issuperset(match.names) and len(match.outputs) == 1
         ]
-        if not found:
+        if not matches:
             return None
-        match = found[rng.integers(len(found))]
-        cut = tensor_name(next(iter(match.outputs.values())))
+        match = matches[rng.integers(len(matches))]
+        output = tensor_name(next(iter(match.outputs.values())))
         ends = [tensor for tensor in match.inputs.values() if op_name(tensor) not in one.inputs]
         base = {name for tensor in ends for name in one.below(tensor)}
-        if op_name(cut) in base:
+        if op_name(output) in base:
             return None
         assembly = Assembly(one)
-        kept = assembly.add(Piece(one, tuple(name for name in one.needed if name in base)))
-        reads = {f"{name}:0": kept[tensor_name(tensor)] for name, tensor in match.inputs.items()}
+        mapping = assembly.add(Piece(one, tuple(name for name in one.needed if name in base)))
+        reads = {f"{name}:0": mapping[tensor_name(tensor)] for name, tensor in match.inputs.items()}
         rule = self.replacement
         new = assembly.add(Piece(rule, rule.needed, reads))[rule.output]
-        return _replaced(one, cut, new, assembly, "rule", limit, kept)
+        return _replaced(one, output, new, assembly, "rule", limit, mapping)
 
 
 def grow(

@@ -144,14 +144,14 @@ def evolve(
         generations=(generations, 0), population_size=(population_size, 2), depth=(depth, 1), limit=(limit, 1),
         seed=(seed, 0),
     )  # fmt: skip
-    begun = [one if isinstance(one, Candidate) else candidate(one) for one in initial]
-    if inputs is None and begun:
-        inputs = specs_of(begun[0].graph, begun[0].inputs)
-    if not inputs or (not functions and not begun):
+    starters = [one if isinstance(one, Candidate) else candidate(one) for one in initial]
+    if inputs is None and starters:
+        inputs = specs_of(starters[0].graph, starters[0].inputs)
+    if not inputs or (not functions and not starters):
         how = "Give inputs= and functions=, or give graphs in initial=[...]"
         raise PlanError("evolve(...)", "no functions and no graphs to start from are given", how)
     specs = refuse_mixed(inputs) if functions or rules else dict(inputs)
-    _refuse_strangers(begun, list(specs))
+    _refuse_strangers(starters, list(specs))
     for function in functions:
         arity(function)
     known_rules = [Rule(a, b, next(iter(specs.values()))) for a, b in rules]
@@ -162,19 +162,19 @@ def evolve(
         return grow(specs, functions, rng, constants, depth)
 
     nursery = _Nursery(rng, new if functions else None, known_rules, limit)
-    population = begun[:population_size]
+    population = starters[:population_size]
     while len(population) < population_size:
-        population.append(new() if functions else begun[len(population) % len(begun)])
-    said: list[Generation] = []
+        population.append(new() if functions else starters[len(population) % len(starters)])
+    history: list[Generation] = []
     while True:
         judge.rate(population)
         population.sort(key=lambda c: (_number(c.score) * (1.0 + parsimony * c.size), c.size, c.formula))
         best = min(population, key=lambda c: (c.score, c.size, c.formula))
-        said.append(Generation(len(said), _number(best.score), best.size, best.formula, judge.tried))
+        history.append(Generation(len(history), _number(best.score), best.size, best.formula, judge.tried))
         if report is not None:
-            report(said[-1])
-        if said[-1].score <= target_score or len(said) > generations:
-            return Evolution(best, population, said, dict(sorted(nursery.births.items())))
+            report(history[-1])
+        if history[-1].score <= target_score or len(history) > generations:
+            return Evolution(best, population, history, dict(sorted(nursery.births.items())))
         population = nursery.after(population, best)
 
 
@@ -195,12 +195,12 @@ class _Judge:
         from ..tf.run.trials import scores
 
         keys = [one.key for one in population]
-        known = {key: one.score for key, one in zip(keys, population, strict=True) if one.score is not None}
-        fresh = {key: one for key, one in zip(keys, population, strict=True) if key not in known}
-        known.update(zip(fresh, scores(list(fresh.values()), self._score, self._workers), strict=True))
+        scores_by_key = {key: one.score for key, one in zip(keys, population, strict=True) if one.score is not None}
+        fresh = {key: one for key, one in zip(keys, population, strict=True) if key not in scores_by_key}
+        scores_by_key.update(zip(fresh, scores(list(fresh.values()), self._score, self._workers), strict=True))
         self.tried += len(fresh)
         for key, one in zip(keys, population, strict=True):
-            one.score = known[key]
+            one.score = scores_by_key[key]
 
 
 class _Nursery:
@@ -221,15 +221,15 @@ class _Nursery:
     def after(self, population: list[Candidate], best: Candidate) -> list[Candidate]:
         """Returns the next population: the elite of this one, and children."""
         grown = [best, *(one for one in population if one is not best)][:_ELITE]
-        known = {one.key for one in grown}
+        keys = {one.key for one in grown}
         repeated = 0  # one graph twice teaches nothing; but a population may have run dry
         while len(grown) < len(population):
             child = self._child(population)
             self._made += 1
-            if child.key in known and repeated < len(population):
+            if child.key in keys and repeated < len(population):
                 repeated += 1
                 continue
-            known.add(child.key)
+            keys.add(child.key)
             self.births[child.born] += 1
             grown.append(child)
         if self._made >= _COLLECT_AFTER:  # graphs are full of cycles, which Python collects too rarely
@@ -286,8 +286,8 @@ def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
             raise PlanError("evolve(rules=...)", f"{rule!r} is not a pair of functions", how)
 
 
-def _refuse_strangers(begun: list[Candidate], inputs: list[str]) -> None:
-    for one in begun:
+def _refuse_strangers(starters: list[Candidate], inputs: list[str]) -> None:
+    for one in starters:
         if sorted(one.inputs) != sorted(inputs):
             raise PlanError(
                 "evolve(initial=...)",

@@ -83,10 +83,10 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[Any, list[Any
     """
     sgv = subgraph.make_view(sgv)
     inside = set(sgv.ops)
-    read = [t for t in util.concatenate_unique([], sgv.outputs) if any(c not in inside for c in t.consumers())]
-    view = sgv.remap_outputs(read)
-    placeholders = _stand_ins(read)
-    reroute.reroute_ts(placeholders, read, cannot_modify=sgv.ops)
+    outputs = [t for t in util.concatenate_unique([], sgv.outputs) if any(c not in inside for c in t.consumers())]
+    view = sgv.remap_outputs(outputs)
+    placeholders = _stand_ins(outputs)
+    reroute.reroute_ts(placeholders, outputs, cannot_modify=sgv.ops)
     if control_outputs is not None:
         detach_control_outputs(view, control_outputs)
     return view, placeholders

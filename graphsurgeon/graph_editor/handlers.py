@@ -90,8 +90,8 @@ def copy_op_handler(
     node = node if nodedef_fn is None else nodedef_fn(node)
     new = graph_parts.add_op(info.graph_, node, new_inputs)
     if copy_shape and graph_parts.same_shapes(op.inputs, new_inputs):
-        for old, made in zip(op.outputs, new.outputs, strict=False):
-            made.set_shape(old.shape)
+        for old, output in zip(op.outputs, new.outputs, strict=False):
+            output.set_shape(old.shape)
     return new, new.outputs
 
 
@@ -118,9 +118,9 @@ def note_originals(info: Any, transformer: Any, pairs: Sequence[tuple[Any, Any]]
     handler = transformer.transform_original_op_handler
     originals = graph_parts.originals_of([old for old, _ in pairs])
     for (_, new), original in originals and zip(pairs, originals, strict=True):
-        moved = None if original is None else handler(info, original)
-        if moved is not None:
-            graph_parts.set_original(new, moved)
+        original_copy = None if original is None else handler(info, original)
+        if original_copy is not None:
+            graph_parts.set_original(new, original_copy)
 
 
 def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
@@ -145,14 +145,14 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
 
 
 def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
-    info.given = given = TensorMap(replaced.items())
+    info.given = mapping = TensorMap(replaced.items())
     waiting: list[tuple[Any, Any, Any]] = []
     ops = sorted(info.sgv.ops, key=graph_parts.number_of)
     first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
     info.key = info.scope_ if info.fresh and info.scope_ else f"{first}/"
     graph_parts.adopt_functions(info.graph, info.graph_)
     for op in ops:
-        inputs = [_tensor(info, transformer, given, waiting, t, op) for t in op.inputs]
+        inputs = [_tensor(info, transformer, mapping, waiting, t, op) for t in op.inputs]
         new, outputs = transformer.transform_op_handler(info, op, inputs)
         new = graph_parts.bare(new)
         if new is op:
@@ -174,22 +174,22 @@ def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
     return list(info.transformed_ops.values())
 
 
-def _tensor(info: Any, transformer: Any, given: Any, waiting: list[Any], t: Any, consumer: Any) -> Any:
+def _tensor(info: Any, transformer: Any, mapping: Any, waiting: list[Any], t: Any, consumer: Any) -> Any:
     """Returns the tensor that a new op reads in the place of `t`; each one from outside is made once."""
-    if t in given:
-        return given[t]
+    if t in mapping:
+        return mapping[t]
     if t in info.transformed_ts:
         return info.transformed_ts[t]
     if t.op in info.ops:  # the op comes later: this closes a loop
         if consumer.type in ("Merge", "RefMerge") and t is not consumer.inputs[0]:
-            stand_in = _tensor(info, transformer, given, waiting, consumer.inputs[0], consumer)
+            stand_in = _tensor(info, transformer, mapping, waiting, consumer.inputs[0], consumer)
         else:
             stand_in = graph_parts.placeholder(info.graph_, t.dtype, t.shape, unique_name(
                 info.graph_, f"{info.scope_}geph_tmp__{t.op.name.rpartition('/')[2]}_{t.value_index}"))  # fmt: skip
         waiting.append((t, consumer, list(consumer.inputs)))
         return stand_in
-    given[t] = transformer.external_handler(t in info.sgv_inputs_set)(info, t)
-    return given[t]
+    mapping[t] = transformer.external_handler(t in info.sgv_inputs_set)(info, t)
+    return mapping[t]
 
 
 def _close_loops(info: Any, waiting: list[tuple[Any, Any, Any]]) -> None:

@@ -88,11 +88,11 @@ class Names(Mapping[str, str]):
             self._known[op.name] = self._unique(info.new_name(op.name))
 
     def _unique(self, wish: str) -> str:
-        def taken(name: str) -> bool:
+        def is_taken(name: str) -> bool:
             there = not self._info.fresh and graph_parts.is_name_taken(self._info.graph_, name)
             return name.lower() in self._given or there
 
-        name = free_name(wish, taken, as_tensorflow=True)
+        name = free_name(wish, is_taken, as_tensorflow=True)
         self._given.add(name.lower())
         return name
 
@@ -238,8 +238,8 @@ class TransformerInfo:
             ValueError: an original has no value there, or a session is of another graph.
         """
         source = session if source is None else source
-        for given, graph, word in ((session, self._graph_, "copy"), (source, self._graph, "originals")):
-            if given.graph is not graph:
+        for session_or_editor, graph, word in ((session, self._graph_, "copy"), (source, self._graph, "originals")):
+            if session_or_editor.graph is not graph:
                 raise WrongValue("load_values(...)", f"a session is not of the graph of the {word}",
                                  "Give load_values(session of the copy, session of the originals)")  # fmt: skip
         names = {old.name: new.name for old, new in self._transformed_ops.items()}
@@ -248,7 +248,7 @@ class TransformerInfo:
 
     def _new(self, key: Any) -> Any:
         maps = (self._given, self._transformed_ts) if isinstance(key, graph_parts.Tensor) else (self._transformed_ops,)
-        return next((known[key] for known in maps if key in known), None)
+        return next((mapping[key] for mapping in maps if key in mapping), None)
 
     def _old(self, key: Any) -> Any:
         if self._back is None:
@@ -271,14 +271,14 @@ class TransformerInfo:
         return "\n".join(lines) + "\n"
 
 
-def _moved(top: Any, here: Any, there: Any, known: Callable[[Any], Any], missing_fn: Any) -> Any:
+def _moved(top: Any, here: Any, there: Any, lookup: Callable[[Any], Any], missing_fn: Any) -> Any:
     """What became of an op, tensor or variable of one graph, or of the name of one, in another."""
     if graph_parts.is_variable_object(top):
-        op = known(top.op)
-        found = None if op is None else graph_parts.variable_objects(there).get(op.name)
+        op = lookup(top.op)
+        variable = None if op is None else graph_parts.variable_objects(there).get(op.name)
     else:
-        found = known(_element(here, top))
-    return missing_fn(top) if found is None and missing_fn is not None else found
+        variable = lookup(_element(here, top))
+    return missing_fn(top) if variable is None and missing_fn is not None else variable
 
 
 def _element(graph: TFGraph | None, top: Any) -> Any:

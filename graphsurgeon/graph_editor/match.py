@@ -33,7 +33,9 @@ def op_type(op_types: Any, op: Any = None) -> Any:
 
     def test(candidate: Any) -> bool:
         kind = candidate.node_def.op
-        return any(kind == wanted or re.fullmatch(r"V\d+", kind.removeprefix(wanted)) for wanted in types)
+        return any(
+            kind == op_type_name or re.fullmatch(r"V\d+", kind.removeprefix(op_type_name)) for op_type_name in types
+        )
 
     return test if op is None else test(op)
 
@@ -76,7 +78,7 @@ class OpMatcher:
         if readers is None:
             return True
         return len(readers) == len(op.outputs) and all(
-            wanted is None or _matched(wanted, t.consumers()) for wanted, t in zip(readers, op.outputs, strict=True)
+            pattern is None or _matched(pattern, t.consumers()) for pattern, t in zip(readers, op.outputs, strict=True)
         )
 
     def input_ops(self, *args: Any) -> OpMatcher:
@@ -118,8 +120,8 @@ class OpMatcher:
         ]
         return self
 
-    def _once(self, verb: str, held: list[Any] | None) -> None:
-        if held is not None:
+    def _once(self, verb: str, previous: list[Any] | None) -> None:
+        if previous is not None:
             raise WrongValue(f"{verb}(...)", "it is already set for this matcher", "Make another OpMatcher")
 
 
@@ -149,8 +151,8 @@ def _test(positive_filter: Any) -> Callable[[Any], bool]:
         pattern = select.make_regex(positive_filter)
         return lambda op: pattern.search(op.name) is not None
     if isinstance(positive_filter, graph_parts.Operation):
-        wanted = graph_parts.bare(positive_filter)
-        return lambda op: op is wanted
+        target = graph_parts.bare(positive_filter)
+        return lambda op: op is target
     if positive_filter is True:
         return lambda op: True
     if callable(positive_filter):

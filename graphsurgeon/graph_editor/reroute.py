@@ -97,8 +97,8 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
         _tell_sessions(graph)
         unsure = rewiring.journal(graph).unsure
         if unsure:
-            kept = "static shapes that TensorFlow keeps, but that are not sure any more"
-            tell(f"{request}: {kept}: {few(map(repr, unsure))}")
+            problem = "static shapes that TensorFlow keeps, but that are not sure any more"
+            tell(f"{request}: {problem}: {few(map(repr, unsure))}")
     return count
 
 
@@ -213,9 +213,11 @@ def _with_inputs(view: Any, own: Any, other: Any) -> Any:
     """The view with the inputs of the other; what went straight through goes on doing so, with the new tensor."""
     inputs, passing, outputs = other[0], other[1], own[2]
     at = {id(t): n for n, t in enumerate(own[0])}
-    gone = {id(t) for t in own[1]}
-    moved = [inputs[at[id(t)]] if id(t) in gone and id(t) in at and at[id(t)] < len(inputs) else t for t in outputs]
-    return view.with_ends(inputs, passing, moved)
+    removed = {id(t) for t in own[1]}
+    new_outputs = [
+        inputs[at[id(t)]] if id(t) in removed and id(t) in at and at[id(t)] < len(inputs) else t for t in outputs
+    ]
+    return view.with_ends(inputs, passing, new_outputs)
 
 
 def _outputs(sgv0: Any, sgv1: Any, how: Callable[..., int]) -> tuple[Any, Any]:
@@ -244,8 +246,8 @@ def remove_control_inputs(op: TFOp, cops: Any) -> None:
     if missing:
         problem = f"{missing[0]!r} is not a control_input of {op.name!r}"
         raise WrongValue(request, problem, f"It has: {few(map(repr, [c.name for c in op.control_inputs])) or 'none'}")
-    gone = set(cops)
-    _order(op, [c for c in op.control_inputs if c not in gone], request)
+    removed = set(cops)
+    _order(op, [c for c in op.control_inputs if c not in removed], request)
 
 
 def add_control_inputs(op: TFOp, cops: Any) -> None:
@@ -267,10 +269,10 @@ def add_control_inputs(op: TFOp, cops: Any) -> None:
 
 
 def _order(op: TFOp, control_inputs: list[TFOp], request: str) -> None:
-    changed = len(control_inputs) != len(op.control_inputs)
+    differs = len(control_inputs) != len(op.control_inputs)
     with as_values():
         rewiring.order(op, control_inputs, request)
-    if changed:
+    if differs:
         _tell_sessions(op.graph)
 
 

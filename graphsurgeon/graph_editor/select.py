@@ -59,13 +59,13 @@ class Wiring:
             self._tensor = dict(zip(map(id, tensors), range(len(tensors)), strict=True))
             self._number = dict(zip(self.ops, range(len(self.ops)), strict=True))
             owner = np.repeat(np.arange(len(self.ops), dtype=np.int32), list(map(len, outputs)))
-            read = np.asarray([self._tensor[id(t)] for t in chain.from_iterable(inputs)], np.int32)
+            operands = np.asarray([self._tensor[id(t)] for t in chain.from_iterable(inputs)], np.int32)
             rows = np.repeat(np.arange(len(self.ops), dtype=np.int32), list(map(len, inputs)))
             consumers = [t.consumers() for t in tensors]
             carry = np.repeat(np.arange(len(tensors), dtype=np.int32), list(map(len, consumers)))
             ends = np.asarray([self._number[op] for op in chain.from_iterable(consumers)], np.int32)
             # From which op, to which op, by which tensor.
-            self._behind, self._ahead = (rows, owner[read], read), (owner[carry], ends, carry)
+            self._behind, self._ahead = (rows, owner[operands], operands), (owner[carry], ends, carry)
             rows, ends = (np.concatenate([self._ahead[i], self._behind[i]]) for i in (0, 1))
             order = np.argsort(rows, kind="stable")
             self._near = rows[order], ends[order]
@@ -133,8 +133,8 @@ class Found:
     def also_in(self, other: Found) -> list[Any]:
         """Returns those that the other has met, too."""
         if self.wiring is None or self.wiring is not other.wiring:
-            kept = set(other.ops)
-            return [op for op in self.ops if op in kept]
+            members = set(other.ops)
+            return [op for op in self.ops if op in members]
         there = np.zeros(len(self.wiring.ops), np.bool_)
         there[other.order] = True
         return Found(self.wiring, self.order[there[self.order]]).ops
@@ -153,9 +153,9 @@ def one_look() -> Iterator[None]:
         _TRUSTED.reset(token)
 
 
-def is_worth(found: int, graph: TFGraph) -> bool:
+def is_worth(count: int, graph: TFGraph) -> bool:
     """Returns whether a walk that has met this number of ops is large, or a part of a call with one."""
-    return (found > LARGE and found * SHARE > graph.version) or id(graph) in (_TRUSTED.get() or ())
+    return (count > LARGE and count * SHARE > graph.version) or id(graph) in (_TRUSTED.get() or ())
 
 
 def wiring_of(graph: TFGraph) -> Wiring | None:
@@ -163,15 +163,15 @@ def wiring_of(graph: TFGraph) -> Wiring | None:
     trusted = _TRUSTED.get()
     if trusted and id(graph) in trusted:
         return trusted[id(graph)]
-    held = rewiring.journal(graph)
-    state = (graph.version, held.count)
-    known = held.wiring if held.wiring is not None and held.wiring[0] == state else (state, 0, None)
-    _, walks, wiring = known
+    journal = rewiring.journal(graph)
+    state = (graph.version, journal.count)
+    cached = journal.wiring if journal.wiring is not None and journal.wiring[0] == state else (state, 0, None)
+    _, walks, wiring = cached
     if wiring is not None and not wiring.fresh():
         walks, wiring = 0, None
     elif wiring is None and walks >= FIRST and graph_parts.MARKS_INPUTS:
         wiring = Wiring(graph)
-    held.wiring = (state, walks + 1, wiring)
+    journal.wiring = (state, walks + 1, wiring)
     if trusted is not None and wiring is not None:
         trusted[id(graph)] = wiring
     return wiring
@@ -315,21 +315,21 @@ def _select(kind: str, args: Any, kwargs: dict[str, Any], by_regex: Any, from_li
     graph, test = kwargs.get("graph"), kwargs.get("positive_filter")
     if graph is not None and not isinstance(graph, graph_parts.Graph):
         raise expected(f"select_{kind}(..., graph=...)", "a tf.Graph", graph)
-    found: list[Any] = []
+    tops: list[Any] = []
     for arg in args:
         if can_be_regex(arg):
             if graph is None:
                 raise WrongValue(f"select_{kind}({arg!r})", "a regular expression needs a graph to look in",
                                  "Use the keyword argument 'graph'")  # fmt: skip
             regex = make_regex(arg)
-            meant = not kwargs.get(f"restrict_{kind}_regex") or regex.pattern.startswith(f"(?#{kind})")
-            if not meant or regex.pattern.startswith(f"(?#{other})"):
+            applies = not kwargs.get(f"restrict_{kind}_regex") or regex.pattern.startswith(f"(?#{kind})")
+            if not applies or regex.pattern.startswith(f"(?#{other})"):
                 continue
-            found += by_regex(graph, regex)
+            tops += by_regex(graph, regex)
         else:
-            found += from_list(arg)
-    found = util.concatenate_unique([], found)
-    return found if test is None else [top for top in found if test(top)]
+            tops += from_list(arg)
+    tops = util.concatenate_unique([], tops)
+    return tops if test is None else [top for top in tops if test(top)]
 
 
 def select_ops_and_ts(*args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
@@ -347,8 +347,8 @@ def select_ops_and_ts(*args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _read_by(ops: Iterable[Any]) -> dict[int, Any]:
-    read = list(chain.from_iterable(map(_INPUTS, ops)))
-    return dict(zip(map(id, read), read, strict=True))
+    operands = list(chain.from_iterable(map(_INPUTS, ops)))
+    return dict(zip(map(id, operands), operands, strict=True))
 
 
 _INPUTS, _OUTPUTS = attrgetter("inputs"), attrgetter("outputs")
@@ -380,14 +380,14 @@ def check_cios(control_inputs: Any = False, control_outputs: Any = None, control
 
 
 def _neighbours(op: TFOp, control_inputs: Any, control_outputs: Any) -> list[Any]:
-    found = [t.op for t in op.inputs]
+    neighbours = [t.op for t in op.inputs]
     for t in op.outputs:
-        found += t.consumers()
+        neighbours += t.consumers()
     if control_outputs is not None:
-        found += control_outputs.get(op)
+        neighbours += control_outputs.get(op)
     if control_inputs:
-        found += op.control_inputs
-    return found
+        neighbours += op.control_inputs
+    return neighbours
 
 
 def get_ops_ios(
@@ -400,8 +400,8 @@ def get_ops_ios(
         control_inputs, control_outputs, control_ios: see `check_cios`.
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
-    found = (o for op in util.make_list_of_op(ops) for o in _neighbours(op, control_inputs, control_outputs))
-    return list(dict.fromkeys(found))
+    neighbours = (o for op in util.make_list_of_op(ops) for o in _neighbours(op, control_inputs, control_outputs))
+    return list(dict.fromkeys(neighbours))
 
 
 def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
@@ -417,16 +417,20 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
 def boundary_of(ops: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """Returns the same of what is a list of ops of one graph."""
-    read = _read_by(ops)
+    operands = _read_by(ops)
     computed = list(chain.from_iterable(map(_OUTPUTS, ops)))
-    made = dict(zip(map(id, computed), computed, strict=True))
+    outputs = dict(zip(map(id, computed), computed, strict=True))
     if ops and len(ops) == len(made_in := ops[0].graph.get_operations()) and ops == made_in:
-        return [], [made[key] for key in made if key not in read], list(read.values())  # there is no op outside
-    inside = [t for key, t in read.items() if key in made]
-    entering = [t for key, t in read.items() if key not in made] if len(inside) < len(read) else []
+        return (
+            [],
+            [outputs[key] for key in outputs if key not in operands],
+            list(operands.values()),
+        )  # there is no op outside
+    inside = [t for key, t in operands.items() if key in outputs]
+    entering = [t for key, t in operands.items() if key not in outputs] if len(inside) < len(operands) else []
     own = set(ops)
     hidden = {id(t) for t in inside if own.issuperset(t.consumers())}
-    return entering, [t for key, t in made.items() if key not in hidden], inside
+    return entering, [t for key, t in outputs.items() if key not in hidden], inside
 
 
 # -- walks ------------------------------------------------------------------------------------------
@@ -464,27 +468,27 @@ def get_within_boundary_ops(
             "the boundary is intersecting with the seeds",
             "Start from ops inside of the boundary",
         )
-    within, found, wave = None if whole else set(ops), set(seeds), list(seeds)
+    within, reached, wave = None if whole else set(ops), set(seeds), list(seeds)
     plain = not control_inputs and control_outputs is None
     while wave:
-        if plain and is_worth(len(found), seeds[0].graph):
-            plain, known = False, wiring_of(seeds[0].graph)
-            if known is not None:
-                mask = known.around(seeds, boundary, within)
+        if plain and is_worth(len(reached), seeds[0].graph):
+            plain, wiring = False, wiring_of(seeds[0].graph)
+            if wiring is not None:
+                mask = wiring.around(seeds, boundary, within)
                 if not inclusive:
-                    mask[known.numbers(boundary)] = False
-                hit = mask if whole else mask[known.numbers(ops)]
+                    mask[wiring.numbers(boundary)] = False
+                hit = mask if whole else mask[wiring.numbers(ops)]
                 return list(compress(ops, hit.tolist()))
         op = wave.pop()
         for near in _neighbours(op, control_inputs, control_outputs):
-            if near in found or (within is not None and near not in within):
+            if near in reached or (within is not None and near not in within):
                 continue
             if near not in boundary:
                 wave.append(near)
             elif not inclusive:
                 continue
-            found.add(near)
-    return [op for op in ops if op in found]
+            reached.add(near)
+    return [op for op in ops if op in reached]
 
 
 def _ops_of(tops: Any) -> list[Any]:
@@ -509,25 +513,25 @@ def _walk(
     within = None if within_ops is None else set(util.make_list_of_op(within_ops, allow_graph=False))
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
     first = [op for op in dict.fromkeys(seeds) if within is None or op in within]
-    found, wave = dict.fromkeys(first), first
+    reached, wave = dict.fromkeys(first), first
     plain = control is None and within_ops_fn is None
     while wave:
-        if plain and is_worth(len(found), first[0].graph):
-            plain, known = False, wiring_of(first[0].graph)
-            if known is not None:
-                order = known.walk(first, ahead, stop, within)
-                return Found(known, order if inclusive else order[len(first) :])
+        if plain and is_worth(len(reached), first[0].graph):
+            plain, wiring = False, wiring_of(first[0].graph)
+            if wiring is not None:
+                order = wiring.walk(first, ahead, stop, within)
+                return Found(wiring, order if inclusive else order[len(first) :])
         fresh = []
         for op in wave:
             for near in _next(op, ahead, control, stop):
-                if near in found or (within is not None and near not in within):
+                if near in reached or (within is not None and near not in within):
                     continue
                 if within_ops_fn is not None and not within_ops_fn(near):
                     continue
-                found[near] = None
+                reached[near] = None
                 fresh.append(near)
         wave = fresh
-    return Found(None, list(found) if inclusive else list(found)[len(first) :])
+    return Found(None, list(reached) if inclusive else list(reached)[len(first) :])
 
 
 def _next(op: TFOp, ahead: bool, control: Callable[[Any], Iterable[Any]] | None, stop: set[int]) -> Iterator[Any]:

@@ -73,8 +73,8 @@ class SubGraphView:
         count = rewiring.journal(self._graph).count
         if self._seen != count:
             now, before = select.boundary_of(self._ops)[:2], self._edge
-            read = {id(t) for t in (*now[0], *self._passthrough_ts)}
-            self._input_ts = [t for t in self._input_ts if id(t) in read] + _new(now[0], before[0])
+            used_ids = {id(t) for t in (*now[0], *self._passthrough_ts)}
+            self._input_ts = [t for t in self._input_ts if id(t) in used_ids] + _new(now[0], before[0])
             self._output_ts = self._output_ts + _new(now[1], before[1] + self._output_ts)
             self._seen, self._edge = count, now
 
@@ -162,23 +162,23 @@ class SubGraphView:
             outputs = self._remapped(new_output_indices, outputs, "remap_outputs", once=False)
         return self.with_ends(inputs, self._passthrough_ts, outputs)
 
-    def _remapped(self, wanted: Any, listed: list[Any], verb: str, once: bool) -> list[Any]:
-        wanted = list(wanted)
-        request = f"{verb}([{few([str(getattr(w, 'name', w)) for w in wanted], 6)}])"
-        numbers = [w if isinstance(w, int) else self._place(w, listed, request) for w in wanted]
+    def _remapped(self, targets: Any, ends: list[Any], verb: str, once: bool) -> list[Any]:
+        targets = list(targets)
+        request = f"{verb}([{few([str(getattr(w, 'name', w)) for w in targets], 6)}])"
+        numbers = [w if isinstance(w, int) else self._place(w, ends, request) for w in targets]
         for number in numbers:
-            if not 0 <= number < len(listed):
-                raise WrongValue(request, f"there is no number {number}: they go from 0 to {len(listed) - 1}",
+            if not 0 <= number < len(ends):
+                raise WrongValue(request, f"there is no number {number}: they go from 0 to {len(ends) - 1}",
                                  "Give numbers or tensors of the list")  # fmt: skip
         if once and len(set(numbers)) != len(numbers):
             raise WrongValue(request, "found repetition: an input is there twice", "Give each input once")
-        return [listed[number] for number in numbers]
+        return [ends[number] for number in numbers]
 
-    def _place(self, t: Any, listed: Sequence[Any], request: str) -> int:
-        for at, own in enumerate(listed):
+    def _place(self, t: Any, ends: Sequence[Any], request: str) -> int:
+        for at, own in enumerate(ends):
             if own is graph_parts.bare(t):
                 return at
-        names = few([own.name for own in listed], 6) or "nothing"
+        names = few([own.name for own in ends], 6) or "nothing"
         raise WrongValue(request, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
 
     def remap_outputs_make_unique(self) -> SubGraphView:
@@ -196,12 +196,12 @@ class SubGraphView:
         Args:
             control_inputs: control inputs count as leading.
         """
-        used = set(
+        used_ops = set(
             select.get_walks_union_ops(
                 self.connected_inputs, self.connected_outputs, within_ops=self._ops, control_inputs=control_inputs
             )
         )
-        ops = [op for op in self._ops if op in used]
+        ops = [op for op in self._ops if op in used_ops]
         return type(self)().reset(self._graph, ops, self.inputs, self.outputs, self._passthrough_ts)
 
     def find_op_by_name(self, op_name: str) -> Any:
@@ -329,8 +329,8 @@ class SubGraphView:
 
 
 def _new(now: list[Any], before: list[Any]) -> list[Any]:
-    known = {id(t) for t in before}
-    return [t for t in now if id(t) not in known]
+    old_ids = {id(t) for t in before}
+    return [t for t in now if id(t) not in old_ids]
 
 
 def make_view(*args: Any, **kwargs: Any) -> SubGraphView:

@@ -65,13 +65,13 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
     names = None if plain else Names(info)
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
     try:
-        done, copied = _apply(info, inputs, variables, names, quiet)
+        applied, copied = _apply(info, inputs, variables, names, quiet)
     except StalePlanError:  # an edge has changed since it was read: read again
         rewiring.journal(info.graph).keep(None)
-        done, copied = _apply(info, inputs, variables, names, quiet)
-    old, made = info.graph.get_operations(), done.made.ops
+        applied, copied = _apply(info, inputs, variables, names, quiet)
+    old, new_names = info.graph.get_operations(), applied.made.ops
     # TensorFlow may have made them in another order than they were asked for, so by name.
-    live = dict(zip(made, info.graph_.get_operations()[-len(made) :], strict=True))
+    live = dict(zip(new_names, info.graph_.get_operations()[-len(new_names) :], strict=True))
     pairs = [(old[i], live[name]) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
     _keep(info, inputs, pairs)
     for placeholder in copied.placeholders:
@@ -80,8 +80,8 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
         )
     note_originals(info, transformer, pairs)
     if quiet:
-        _custom_collections(info, transformer, pairs, done)
-    _say(info, copied, done, stand_ins)
+        _custom_collections(info, transformer, pairs, applied)
+    _say(info, copied, applied, stand_ins)
     return [new for _, new in pairs]
 
 
@@ -108,8 +108,8 @@ def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]
     names = dict(Names(info))
     # What waits for a replaced tensor waits for the new one.
     waits = {t.op: new.op for t, new in inputs.items()}
-    made = graph_parts.copied_plainly(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
-    return None if made is None else [(op, made[names[op.name]]) for op in ops]
+    copies = graph_parts.copied_plainly(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
+    return None if copies is None else [(op, copies[names[op.name]]) for op in ops]
 
 
 def _keep(info: Any, inputs: TensorMap, pairs: list[tuple[Any, Any]]) -> None:
@@ -122,7 +122,7 @@ def _from_outside(
     info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]
 ) -> tuple[TensorMap, set[int]]:
     """Asks the handlers about each tensor that enters, once; what is to become a placeholder is left to the engine."""
-    listed, same = {id(t) for t in info.sgv.inputs}, info.graph is info.graph_
+    input_ids, same = {id(t) for t in info.sgv.inputs}, info.graph is info.graph_
     inputs, hidden = TensorMap(), set()
     inside = {id(op) for op in info.sgv.ops} if replaced else set()
     for t in replaced:
@@ -131,7 +131,7 @@ def _from_outside(
     for t in _entering(info.sgv):
         if t in inputs or t.op.name in variables:
             continue
-        handler = transformer.external_handler(id(t) in listed)
+        handler = transformer.external_handler(id(t) in input_ids)
         if handler is replace_t_with_placeholder_handler or (handler is keep_t_if_possible_handler and not same):
             # A requested placeholder needs no warning; any other does.
             if handler is not replace_t_with_placeholder_handler:
@@ -159,11 +159,11 @@ def _apply(
 ) -> tuple[Any, Any]:
     same = info.graph is info.graph_
     with as_values():
-        held = rewiring.journal(info.graph)
-        source = Editor(Opened(info.graph, "the source graph"), held.known())
+        journal = rewiring.journal(info.graph)
+        source = Editor(Opened(info.graph, "the source graph"), journal.known())
         destination = source if same else Editor(Opened(info.graph_, "the destination graph"))
         snapshot = source.snapshot
-        held.keep(snapshot)
+        journal.keep(snapshot)
         selection = listed(snapshot, (snapshot.index[op.name] for op in info.sgv.ops))
         plan = destination.plan().copy(
             selection,
@@ -179,28 +179,28 @@ def _apply(
     return applied, applied.effect.copies[0]
 
 
-def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]], done: Any) -> None:
+def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]], applied: Any) -> None:
     """Calls the handler to place ops and tensors, and places variables, which it does not handle."""
     place(info, transformer, pairs)
-    by_name = {new.op.name: new for new in done.variables}
-    made = {old.name: by_name[new.name] for old, new in pairs if new.name in by_name}
-    graph_parts.join_collections(info.graph, info.graph_, made, info.new_collection)
+    by_name = {new.op.name: new for new in applied.variables}
+    variables_by_name = {old.name: by_name[new.name] for old, new in pairs if new.name in by_name}
+    graph_parts.join_collections(info.graph, info.graph_, variables_by_name, info.new_collection)
 
 
-def _say(info: Any, copied: Any, done: Any, hidden: set[int]) -> None:
+def _say(info: Any, copied: Any, applied: Any, hidden: set[int]) -> None:
     """Says, in one warning, what was not copied as it was."""
-    said = []
+    messages = []
     anew = [p.was for p in copied.placeholders if id(info.graph.as_graph_element(p.was)) in hidden]
     if anew:
         outside = f"{counted(len(anew), 'tensors')} from outside"
-        said.append(f"placeholders in the place of {outside}: {few(map(repr, anew))}")
+        messages.append(f"placeholders in the place of {outside}: {few(map(repr, anew))}")
     if copied.dropped:
         edges = [f"{a} after {b}" for a, b in copied.dropped]
-        said.append(f"{counted(len(edges), 'control inputs')} from outside left out: {few(map(repr, edges))}")
-    if done.made.missed:
-        said.append(f"no gradient goes through parts of loops or conds: {few(map(repr, done.made.missed))}")
-    if said:
-        tell(f"copied {info.scope_ or 'the view'}: " + "; ".join(said))
+        messages.append(f"{counted(len(edges), 'control inputs')} from outside left out: {few(map(repr, edges))}")
+    if applied.made.missed:
+        messages.append(f"no gradient goes through parts of loops or conds: {few(map(repr, applied.made.missed))}")
+    if messages:
+        tell(f"copied {info.scope_ or 'the view'}: " + "; ".join(messages))
 
 
 __all__ = [
@@ -430,8 +430,8 @@ def graph_replace(
         if holder is not None and not _between([t], [], targets, control_ios):
             variables[holder.name] = tensors.pop(t)
     ops = _between(tensors, [graph.get_operation_by_name(name) for name in variables], targets, control_ios)
-    given = [t for t in targets if t in tensors]
-    if not ops and not given:
+    direct_targets = [t for t in targets if t in tensors]
+    if not ops and not direct_targets:
         olds = [t.name for t in tensors] + list(variables)
         request = f"graph_replace([{few(map(repr, [t.name for t in targets]))}], {{{few(map(repr, olds))}: ...}})"
         raise WrongValue(request, "targets and replacements are not connected: no target depends on what is replaced",

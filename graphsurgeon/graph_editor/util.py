@@ -159,8 +159,8 @@ def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True
 
 def bare_list(things: Any) -> list[Any]:
     """Returns a new list of one thing, or of several, without what TensorFlow wraps around some ops and tensors."""
-    found = list(things) if is_iterable(things) else [things]
-    return found if all_are(found, (graph_parts.Operation, graph_parts.Tensor)) else list(map(graph_parts.bare, found))
+    items = list(things) if is_iterable(things) else [things]
+    return items if all_are(items, (graph_parts.Operation, graph_parts.Tensor)) else list(map(graph_parts.bare, items))
 
 
 def get_tensors(graph: TFGraph) -> list[Any]:
@@ -202,10 +202,10 @@ def _list_of(
             how = "Give ops: graph.get_operations()" if of_ops else "Give tensors: get_tensors(graph)"
             raise WrongType(request, "allow_graph is False: a tf.Graph is not taken here", how)
         return list(things.get_operations()) if of_ops else get_tensors(things)
-    found = bare_list(things)
-    if found and check_graph:
-        get_unique_graph(found, None if ignore_others else kind)
-    return found if all_are(found, (kind,)) else [thing for thing in found if isinstance(thing, kind)]
+    items = bare_list(things)
+    if items and check_graph:
+        get_unique_graph(items, None if ignore_others else kind)
+    return items if all_are(items, (kind,)) else [thing for thing in items if isinstance(thing, kind)]
 
 
 def get_generating_ops(ts: Any) -> list[Any]:
@@ -430,12 +430,12 @@ def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
     if not la and {graph_parts.SymbolicTensor}.issuperset(map(type, fresh)):
         la.extend(dict(zip(map(id, fresh), fresh, strict=True)).values())
         return la
-    seen = set(map(_key, la))
+    keys = set(map(_key, la))
     for item in map(graph_parts.bare, fresh):
         key = _key(item)
-        if key not in seen:
+        if key not in keys:
             la.append(item)
-            seen.add(key)
+            keys.add(key)
     return la
 
 

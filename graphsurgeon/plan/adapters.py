@@ -144,8 +144,8 @@ class Pool:
         if shape is not None:
             axes = _spatial(len(shape), self.data_format)
             if self.window is None:
-                kept = _set(shape, axes, [1] * len(axes))
-                shape = kept if self.keep else tuple(n for axis, n in enumerate(shape) if axis not in axes)
+                reduced = _set(shape, axes, [1] * len(axes))
+                shape = reduced if self.keep else tuple(n for axis, n in enumerate(shape) if axis not in axes)
             else:
                 windows = zip(axes, self.window, self.strides, strict=True)
                 shape = _set(shape, axes, [_windows(shape[axis], size, step) for axis, size, step in windows])
@@ -226,12 +226,12 @@ def kind_of(part: Part) -> str:
     return type(part).__name__.lower()
 
 
-def proposals(given: TensorInfo, wanted: TensorInfo, data_format: str = "") -> tuple[Adapter, ...]:
+def proposals(source: TensorInfo, target: TensorInfo, data_format: str = "") -> tuple[Adapter, ...]:
     """Returns the adapters that make a tensor fit in the place of another, the most sensible first.
 
     Args:
-        given: dtype and shape of the tensor.
-        wanted: dtype and shape that are read.
+        source: dtype and shape of the tensor.
+        target: dtype and shape that are read.
         data_format: of its consumers, if known: ``NHWC`` or ``NCHW``.
 
     Returns:
@@ -244,24 +244,24 @@ def proposals(given: TensorInfo, wanted: TensorInfo, data_format: str = "") -> t
         mean of each channel, then dense to 64
         reshape to (?, 25088), then dense to 64
     """
-    if fits(given, wanted):
+    if fits(source, target):
         return ()
     options = (("data_format", data_format),) if data_format in _FORMATS else ()
     out = dict[tuple[str, ...], Adapter]()
-    for kinds in _chains(given, wanted):
+    for kinds in _chains(source, target):
         if not any(_within(shorter, kinds) for shorter in out):
-            adapter = _made(kinds, given, wanted, dict(options))
+            adapter = _made(kinds, source, target, dict(options))
             out |= {} if adapter is None else {kinds: adapter}
     return tuple(out.values())
 
 
-def asked_for(given: TensorInfo, wanted: TensorInfo, wish: Wish, data_format: str = "") -> Adapter | None:
+def asked_for(source: TensorInfo, target: TensorInfo, spec: Wish, data_format: str = "") -> Adapter | None:
     """Returns the requested adapter; None if it cannot make a tensor fit.
 
     Args:
-        given: dtype and shape of the tensor.
-        wanted: dtype and shape of the result.
-        wish: the kinds and options.
+        source: dtype and shape of the tensor.
+        target: dtype and shape of the result.
+        spec: the kinds and options.
         data_format: as for `proposals`.
 
     Example:
@@ -271,11 +271,11 @@ def asked_for(given: TensorInfo, wanted: TensorInfo, wish: Wish, data_format: st
         None
         (None, None)
     """
-    options = {**({"data_format": data_format} if data_format in _FORMATS else {}), **dict(wish.options)}
-    if wish.by:
-        return _made(wish.by, given, wanted, options, free=True)
-    found = (_made(kinds, given, wanted, options) for kinds in _chains(given, wanted))
-    return None if fits(given, wanted) else next(filter(None, found), None)
+    options = {**({"data_format": data_format} if data_format in _FORMATS else {}), **dict(spec.options)}
+    if spec.by:
+        return _made(spec.by, source, target, options, free=True)
+    candidates = (_made(kinds, source, target, options) for kinds in _chains(source, target))
+    return None if fits(source, target) else next(filter(None, candidates), None)
 
 
 def data_format_of(graph: Graph, ops: Iterable[int]) -> str:
@@ -329,10 +329,10 @@ def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple
 # -- finding one ----------------------------------------------------------------------------------
 
 
-def _chains(given: TensorInfo, wanted: TensorInfo) -> Iterator[tuple[str, ...]]:
+def _chains(source: TensorInfo, target: TensorInfo) -> Iterator[tuple[str, ...]]:
     """The kinds to try, in order: images are resized first, features pooled first."""
-    shape = wanted.shape
-    if not shapes_differ(given.shape, shape):
+    shape = target.shape
+    if not shapes_differ(source.shape, shape):
         yield ("cast",)
         return
     image = shape is not None and len(shape) == 4 and any(n is not None and n <= _COLOURS for n in (shape[1], shape[3]))
@@ -348,21 +348,21 @@ def _within(kinds: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _made(
-    kinds: Sequence[str], given: TensorInfo, wanted: TensorInfo, options: dict[str, Any], free: bool = False
+    kinds: Sequence[str], source: TensorInfo, target: TensorInfo, options: dict[str, Any], free: bool = False
 ) -> Adapter | None:
     """An adapter of these kinds, with the casts that it needs; None if it would not fit.
 
     Args:
         free: the user has chosen the kinds: the result only has to fit.
     """
-    goal, info, parts = bare(wanted.dtype), TensorInfo(bare(given.dtype), given.shape), list[Part]()
+    goal, info, parts = bare(target.dtype), TensorInfo(bare(source.dtype), source.shape), list[Part]()
     if info.dtype != goal and not _castable(info.dtype, goal):
         return None
     if goal in FLOATS and info.dtype != goal and tuple(kinds) != ("cast",):
         parts.append(Cast(goal))
         info = parts[-1].gives(info)
     for at, kind in enumerate(kinds):
-        aim = _aim(kind, kinds[at + 1 :], info, wanted, options)
+        aim = _aim(kind, kinds[at + 1 :], info, target, options)
         part = None if aim is None else _MAKERS[kind](info, aim, options, free)
         if part is None or (not free and part.gives(info) == info):
             return None
@@ -371,36 +371,36 @@ def _made(
     if info.dtype != goal:
         parts.append(Cast(goal))
         info = parts[-1].gives(info)
-    return Adapter(tuple(parts)) if fits(info, wanted) else None
+    return Adapter(tuple(parts)) if fits(info, target) else None
 
 
-def _castable(given: str, wanted: str) -> bool:
+def _castable(source: str, target: str) -> bool:
     plain = FLOATS + _INTEGERS
-    return (given in plain and wanted in (*plain, *_COMPLEX)) or (given in _COMPLEX and wanted in _COMPLEX)
+    return (source in plain and target in (*plain, *_COMPLEX)) or (source in _COMPLEX and target in _COMPLEX)
 
 
 def _aim(
-    kind: str, later: Sequence[str], info: TensorInfo, wanted: TensorInfo, options: dict[str, Any]
+    kind: str, later: Sequence[str], info: TensorInfo, target: TensorInfo, options: dict[str, Any]
 ) -> TensorInfo | None:
     """The result that a part must have for the next parts to work; None if no result is suitable."""
-    shape = wanted.shape
+    shape = target.shape
     if not later or shape is None or info.shape is None:
-        return wanted
+        return target
     if later[0] == "dense" and kind == "reshape":
-        return TensorInfo(wanted.dtype, (*shape[:-1], None)) if len(info.shape) > len(shape) > 1 else None
+        return TensorInfo(target.dtype, (*shape[:-1], None)) if len(info.shape) > len(shape) > 1 else None
     if later[0] == "dense":
-        return _before_dense(info.shape, wanted, options)
+        return _before_dense(info.shape, target, options)
     if later[0] == "reshape" and len(info.shape) == 2 < len(shape) and None not in shape[1:]:
-        return TensorInfo(wanted.dtype, (shape[0], prod(n for n in shape[1:] if n is not None)))
-    return wanted if later[0] in ("cast", "pool", "resize", "pad", "transpose") else None
+        return TensorInfo(target.dtype, (shape[0], prod(n for n in shape[1:] if n is not None)))
+    return target if later[0] in ("cast", "pool", "resize", "pad", "transpose") else None
 
 
-def _before_dense(shape: _Sizes, wanted: TensorInfo, options: dict[str, Any]) -> TensorInfo | None:
+def _before_dense(shape: _Sizes, target: TensorInfo, options: dict[str, Any]) -> TensorInfo | None:
     """What a dense layer takes that is to give another tensor: it has the channels that there are."""
-    layout, out = _layout(shape, options), wanted.shape
+    layout, out = _layout(shape, options), target.shape
     if not shape or not out or (len(shape) == len(out) and {_square(shape), _square(out)} == set(_FORMATS)):
         return None
-    return TensorInfo(wanted.dtype, _set(out, [_channel(len(out), layout)], [shape[_channel(len(shape), layout)]]))
+    return TensorInfo(target.dtype, _set(out, [_channel(len(out), layout)], [shape[_channel(len(shape), layout)]]))
 
 
 def _cast(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
@@ -408,52 +408,55 @@ def _cast(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool
 
 
 def _reshape(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
-    given, shape = info.shape, aim.shape
+    source, shape = info.shape, aim.shape
     if shape is None:
         return None
-    if given is None:
+    if source is None:
         return Reshape(shape) if free and shape.count(None) < 2 else None
-    squeezed = _squeezed(given, shape)
+    squeezed = _squeezed(source, shape)
     if squeezed is not None:
         return squeezed
-    if given and shape and not shapes_differ(given[:1], shape[:1]):
-        rest = _filled(given[1:], shape[1:])
+    if source and shape and not shapes_differ(source[:1], shape[:1]):
+        rest = _filled(source[1:], shape[1:])
         if rest is not None:
-            return Reshape((shape[0] if given[0] is None else given[0], *rest))
-    whole = _filled(given, shape)
+            return Reshape((shape[0] if source[0] is None else source[0], *rest))
+    whole = _filled(source, shape)
     if whole is not None:
         return Reshape(whole)
-    return Reshape(shape) if free and None in given and shape.count(None) == 1 else None
+    return Reshape(shape) if free and None in source and shape.count(None) == 1 else None
 
 
-def _squeezed(given: _Sizes, shape: _Sizes) -> Reshape | None:
+def _squeezed(source: _Sizes, shape: _Sizes) -> Reshape | None:
     """The reshape in which only axes of size 1 are added or removed; None if more would change."""
-    more = abs(len(given) - len(shape))
-    longer = given if len(given) > len(shape) else shape
+    more = abs(len(source) - len(shape))
+    longer = source if len(source) > len(shape) else shape
     if not more or len(longer) > _AXES + 1:
         return None
     ways = reversed(list(combinations(range(len(longer)), more)))
-    for gone in sorted(ways, key=lambda gone: sum(longer[axis] != 1 for axis in gone)):
-        if any(longer[axis] != 1 and (longer is given or longer[axis] is not None) for axis in gone):
+    for dropped_axes in sorted(ways, key=lambda gone: sum(longer[axis] != 1 for axis in gone)):
+        if any(longer[axis] != 1 and (longer is source or longer[axis] is not None) for axis in dropped_axes):
             continue
-        kept = [axis for axis in range(len(longer)) if axis not in gone]
-        pairs = [(given[a], shape[b], a) for a, b in (zip(kept, count()) if longer is given else zip(count(), kept))]
+        other_axes = [axis for axis in range(len(longer)) if axis not in dropped_axes]
+        pairs = [
+            (source[a], shape[b], a)
+            for a, b in (zip(other_axes, count()) if longer is source else zip(count(), other_axes))
+        ]
         if shapes_differ(tuple(n for n, _, _ in pairs), tuple(m for _, m, _ in pairs)):
             continue
-        known = [m if n is None else n for n, m, _ in pairs]
-        sizes = tuple(axis for (_, _, axis), n in zip(pairs, known, strict=True) if n is None)
+        new_shape = [m if n is None else n for n, m, _ in pairs]
+        sizes = tuple(axis for (_, _, axis), n in zip(pairs, new_shape, strict=True) if n is None)
         if longer is shape:
-            for axis in gone:
-                known.insert(axis, 1)
-        return Reshape(tuple(known), sizes if len(sizes) > 1 else ())
+            for axis in dropped_axes:
+                new_shape.insert(axis, 1)
+        return Reshape(tuple(new_shape), sizes if len(sizes) > 1 else ())
     return None
 
 
-def _filled(given: _Sizes, shape: _Sizes) -> _Sizes | None:
+def _filled(source: _Sizes, shape: _Sizes) -> _Sizes | None:
     """A shape of as many numbers as a known one, with its one unknown size computed; None if that is not possible."""
-    if None in given or shape.count(None) > 1:
+    if None in source or shape.count(None) > 1:
         return None
-    whole, rest = _whole(given), prod(n for n in shape if n is not None)
+    whole, rest = _whole(source), prod(n for n in shape if n is not None)
     if None not in shape:
         return shape if whole == rest else None
     if not rest or whole % rest:
@@ -462,46 +465,48 @@ def _filled(given: _Sizes, shape: _Sizes) -> _Sizes | None:
 
 
 def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
-    given, shape = info.shape, aim.shape
+    source, shape = info.shape, aim.shape
     if "perm" in options:
         perm = tuple(options["perm"])
-        known = given is None or sorted(perm) == list(range(len(given)))
-        return Transpose(perm) if known else None
-    if given is None or shape is None or len(given) != len(shape) or not 2 <= len(given) <= _AXES:
+        valid = source is None or sorted(perm) == list(range(len(source)))
+        return Transpose(perm) if valid else None
+    if source is None or shape is None or len(source) != len(shape) or not 2 <= len(source) <= _AXES:
         return None
-    image = [(0, 2, 3, 1), (0, 3, 1, 2)] if len(given) == 4 else [(0, 2, 1)] if len(given) == 3 else []
-    others = sorted(permutations(range(len(given))), key=lambda perm: (perm[0] != 0, perm))
+    image = [(0, 2, 3, 1), (0, 3, 1, 2)] if len(source) == 4 else [(0, 2, 1)] if len(source) == 3 else []
+    others = sorted(permutations(range(len(source))), key=lambda perm: (perm[0] != 0, perm))
     for perm in dict.fromkeys([*image, *others[1:]]):
-        moved = [given[axis] for axis in perm]
-        if all(n == m or m is None for n, m in zip(moved, shape, strict=True)):
+        permuted = [source[axis] for axis in perm]
+        if all(n == m or m is None for n, m in zip(permuted, shape, strict=True)):
             return Transpose(perm)
-    for perm in image if len(given) == 4 else []:  # the next part does the rest: the channels are in the required place
-        moved, channel = [given[axis] for axis in perm], 3 if perm == (0, 2, 3, 1) else 1
-        if moved[channel] is not None and moved[channel] == shape[channel] != given[channel]:
+    for perm in (
+        image if len(source) == 4 else []
+    ):  # the next part does the rest: the channels are in the required place
+        permuted, channel = [source[axis] for axis in perm], 3 if perm == (0, 2, 3, 1) else 1
+        if permuted[channel] is not None and permuted[channel] == shape[channel] != source[channel]:
             return Transpose(perm)
     return None
 
 
 def _pad(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
-    given, shape, value = info.shape, aim.shape, options.get("value", 0)
+    source, shape, value = info.shape, aim.shape, options.get("value", 0)
     if "paddings" in options:
         return Pad(tuple((int(a), int(b)) for a, b in options["paddings"]), value)
-    if given is None or shape is None or len(given) != len(shape) or not given:
+    if source is None or shape is None or len(source) != len(shape) or not source:
         return None
-    more = [0 if n is None or m is None else m - n for n, m in zip(given, shape, strict=True)]
-    if min(more) < 0 or not any(more) or (len(given) > 1 and more[0]):
+    more = [0 if n is None or m is None else m - n for n, m in zip(source, shape, strict=True)]
+    if min(more) < 0 or not any(more) or (len(source) > 1 and more[0]):
         return None
-    spatial = _spatial(len(given), _format(given, shape, options))
+    spatial = _spatial(len(source), _format(source, shape, options))
     pairs = ((n // 2, n - n // 2) if axis in spatial else (0, n) for axis, n in enumerate(more))
     return Pad(tuple(pairs), value)
 
 
 def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
-    given, shape = info.shape, aim.shape
-    if given is None or shape is None or len(given) != 4 or len(shape) != 4:
+    source, shape = info.shape, aim.shape
+    if source is None or shape is None or len(source) != 4 or len(shape) != 4:
         return None
-    data_format = _format(given, shape, options)
-    size = [given[axis] if shape[axis] is None else shape[axis] for axis in _spatial(4, data_format)]
+    data_format = _format(source, shape, options)
+    size = [source[axis] if shape[axis] is None else shape[axis] for axis in _spatial(4, data_format)]
     if None in size or info.dtype in (*_COMPLEX, "bool"):
         return None
     plain = "bilinear" if bare(aim.dtype) in FLOATS else "nearest"
@@ -509,21 +514,21 @@ def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bo
 
 
 def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
-    given, shape, mode = info.shape, aim.shape, options.get("mode", "avg")
-    if given is None or shape is None or not 3 <= len(given) <= 5 or info.dtype not in FLOATS:
+    source, shape, mode = info.shape, aim.shape, options.get("mode", "avg")
+    if source is None or shape is None or not 3 <= len(source) <= 5 or info.dtype not in FLOATS:
         return None
     if len(shape) == 2:
-        return Pool(None, (), mode, _layout(given, options))
-    if len(given) != len(shape):
+        return Pool(None, (), mode, _layout(source, options))
+    if len(source) != len(shape):
         return None
-    data_format = _format(given, shape, options)
-    axes = _spatial(len(given), data_format)
-    if len(given) == 5 and info.dtype not in _POOLED_3D:
+    data_format = _format(source, shape, options)
+    axes = _spatial(len(source), data_format)
+    if len(source) == 5 and info.dtype not in _POOLED_3D:
         return None
-    if all(shape[axis] == 1 for axis in axes) and any(given[axis] is None for axis in axes):
+    if all(shape[axis] == 1 for axis in axes) and any(source[axis] is None for axis in axes):
         return Pool(None, (), mode, data_format, keep=True)
     window, strides = list[int](), list[int]()
-    for n, m in ((given[axis], shape[axis]) for axis in axes):
+    for n, m in ((source[axis], shape[axis]) for axis in axes):
         if m is None:
             m = n
         if n is None or m is None:
@@ -539,15 +544,15 @@ def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool
 
 
 def _dense(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
-    given, shape = info.shape, aim.shape
-    if given is None or shape is None or len(given) != len(shape) or len(given) < 2:
+    source, shape = info.shape, aim.shape
+    if source is None or shape is None or len(source) != len(shape) or len(source) < 2:
         return None
     if info.dtype not in FLOATS or bare(aim.dtype) not in FLOATS:
         return None
-    data_format = _format(given, shape, options, dense=True)
-    at = _channel(len(given), data_format)
+    data_format = _format(source, shape, options, dense=True)
+    at = _channel(len(source), data_format)
     units = shape[at]
-    if given[at] is None or not units or not given[at]:
+    if source[at] is None or not units or not source[at]:
         return None
     return Dense(units, bool(options.get("bias", True)), options.get("seed"), data_format)
 
@@ -582,16 +587,16 @@ def _square(shape: _Sizes) -> str:
     return "NHWC" if shape[1] == shape[2] else "NCHW"
 
 
-def _format(given: _Sizes, shape: _Sizes, options: dict[str, Any], dense: bool = False) -> str:
+def _format(source: _Sizes, shape: _Sizes, options: dict[str, Any], dense: bool = False) -> str:
     """The data format of two tensors of one rank: their channels agree, or with `dense` only their channels differ."""
-    if "data_format" in options or len(given) < 3:
+    if "data_format" in options or len(source) < 3:
         return str(options.get("data_format", "NHWC"))
-    if _square(given) and _square(given) == _square(shape):
-        return _square(given)
-    for data_format in ("NHWC", "NCHW")[: len(given) - 2]:  # of a sequence the channels are last
-        at = _channel(len(given), data_format)
-        among = [axis for axis in range(len(given)) if (axis == at) != dense]
-        if not shapes_differ(*(tuple(one[axis] for axis in among) for one in (given, shape))):
+    if _square(source) and _square(source) == _square(shape):
+        return _square(source)
+    for data_format in ("NHWC", "NCHW")[: len(source) - 2]:  # of a sequence the channels are last
+        at = _channel(len(source), data_format)
+        among = [axis for axis in range(len(source)) if (axis == at) != dense]
+        if not shapes_differ(*(tuple(one[axis] for axis in among) for one in (source, shape))):
             return data_format
     return "NHWC"
 

@@ -48,24 +48,24 @@ def calls_to(graph: Graph, name: str) -> list[str]:
 
 def _way(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[str] | None:
     """The calls on the way to an op inside a call; None if there is no op of that name."""
-    known, calls, seen = graph.functions, [path], set[str]()
-    flow = not gives_way(node, known)
+    functions, calls, visited = graph.functions, [path], set[str]()
+    flow = not gives_way(node, functions)
     while True:
-        inside = [one for one in called_by(node, known) if one.function in known]
+        inside = [one for one in called_by(node, functions) if one.function in functions]
         fits = [one for one in inside if not one.below or rest.startswith(f"{one.below}/")]
-        if not fits or fits[0].function in seen:
+        if not fits or fits[0].function in visited:
             return None
-        seen.add(fits[0].function)
+        visited.add(fits[0].function)
         below = f"{fits[0].below}/" if fits[0].below else ""
         rest = rest[len(below) :]
-        nodes = {inner.name: inner for inner in known[fits[0].function].node_def}
+        nodes = {inner.name: inner for inner in functions[fits[0].function].node_def}
         if rest in nodes or any(name.startswith(f"{rest}/") for name in nodes):
             return calls
         lead = next((one for one in scopes_around(rest) if one in nodes), "")
         if not lead:
             return None
         path, node, rest = f"{path}/{below}{lead}", nodes[lead], rest[len(lead) + 1 :]
-        if not gives_way(node, known) and not flow:
+        if not gives_way(node, functions) and not flow:
             calls.append(path)
             flow = True
 
@@ -241,21 +241,21 @@ class Arguments:
 
     def selection(self, thing: Any) -> Selection:
         """Returns a selection of any graph, or names of ops, scopes and layers, as a selection to plan on."""
-        chosen = thing
-        if not isinstance(chosen, Selection):
+        result = thing
+        if not isinstance(result, Selection):
             several = thing if isinstance(thing, (list, tuple, set, frozenset)) else [thing]
             if not all(map(is_named, several)):
                 raise PlanError(self.request, f"{thing!r} is not a selection", "Make one with ed.select(...)")
             first = replace(self, steps=())  # what is copied is named as before all steps
             names = [name for one in several for name in first.scope_or_ops(one)[1]]
-            chosen = listed(self.base, [self.base.find(name, self.request) for name in names])
-        if chosen.graph.derived and chosen.graph.folded.owner is not self.base.owner:
-            problem = f"the selection is of {chosen.graph.title} after a plan: no graph has its ops yet"
+            result = listed(self.base, [self.base.find(name, self.request) for name in names])
+        if result.graph.derived and result.graph.folded.owner is not self.base.owner:
+            problem = f"the selection is of {result.graph.title} after a plan: no graph has its ops yet"
             raise PlanError(self.request, problem, "Apply that plan first, or select from the graph as it is")
-        graph = self.backend.settled(chosen.graph)
-        if graph is chosen.graph:
-            return chosen
-        return replace(chosen.moved(graph), query=chosen.query) if graph.unfolded else replace(chosen, graph=graph)
+        graph = self.backend.settled(result.graph)
+        if graph is result.graph:
+            return result
+        return replace(result.moved(graph), query=result.query) if graph.unfolded else replace(result, graph=graph)
 
     def own(self, graph: Graph, what: str, way: str) -> None:
         """Refuses ops of another graph, or of this one after a plan, in which ops have other numbers.
@@ -272,14 +272,14 @@ class Arguments:
 
     def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
         """Returns the argument if code can show it as given (a scope, name or selection), and the names of its ops."""
-        given = what.strip("/") if isinstance(what, str) else what
-        if is_named(given) and (inside := self._inside(given)):
+        target = what.strip("/") if isinstance(what, str) else what
+        if is_named(target) and (inside := self._inside(target)):
             return None, inside
-        if self._is_scope(given):
-            mask = self.base.scope_mask(given)
-            return given, tuple(self.base.names[i] for i in mask.nonzero()[0].tolist())
-        known = isinstance(given, str) or (isinstance(given, Selection) and not given.graph.derived)
-        return given if known else None, self.ops(given)
+        if self._is_scope(target):
+            mask = self.base.scope_mask(target)
+            return target, tuple(self.base.names[i] for i in mask.nonzero()[0].tolist())
+        by_name = isinstance(target, str) or (isinstance(target, Selection) and not target.graph.derived)
+        return target if by_name else None, self.ops(target)
 
     def two(self, old: Any, new: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns the names of tensors given as two, as two lists, or as a dict."""
@@ -299,27 +299,27 @@ class Arguments:
 
     def mapped(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
         """Returns tensors of a source, and the tensors of the graph that take their places, by name."""
-        found: list[tuple[Any, Any]] = []
+        pairs: list[tuple[Any, Any]] = []
         for old, new in inputs.items():
             olds, news = ([one] if isinstance(old, str) else self.backend.parts(one) for one in (old, new))
             if len(olds) != len(news):
-                made = f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}"
-                problem = f"{made}, and {type(new).__name__} of {len(news)}"
+                counts = f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}"
+                problem = f"{counts}, and {type(new).__name__} of {len(news)}"
                 suggestion = "Replace it by an object of the same kind, or map its tensors one by one"
                 raise PlanError(self.request, problem, suggestion)
-            found += zip(olds, news, strict=True)
-        return tuple((self.tensor_in(source, a), self.tensor(b)) for a, b in found)
+            pairs += zip(olds, news, strict=True)
+        return tuple((self.tensor_in(source, a), self.tensor(b)) for a, b in pairs)
 
     def tensor_in(self, source: Graph, thing: Any) -> str:
         """Returns the name of a tensor of a source; a layer of the source means its output."""
-        given = self._given(source)
-        return tensor_name(self.name_in(source, thing) if given.layer(thing) is None else given.tensor(thing))
+        arguments = self._given(source)
+        return tensor_name(self.name_in(source, thing) if arguments.layer(thing) is None else arguments.tensor(thing))
 
     def word(self, thing: Any, otherwise: str) -> str:
         """Returns the name of a function in code: its own name, if no other function of the plan has it."""
         wish = function_word(thing, otherwise) if callable(thing) else otherwise
-        used = {word: one for step in self.steps for word, one in functions_of(step).items()}
-        return free_name(wish, lambda name: name in used and used[name] is not thing)
+        functions = {word: one for step in self.steps for word, one in functions_of(step).items()}
+        return free_name(wish, lambda name: name in functions and functions[name] is not thing)
 
     def number(
         self,

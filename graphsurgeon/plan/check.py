@@ -36,9 +36,9 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
     if not types:
         able = [k for k, at in enumerate(first.tolist()) if name in getattr(graph.nodes[at], "attr", ())]
     for i in np.flatnonzero(mask & np.isin(kind_of, able)).tolist() if able else ():
-        held = getattr(graph.nodes[i], "attr", {})
-        if name in held:
-            yield i, held[name]
+        attrs = getattr(graph.nodes[i], "attr", {})
+        if name in attrs:
+            yield i, attrs[name]
 
 
 def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> list[Fault]:
@@ -58,8 +58,8 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
     if step.to and step.reuse is None and step.names is None:
         keys = {under(step.to, key) for _, key in _texts(graph, mask, "shared_name")}
         everywhere = np.ones(base.size, np.bool_)
-        taken = _texts(base, everywhere, "shared_name") if keys else ()
-        clash = [(i, key) for i, key in taken if key in keys]
+        texts = _texts(base, everywhere, "shared_name") if keys else ()
+        clash = [(i, key) for i, key in texts if key in keys]
         if clash:
             name, key = base.names[clash[0][0]], clash[0][1]
             problem = (
@@ -76,8 +76,8 @@ def _texts(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ()) -> 
 
 def custom_gradients(graph: Graph, mask: Mask) -> dict[int, str]:
     """Returns op number -> the name of its gradient, for ops left by `tf.custom_gradient`."""
-    found = _texts(graph, mask, "_gradient_op_type", _CUSTOM)
-    return {i: name for i, name in found if name.startswith("CustomGradient-")}
+    gradients = _texts(graph, mask, "_gradient_op_type", _CUSTOM)
+    return {i: name for i, name in gradients if name.startswith("CustomGradient-")}
 
 
 def seeded(graph: Graph, mask: Mask) -> list[str]:
@@ -85,17 +85,17 @@ def seeded(graph: Graph, mask: Mask) -> list[str]:
     leads = tuple(name + "/" for name in graph.state.variables)
     out = []
     for i, second in attributes(graph, mask, "seed2"):
-        held = graph.nodes[i].attr
-        if (second.i or ("seed" in held and held["seed"].i)) and not graph.names[i].startswith(leads):
+        attrs = graph.nodes[i].attr
+        if (second.i or ("seed" in attrs and attrs["seed"].i)) and not graph.names[i].startswith(leads):
             out.append(graph.names[i])
     return out
 
 
-def far_places(graph: Graph, mask: Mask, known: set[str]) -> list[tuple[str, str]]:
+def far_places(graph: Graph, mask: Mask, devices: set[str]) -> list[tuple[str, str]]:
     """Returns (op, other op) if an op is to be placed with another that is neither copied nor mapped."""
     ops, others, names = graph.places
     far = np.flatnonzero(mask[ops] & ~((others >= 0) & mask[others])).tolist() if names else []
-    return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in known]
+    return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in devices]
 
 
 def given_name_faults(step: CopyStep, base: Workbench) -> list[Fault]:
@@ -128,17 +128,17 @@ def _namespace_fault(step: CopyStep, base: Workbench) -> tuple[str, str] | None:
 
 def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[Fault]:
     """Faults of names that a copy is given one by one: taken in the destination, or given twice."""
-    seen: set[str] = set()
+    new_names: set[str] = set()
     for name in names:
         problem = f"the name {name!r} is taken in {base.title}" if name in base.index else ""
-        problem = problem or (f"the name {name!r} is given to two ops" if name in seen else "")
+        problem = problem or (f"the name {name!r} is given to two ops" if name in new_names else "")
         if problem:
             suggestion = "Give each op its own free name"
             if not step.to and name in base.index and name not in (step.names or {}).values():
                 problem = f"{name!r} is part of a loop, cond or variable whose ops cannot be renamed one by one"
                 suggestion = "Rename the scope that contains all of it, or keep the names"
             return [Fault(f"copy(to={step.to!r}, names=...)", problem, suggestion)]
-        seen.add(name)
+        new_names.add(name)
     return []
 
 
@@ -164,8 +164,8 @@ def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
     if not out:
         cuts = [] if step.unmapped == "include" else list(step.selection.inputs)
         cuts += [graph.tensor(old) for old, _ in step.inputs if old.partition(":")[0] in graph.index]
-        cut = context_fault(graph, step.selection.mask, cuts)
-        out += [Fault(request_of(step), *cut)] if cut else []
+        context_problem = context_fault(graph, step.selection.mask, cuts)
+        out += [Fault(request_of(step), *context_problem)] if context_problem else []
     return out
 
 
@@ -183,10 +183,10 @@ def unmapped_fault(step: CopyStep, same: bool, tensors: Sequence[str]) -> Fault:
 def unused_fault(step: CopyStep, tensor: str) -> Fault:
     """The fault of a tensor that is mapped and does not enter the selection."""
     entering = list(step.selection.boundary.inputs)
-    listed = (
+    candidates = (
         f"The entering tensors are {few(map(repr, entering), 6)}" if entering else "No tensor enters this selection"
     )
-    hint = did_you_mean(tensor, entering, listed)
+    hint = did_you_mean(tensor, entering, candidates)
     return Fault(request_of(step), f"inputs names {tensor!r}, which does not enter the selection", hint)
 
 
@@ -206,17 +206,17 @@ def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int
     mapping, faults = {}, []
     graph = step.selection.graph
     for old, new in step.inputs:
-        said = f"copy(to={step.to!r}, inputs={{{old!r}: {new!r}}})"
+        request = f"copy(to={step.to!r}, inputs={{{old!r}: {new!r}}})"
         try:
-            source = graph.tensor(old, said)
-            op, port = base.tensor(new, said)
+            source = graph.tensor(old, request)
+            op, port = base.tensor(new, request)
         except SelectionError as error:
             faults.append(Fault.of(error))
             continue
         a, b = graph.info(*source), base.info(op, port)
         if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
             problem = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
-            fault = Fault(said, problem, mapping_proposals(step, base.frozen(), (old, a), (new, b)))
+            fault = Fault(request, problem, mapping_proposals(step, base.frozen(), (old, a), (new, b)))
             faults.append(cured_mapping(base, fault, step, old, new))
             continue
         mapping[source] = (base.names[op], port)
@@ -236,12 +236,12 @@ def reuse_faults(step: CopyStep, base: Workbench) -> list[Fault]:
 
 def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
     """Returns the tensors that would fit instead of a tensor of the source, and the other inputs that `new` fits."""
-    graph, said = step.selection.graph, fitting(base, old[1])
+    graph, suggestion = step.selection.graph, fitting(base, old[1])
     for name in step.selection.boundary.inputs:
         info = graph.info(*graph.tensor(name))
         if name != old[0] and info is not None and fits(new[1], info):
-            return f"{said}. {new[0]!r} would fit {name!r}"
-    return said
+            return f"{suggestion}. {new[0]!r} would fit {name!r}"
+    return suggestion
 
 
 def unknown_fault(effect: Effect, request: str = "check()") -> Fault | None:

@@ -30,21 +30,21 @@ def plan_code(effect: Effect, backend: Backend) -> str:
     sources = Sources()
     names = _Names(effect, backend, sources)
     if any(isinstance(step, RebuildStep) for step in effect.steps):
-        made: list[str] = []
+        lines: list[str] = []
         calls = [f"done = {names.of(effect.base)}.rebuild()"]
     else:
-        made, calls = plan_lines(effect, names, sources)
+        lines, calls = plan_lines(effect, names, sources)
         calls.append(f"done = {names.of(effect.base)}.apply(plan)")
     needs = [
         line
-        for line in _needs("\n".join([*names.openings, *sources.lines, *made, *calls]))
+        for line in _needs("\n".join([*names.openings, *sources.lines, *lines, *calls]))
         if line not in sources.imports
     ]
     head = [*sources.imports, "import graphsurgeon as gs", *needs, ""]
     head += [f"# {name}: set it before this runs; {about}" for name, about in sources.parameters.items()]
     head += [*names.openings, ""] if names.openings else [""] * bool(sources.parameters)
     head += [part for text in sources.lines for part in (text, "")]
-    return "\n".join([*head, *made, *calls, ""])
+    return "\n".join([*head, *lines, *calls, ""])
 
 
 def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str], list[str]]:
@@ -59,8 +59,8 @@ def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str
     owner, lines = names.of(effect.base), list[str]()
     copies = sum(isinstance(bare(step), CopyStep) for step in effect.steps)
     body = [f"{owner}.plan()"]
-    for number, given in enumerate(effect.steps):
-        step, mute = bare(given), "# " if isinstance(given, MutedStep) else ""
+    for number, muted_or_step in enumerate(effect.steps):
+        step, mute = bare(muted_or_step), "# " if isinstance(muted_or_step, MutedStep) else ""
         if isinstance(step, CopyStep):
             word = "block" if copies == 1 else f"block{number + 1}"
             lines.append(f"{mute}{word} = {sources.selection(step.selection)}")
@@ -119,8 +119,8 @@ class _Names:
 
     def __init__(self, effect: Effect, backend: Backend, sources: Sources) -> None:
         self._backend, self._sources, self._by_owner = backend, sources, dict[int, str]()
-        known = {id(g.owner): g for g in reversed([g.folded for g in _graphs(effect.steps)])}
-        others = [g for key, g in reversed(known.items()) if key != id(effect.base.owner)]
+        graphs = {id(g.owner): g for g in reversed([g.folded for g in _graphs(effect.steps)])}
+        others = [g for key, g in reversed(graphs.items()) if key != id(effect.base.owner)]
         self.openings: list[str] = []
         self._open("ed" if not others else "dst", effect.base, "")
         for number, graph in enumerate(others):
@@ -135,8 +135,8 @@ class _Names:
             about = f"the editor of {graph.title!r}, with all that was done before: {word}.to_code() does it again"
             self._sources.parameters[word] = about
             return
-        made = opening("gs.open(graph)" if opener is None else opener.code, graph.title, self._sources, suffix)
-        self.openings.append(f"{word} = {made}")
+        code = opening("gs.open(graph)" if opener is None else opener.code, graph.title, self._sources, suffix)
+        self.openings.append(f"{word} = {code}")
 
     def of(self, graph: Graph) -> str:
         return self._by_owner[id(graph.folded.owner)]
@@ -145,14 +145,14 @@ class _Names:
         return selection.query
 
     def values(self, step: CopyStep | RenameStep) -> str:
-        given = step.values
-        snapshot = getattr(given, "snapshot", None)
+        source = step.values
+        snapshot = getattr(source, "snapshot", None)
         if isinstance(snapshot, Graph):
             return self.of(snapshot)
-        if hasattr(given, "run"):
+        if hasattr(source, "run"):
             whose = f"for the copy of {step.selection.graph.title!r}" if isinstance(step, CopyStep) else "to keep"
-            return self._sources.parameter(given, "session", f"a tf.compat.v1.Session, which has the values {whose}")
-        return self._arrays(given, "values", "variable")
+            return self._sources.parameter(source, "session", f"a tf.compat.v1.Session, which has the values {whose}")
+        return self._arrays(source, "values", "variable")
 
     def constants(self, step: CopyStep) -> str:
         return self._arrays(dict(step.constants), "constants", "tensor")
@@ -167,9 +167,9 @@ def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
     """The graphs of copied ops and of ops in other steps; then those of editors that give values."""
     steps = [bare(step) for step in steps]
     for step in steps:
-        for chosen in (getattr(step, key, None) for key in ("selection", "given", "within")):
-            if isinstance(chosen, Selection):
-                yield chosen.graph
+        for selection in (getattr(step, key, None) for key in ("selection", "given", "within")):
+            if isinstance(selection, Selection):
+                yield selection.graph
     for step in steps:
         giving = getattr(getattr(step, "values", None), "snapshot", None)
         if isinstance(giving, Graph):
@@ -192,16 +192,16 @@ def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
         suffix: the suffix of a source of copies, whose name is ``source_graph`` and this.
     """
     tree = ast.parse(code, mode="eval")
-    changed = False
+    renamed = False
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in MODULES:
             wish = f"source_{node.id}{suffix.strip()}" if suffix else node.id
-            held = _LIVE.get(node.id, f"the argument that was given to gs.open as {node.id}")
+            description = _LIVE.get(node.id, f"the argument that was given to gs.open as {node.id}")
             word = sources.free(wish)
-            sources.parameters[word] = f"{held}, opened as {title!r}"
-            changed |= word != node.id
+            sources.parameters[word] = f"{description}, opened as {title!r}"
+            renamed |= word != node.id
             node.id = word
-    return ast.unparse(tree) if changed else code
+    return ast.unparse(tree) if renamed else code
 
 
 def _copy_call(step: CopyStep, word: str, names: Names, same: bool) -> str:
@@ -220,8 +220,8 @@ def _copy_call(step: CopyStep, word: str, names: Names, same: bool) -> str:
         "names": "" if step.names is None else _pairs(step.names),
         "trainable": _other(step.trainable, True),
     }
-    given = [f"{key}={text}" for key, text in texts.items() if text]
-    return f".copy({', '.join([word, f'to={step.to!r}', *given])})"
+    arguments = [f"{key}={text}" for key, text in texts.items() if text]
+    return f".copy({', '.join([word, f'to={step.to!r}', *arguments])})"
 
 
 def _other(value: Any, default: Any) -> str:
@@ -244,22 +244,22 @@ def arrays_code(arrays: Mapping[str, Any]) -> str:
         >>> arrays_code({"w": np.array([1.0, 2.0]), "b": [1]}), arrays_code({"w": np.zeros(101)})
         ("{'w': [1.0, 2.0], 'b': [1]}", '')
     """
-    found = {}
+    values = {}
     for name, value in arrays.items():
         shape = getattr(value, "shape", None)
         if shape is not None and _size(shape) > _MOST_NUMBERS:
             return ""
-        found[_name(name)] = np.asarray(value.read() if hasattr(value, "read") else value)
-    texts = [array_code(array) for array in found.values()]
-    if None in texts or sum(array.size for array in found.values()) > _MOST_NUMBERS:
+        values[_name(name)] = np.asarray(value.read() if hasattr(value, "read") else value)
+    texts = [array_code(array) for array in values.values()]
+    if None in texts or sum(array.size for array in values.values()) > _MOST_NUMBERS:
         return ""
-    return "{" + ", ".join(f"{name!r}: {text}" for name, text in zip(found, texts, strict=True)) + "}"
+    return "{" + ", ".join(f"{name!r}: {text}" for name, text in zip(values, texts, strict=True)) + "}"
 
 
 def shapes_text(arrays: Mapping[str, Any]) -> str:
     """Returns the names, dtypes and shapes of arrays, for a comment."""
-    read = {_name(name): value if hasattr(value, "shape") else np.asarray(value) for name, value in arrays.items()}
-    return ", ".join(f"{name!r} {np.dtype(a.dtype).name} {tuple(a.shape)}" for name, a in read.items())
+    values = {_name(name): value if hasattr(value, "shape") else np.asarray(value) for name, value in arrays.items()}
+    return ", ".join(f"{name!r} {np.dtype(a.dtype).name} {tuple(a.shape)}" for name, a in values.items())
 
 
 def _size(shape: Any) -> int:

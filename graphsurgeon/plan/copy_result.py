@@ -103,7 +103,7 @@ def new_variable(
     info: VariableInfo,
     policy: str,
     scope: str,
-    taken: set[str],
+    used_names: set[str],
     settable: bool,
     names: Mapping[str, str] | None = None,
 ) -> NewVariable:
@@ -113,7 +113,7 @@ def new_variable(
         info: the variable in the source.
         policy: ``copy`` or ``initial``.
         scope: the scope of the copy.
-        taken: names inside the scope that are in use; names of added ops are put there.
+        used_names: names inside the scope that are in use; names of added ops are put there.
         settable: whether it will get a value; if it has no initializer, ops that set it are added.
         names: source op -> full name of its copy, if that is not the default.
     """
@@ -122,27 +122,27 @@ def new_variable(
     def new(name: str) -> str:
         return renamed(scope, name, names) if name else ""
 
-    made = replace(variable_renamed(info, new), collections=())
+    variable = replace(variable_renamed(info, new), collections=())
     if info.initializer or not settable:
-        return NewVariable(made.op, info, policy, made)
-    added = []
+        return NewVariable(variable.op, info, policy, variable)
+    setter = []
 
     def add(leaf: str, op: str, *inputs: str) -> str:
         name = f"{info.op}/{leaf}"
-        while name in taken:
+        while name in used_names:
             name += "_set"
-        taken.add(name)
-        added.append(NewOp(lead + name, op, inputs, info.op))
+        used_names.add(name)
+        setter.append(NewOp(lead + name, op, inputs, info.op))
         return lead + name
 
     value = add("Initializer/value", "Placeholder")
-    assign = add("Assign", "AssignVariableOp" if info.resource else "Assign", made.op, value)
-    snapshot = made.snapshot
+    assign = add("Assign", "AssignVariableOp" if info.resource else "Assign", variable.op, value)
+    snapshot = variable.snapshot
     if not snapshot:
-        read = ("Read/ReadVariableOp", "ReadVariableOp") if info.resource else ("read", "Identity")
-        snapshot = add(*read, made.op) + ":0"
-    made = replace(made, initializer=assign, initial_value=value + ":0", snapshot=snapshot)
-    return NewVariable(made.op, info, policy, made, tuple(added))
+        read_op = ("Read/ReadVariableOp", "ReadVariableOp") if info.resource else ("read", "Identity")
+        snapshot = add(*read_op, variable.op) + ":0"
+    variable = replace(variable, initializer=assign, initial_value=value + ":0", snapshot=snapshot)
+    return NewVariable(variable.op, info, policy, variable, tuple(setter))
 
 
 @dataclass(frozen=True)
@@ -209,8 +209,8 @@ class Copied:
     def empty(self, kinds: frozenset[str]) -> list[str]:
         """Returns the names of copied ops of some types that nothing in the copy fills at its start."""
         graph, init_ops = self.source, self.source.state.init_ops
-        found = np.flatnonzero(graph.typed(kinds)[self.ops]).tolist()
-        return [self.names[at] for at in found if not init_ops.get(graph.names[self.ops[at]])]
+        places = np.flatnonzero(graph.typed(kinds)[self.ops]).tolist()
+        return [self.names[at] for at in places if not init_ops.get(graph.names[self.ops[at]])]
 
     @property
     def emptied(self) -> list[str]:
@@ -294,11 +294,11 @@ def moved_entries(copied: Copied, collection: str) -> tuple[Entry, ...]:
         copied: the copy.
         collection: the name of the collection in the source.
     """
-    made, whole = {v.was: v.name for v in copied.variables}, bool(copied.step.selection.mask.all())
+    new_names, whole = {v.was: v.name for v in copied.variables}, bool(copied.step.selection.mask.all())
     out = list[Entry]()
     for entry in copied.source.state.collections.get(collection, ()):
         if entry.kind == "variable":
-            out += [replace(entry, name=made[entry.name])] if entry.name in made else []
+            out += [replace(entry, name=new_names[entry.name])] if entry.name in new_names else []
         elif entry.kind == "structure":
             parts = tuple(copied.renamed(part) for part in entry.parts if copied.has(part))
             out += [replace(entry, parts=parts)] if len(parts) == len(entry.parts) else []
@@ -332,17 +332,17 @@ def now_read(graph: Graph, copied: Copied) -> dict[Tensor, tuple[str, int]]:
     return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copied.external if t in reads}
 
 
-def without(copied: Copied, gone: Iterable[int]) -> Copied:
+def without(copied: Copied, dropped: Iterable[int]) -> Copied:
     """Returns a copy of all of a graph without some of its ops, given by number."""
-    lost = copied.source.mask(gone)
+    lost = copied.source.mask(dropped)
     if not lost.any():
         return copied
     stay = copied.ops[~lost[copied.ops]]
     place = np.full(copied.source.size, -1, np.int32)
     place[stay] = int(copied.place[copied.ops].min()) + np.arange(len(stay), dtype=np.int32)
     names = [copied.source.names[i] for i in stay.tolist()]
-    kept = [v for v in copied.variables if not lost[copied.source.index[v.was]]]
-    return replace(copied, ops=stay, names=[copied.renamed(n) for n in names], place=place, variables=kept)
+    variables = [v for v in copied.variables if not lost[copied.source.index[v.was]]]
+    return replace(copied, ops=stay, names=[copied.renamed(n) for n in names], place=place, variables=variables)
 
 
 def append(base: Workbench, copied: Copied) -> None:
@@ -368,7 +368,7 @@ def append(base: Workbench, copied: Copied) -> None:
     lead = len(stand_ins)
     total = lead + len(ops)
 
-    def tell(i: int) -> Sequence[TensorInfo] | None:
+    def outputs_of(i: int) -> Sequence[TensorInfo] | None:
         return [stand_ins[i].info] if i < lead else graph.outputs(int(ops[i - lead]))
 
     base.add(
@@ -377,20 +377,20 @@ def append(base: Workbench, copied: Copied) -> None:
         [None] * lead + [graph.nodes[i] for i in ops.tolist()],
         Edges.of(data_rows + lead, node, total, port),
         Edges.of(ctrl_rows + lead, ctrl, total),
-        tell,
+        outputs_of,
     )
     _add_setters(base, copied)
 
 
 def _add_setters(base: Workbench, copied: Copied) -> None:
     """Adds the ops that set variables; they come after the copies."""
-    added = [op for v in copied.variables for op in v.setter]
-    if not added:
+    setters = [op for v in copied.variables for op in v.setter]
+    if not setters:
         return
-    index = {op.name: base.size + i for i, op in enumerate(added)}
-    reads = [[index[name] if name in index else base.index[name] for name in op.inputs] for op in added]
+    index = {op.name: base.size + i for i, op in enumerate(setters)}
+    reads = [[index[name] if name in index else base.index[name] for name in op.inputs] for op in setters]
     ptr = np.cumsum([0, *map(len, reads)]).astype(np.int32)
     node = np.array([n for row in reads for n in row], np.int32)
-    nothing = Edges(np.zeros(len(added) + 1, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
+    nothing = Edges(np.zeros(len(setters) + 1, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
     edges = Edges(ptr, node, np.zeros(len(node), np.int32))
-    base.add([op.name for op in added], [op.op for op in added], [None] * len(added), edges, nothing, None)
+    base.add([op.name for op in setters], [op.op for op in setters], [None] * len(setters), edges, nothing, None)

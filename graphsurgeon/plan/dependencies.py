@@ -81,15 +81,15 @@ def close(
         work.init_ops()
         if count == (len(work.done), int(np.count_nonzero(work.mask))):
             break
-    mask, gone = work.mask, work.shared & work.mask
+    mask, excluded = work.mask, work.shared & work.mask
     for name in work.done:
         if policy.get(name) == "share":
             parts = np.flatnonzero(variable_parts(graph, work.done[name])).tolist()
-            gone |= spare(graph, mask, parts, name) & mask
+            excluded |= spare(graph, mask, parts, name) & mask
     substitutes, without = substituted(graph, mask, policy)
-    gone |= without
+    excluded |= without
     order = sorted(work.done.values(), key=lambda v: graph.index[v.op])
-    return Closure(mask & ~gone, work.shared, order, substitutes, gone, work.pulled)
+    return Closure(mask & ~excluded, work.shared, order, substitutes, excluded, work.pulled)
 
 
 _ASKED = "needed by the selection, as include asks"
@@ -123,16 +123,16 @@ class _Closing:
 
     def variables(self) -> None:
         """Adds the parts of the variables inside."""
-        graph, known, policy = self.graph, self.graph.state.variables, self.policy
+        graph, infos, policy = self.graph, self.graph.state.variables, self.policy
         while True:
-            inside = [n for n in known if self.mask[graph.index[n]] and n not in self.done]
+            inside = [n for n in infos if self.mask[graph.index[n]] and n not in self.done]
             fresh = [n for n in inside if not is_substitute(policy.get(n, ""))]
             if not fresh:
                 return
             parts = np.zeros(graph.size, np.bool_)
             for name in fresh:
-                self.done[name] = known[name]
-                family, start = variable_ops(graph, known[name]), known[name].initial_value
+                self.done[name] = infos[name]
+                family, start = variable_ops(graph, infos[name]), infos[name].initial_value
                 if start and self.cuts and graph.tensor(start) in self.cuts:
                     family.remove(graph.tensor(start)[0])
                 (self.shared if policy.get(name) == "share" else parts)[family] = True
@@ -161,11 +161,11 @@ class _Closing:
 
     def init_ops(self) -> None:
         """Takes what fills the tables, iterators and queues that are copied."""
-        index, held = self.graph.index, self.graph.state.init_ops.items()
-        fills = [ops for holder, ops in held if holder in index and self.mask[index[holder]]]
-        wanted = [index[op] for ops in fills for op in ops if op in index]
-        if wanted:
-            reach = backward(self.graph, self.graph.mask(wanted), self.cuts)
+        index, entries = self.graph.index, self.graph.state.init_ops.items()
+        fills = [ops for holder, ops in entries if holder in index and self.mask[index[holder]]]
+        targets = [index[op] for ops in fills for op in ops if op in index]
+        if targets:
+            reach = backward(self.graph, self.graph.mask(targets), self.cuts)
             self.take(reach, "ops that fill tables, iterators, queues")
 
 
@@ -191,20 +191,20 @@ def needed(graph: Graph, living: Mask) -> Mask:
     state = graph.state
     wholes = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in state.contexts]
     while True:
-        found = backward(graph, living)
+        reached = backward(graph, living)
         for variable in state.variables.values():
             number = graph.index.get(variable.op)
-            if number is not None and found[number] and not living[number]:
-                found |= variable_parts(graph, variable)
+            if number is not None and reached[number] and not living[number]:
+                reached |= variable_parts(graph, variable)
         for whole in wholes:
-            if (found & whole).any():
-                found |= whole
+            if (reached & whole).any():
+                reached |= whole
         for holder, init_ops in state.init_ops.items():
-            if holder in graph.index and found[graph.index[holder]]:
-                found |= graph.mask(graph.index[s] for s in init_ops if s in graph.index)
-        if (found == living).all():
-            return found
-        living = found
+            if holder in graph.index and reached[graph.index[holder]]:
+                reached |= graph.mask(graph.index[s] for s in init_ops if s in graph.index)
+        if (reached == living).all():
+            return reached
+        living = reached
 
 
 def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, control: bool) -> Mask:
@@ -271,8 +271,8 @@ class Substitute:
 
 def substituted(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[list[Substitute], Mask]:
     """Returns the variables that a copy of `mask` freezes or replaces, and the ops that are left out for it."""
-    gone = np.zeros(graph.size, np.bool_)
-    found = []
+    excluded = np.zeros(graph.size, np.bool_)
+    substitutes = []
     for name, how in policy.items():
         if not is_substitute(how):
             continue
@@ -284,48 +284,48 @@ def substituted(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[li
         start = [me, *(i for i in users if graph.types[i] in ASKING_TYPES)]
         if info.initializer in graph.index:
             start.append(graph.index[info.initializer])
-        gone |= spare(graph, mask, start, name)
-        users = [i for i in users if not gone[i]]
+        excluded |= spare(graph, mask, start, name)
+        users = [i for i in users if not excluded[i]]
         if info.resource:
             readers = {i: READERS[graph.types[i]] for i in users if _can_turn(graph, i)}
             writers = [graph.names[i] for i in users if i not in readers]
         else:
             readers = {}
             writers = [graph.names[i] for i in users if graph.types[i].startswith(REF_WRITERS)]
-        found.append(Substitute(info, how if is_tensor(how) else "", readers, tuple(dict.fromkeys(writers))))
-    return found, gone & mask
+        substitutes.append(Substitute(info, how if is_tensor(how) else "", readers, tuple(dict.fromkeys(writers))))
+    return substitutes, excluded & mask
 
 
 def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
     """Faults of rules that name no variable of the source."""
-    known = graph.state.variables
+    variables = graph.state.variables
     for rule, policy in step.variables:
-        if rule != "*" and not any(rule == name or fnmatch.fnmatchcase(name, rule) for name in known):
+        if rule != "*" and not any(rule == name or fnmatch.fnmatchcase(name, rule) for name in variables):
             request = f"copy(to={step.to!r}, variables={{{rule!r}: {policy!r}}})"
-            hint = one_of(rule, known) if known else f"{graph.title} has no variables at all"
+            hint = one_of(rule, variables) if variables else f"{graph.title} has no variables at all"
             return [Fault(request, f"no variable of {graph.title} is called {rule!r}", hint)]
     return []
 
 
-def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]], request: str) -> list[Fault]:
+def reference_faults(graph: Graph, mask: Mask, tensors: Iterable[tuple[int, int]], request: str) -> list[Fault]:
     """Faults of ops that change a reference variable and are given a plain tensor for it.
 
     Args:
         graph: the source.
         mask: the ops to copy.
-        given: tensors (op, output) for which plain tensors stand.
+        tensors: tensors (op, output) for which plain tensors stand.
         request: the request, for messages.
     """
     out = []
-    for op, port in given:
+    for op, port in tensors:
         info = graph.info(op, port)
         if info is None or not info.dtype.endswith("_ref"):
             continue
         for user, at in graph.readers((op, port)):
             if mask[user] and not at and writes(graph.types[user]):
-                writer, held = graph.names[user], graph.names[op]
-                problem = f"{writer!r} changes {held!r}, so it needs that variable there, not a tensor"
-                out.append(Fault(request, problem, f"Select {held!r} too, or leave {writer!r} out"))
+                writer, variable = graph.names[user], graph.names[op]
+                problem = f"{writer!r} changes {variable!r}, so it needs that variable there, not a tensor"
+                out.append(Fault(request, problem, f"Select {variable!r} too, or leave {writer!r} out"))
                 break
     return out
 
@@ -350,24 +350,24 @@ def _can_turn(graph: Graph, op: int) -> bool:
 def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask:
     """Returns `start` and the ops under the variable's own name that only these need: its initial value, mostly."""
     todo = list(start)
-    gone = graph.mask(todo)
+    spared = graph.mask(todo)
     lead = variable + "/"
     while todo:
         op = todo.pop()
         for above in {*graph.data.row(op).tolist(), *graph.control.row(op).tolist()}:
-            if gone[above] or not mask[above] or not graph.names[above].startswith(lead):
+            if spared[above] or not mask[above] or not graph.names[above].startswith(lead):
                 continue
             readers = np.concatenate([graph.consumers.row(above), graph.control_consumers.row(above)])
-            if not (mask[readers] & ~gone[readers]).any():
-                gone[above] = True
+            if not (mask[readers] & ~spared[readers]).any():
+                spared[above] = True
                 todo.append(above)
-    return gone
+    return spared
 
 
-def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitute]) -> list[Fault]:
+def substitute_faults(step: CopyStep, base: Workbench, substitutes: Sequence[Substitute]) -> list[Fault]:
     """Faults of freezing and replacing: ops that change the variable, no values, a tensor that does not fit."""
     out: list[Fault] = []
-    for sub in found:
+    for sub in substitutes:
         name = sub.info.op
         request = f"copy(to={step.to!r}, variables={{{name!r}: {sub.tensor or 'freeze'!r}}})"
         if sub.writers:

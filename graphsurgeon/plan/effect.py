@@ -133,9 +133,9 @@ class Slice:
     def text(self) -> str:
         """The slice in words."""
         again = counted(len(self.copied.ops), "ops")
-        changed = f"{counted(len(self.changed), 'ops')} that change{'s' * (len(self.changed) == 1)}"
+        edits = f"{counted(len(self.changed), 'ops')} that change{'s' * (len(self.changed) == 1)}"
         end = f", up to {few(self.until)}" if self.until else ""
-        return f"{again} downstream of {changed}{end}, again under {self.copied.step.to}/"
+        return f"{again} downstream of {edits}{end}, again under {self.copied.step.to}/"
 
 
 @dataclass(frozen=True)

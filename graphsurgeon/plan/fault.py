@@ -84,9 +84,9 @@ class Warned(str):
     kind: Kind
 
     def __new__(cls, text: str, kind: Kind = Kind.OTHER) -> Warned:
-        made = super().__new__(cls, text)
-        made.kind = kind
-        return made
+        warning = super().__new__(cls, text)
+        warning.kind = kind
+        return warning
 
 
 def kind_of(warning: str) -> Kind:

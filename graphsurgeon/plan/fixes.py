@@ -17,7 +17,7 @@ from .type_check import bare, serves
 from .workbench import Workbench
 
 
-def adapters_of(bench: Workbench, tensor: Tensor, wanted: TensorInfo, readers: Sequence[int]) -> tuple[Adapter, ...]:
+def adapters_of(bench: Workbench, tensor: Tensor, target: TensorInfo, readers: Sequence[int]) -> tuple[Adapter, ...]:
     """Returns the adapters that make a tensor fit ops of the same graph, the most sensible first.
 
     There are no adapters between data of a model and tensors of gradients or savers.
@@ -25,26 +25,26 @@ def adapters_of(bench: Workbench, tensor: Tensor, wanted: TensorInfo, readers: S
     Args:
         bench: the graph.
         tensor: the tensor that they should read.
-        wanted: the tensor that they read now.
+        target: the tensor that they read now.
         readers: the ops; tensors that are computed from them never fit.
     """
-    given, graph = bench.info(*tensor), bench.frozen()
+    source, graph = bench.info(*tensor), bench.frozen()
     if forward(graph, graph.mask(readers))[tensor[0]]:
         return ()
-    if given is None or serves(bench, tensor[0]) != all(serves(bench, op) for op in readers):
+    if source is None or serves(bench, tensor[0]) != all(serves(bench, op) for op in readers):
         return ()
     layout = data_format_of(graph, readers)
-    return _proposals(bench, tensor, given, wanted, {bench.loop(op) for op in readers}, layout)
+    return _proposals(bench, tensor, source, target, {bench.loop(op) for op in readers}, layout)
 
 
 def _proposals(
-    bench: Workbench, tensor: Tensor, given: TensorInfo, wanted: TensorInfo, loops: set[int], data_format: str
+    bench: Workbench, tensor: Tensor, source: TensorInfo, target: TensorInfo, loops: set[int], data_format: str
 ) -> tuple[Adapter, ...]:
     """Like `adapters_of`; no variable is made inside a loop, and no loop is entered without an Enter."""
-    found, loop = proposals(given, wanted, data_format), bench.loop(tensor[0])
+    adapters, loop = proposals(source, target, data_format), bench.loop(tensor[0])
     if loops - {loop}:
         return ()
-    return found if loop < 0 else tuple(one for one in found if not any(isinstance(p, Dense) for p in one.parts))
+    return adapters if loop < 0 else tuple(one for one in adapters if not any(isinstance(p, Dense) for p in one.parts))
 
 
 def cured(bench: Workbench, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]) -> Fault:
@@ -57,11 +57,11 @@ def cured(bench: Workbench, fault: Fault, step: Step, old: Tensor, new: Tensor, 
         old, new: the tensors.
         readers: the ops that were to read the new one.
     """
-    wanted = bench.info(*old)
-    if wanted is None:
+    target = bench.info(*old)
+    if target is None:
         return fault
-    make = _adapting(bench, step, (old, new), wanted, data_format_of(bench.frozen(), readers))
-    return fault if make is None else _with(fault, step, adapters_of(bench, new, wanted, readers), make)
+    make = _adapting(bench, step, (old, new), target, data_format_of(bench.frozen(), readers))
+    return fault if make is None else _with(fault, step, adapters_of(bench, new, target, readers), make)
 
 
 def cured_mapping(base: Workbench, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
@@ -77,44 +77,47 @@ def cured_mapping(base: Workbench, fault: Fault, step: CopyStep, old: str, new: 
         return fault
     graph, source = step.selection.graph, base.tensor(new)
     op, port = graph.tensor(old)
-    given, wanted = base.info(*source), graph.info(op, port)
+    info, target = base.info(*source), graph.info(op, port)
     readers = graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()
     readers = [reader for reader in readers if step.selection.mask[reader]]
-    if given is None or wanted is None or serves(base, source[0]) != all(serves(graph, one) for one in readers):
+    if info is None or target is None or serves(base, source[0]) != all(serves(graph, one) for one in readers):
         return fault
     name = free_name("adapter", lambda free: base.taken(free) or free == step.to)
     layout = data_format_of(graph, readers)
 
     def make(adapter: Adapter) -> tuple[Step, ...]:
         fed = tuple((one, f"{name}:0" if one == old else by) for one, by in step.inputs)
-        return AdaptStep(new, None, None, name, _wish(adapter, wanted, layout)), replace(step, inputs=fed)
+        return AdaptStep(new, None, None, name, _wish(adapter, target, layout)), replace(step, inputs=fed)
 
-    found = _proposals(base, source, given, wanted, {-1}, layout)
-    return _with(fault, step, found, make, f", then inputs={{{old!r}: '{name}:0'}}")
+    adapters = _proposals(base, source, info, target, {-1}, layout)
+    return _with(fault, step, adapters, make, f", then inputs={{{old!r}: '{name}:0'}}")
 
 
-def _wish(adapter: Adapter, wanted: TensorInfo, layout: str) -> Wish:
+def _wish(adapter: Adapter, target: TensorInfo, layout: str) -> Wish:
     """The request for an adapter whose result has no known consumer yet."""
     options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.by) else ()
-    return Wish(adapter.by, bare(wanted.dtype), wanted.shape, options)
+    return Wish(adapter.by, bare(target.dtype), target.shape, options)
 
 
 def _adapting(
-    bench: Workbench, step: Step, pair: tuple[Tensor, Tensor], wanted: TensorInfo, layout: str
+    bench: Workbench, step: Step, pair: tuple[Tensor, Tensor], target: TensorInfo, layout: str
 ) -> Callable[[Adapter], tuple[Step, ...]] | None:
     """A function of an adapter that returns the steps to replace a step; None if there is none."""
-    there, given = map(bench.name, pair)
+    there, replacement = map(bench.name, pair)
     match step:
         case ConnectStep():
-            return lambda one: (AdaptStep(given, step.to, step.input, "", Wish(one.by)),)
+            return lambda one: (AdaptStep(replacement, step.to, step.input, "", Wish(one.by)),)
         case BypassStep(ops=(_,)):
-            return lambda one: (AdaptStep(given, there, None, "", Wish(one.by)),)
+            return lambda one: (AdaptStep(replacement, there, None, "", Wish(one.by)),)
         case RerouteStep(old=(_,)):
-            return lambda one: (AdaptStep(given, there, None, "", Wish(one.by), step.only, step.exclude),)
+            return lambda one: (AdaptStep(replacement, there, None, "", Wish(one.by), step.only, step.exclude),)
         case RerouteStep():
             name, ends = free_name("adapter", bench.taken), zip(step.old, step.to, strict=True)
-            to = tuple(f"{name}:0" if (old, new) == (there, given) else new for old, new in ends)
-            return lambda one: (AdaptStep(given, None, None, name, _wish(one, wanted, layout)), replace(step, to=to))
+            to = tuple(f"{name}:0" if (old, new) == (there, replacement) else new for old, new in ends)
+            return lambda one: (
+                AdaptStep(replacement, None, None, name, _wish(one, target, layout)),
+                replace(step, to=to),
+            )
     return None
 
 
@@ -125,6 +128,6 @@ def _with(
     make: Callable[[Adapter], tuple[Step, ...]],
     then: str = "",
 ) -> Fault:
-    made = [(one, make(one)) for one in adapters]
-    cures = (Cure(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, then) for one, steps in made)
+    fixes = [(one, make(one)) for one in adapters]
+    cures = (Cure(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, then) for one, steps in fixes)
     return replace(fault, cures=tuple(cures))

@@ -90,12 +90,12 @@ class Sources:
             return public
         wish = function_word(function, wish)
         name = self.free(wish)
-        found = source_of(function, name)
-        if found is None or not self._import(found[1]):
+        source = source_of(function, name)
+        if source is None or not self._import(source[1]):
             self.taken.discard(name)
             return self.parameter(function, wish, f"the function {_description(function)}")
         self._known[id(function)] = function, name
-        self.lines.append(found[0])
+        self.lines.append(source[0])
         return name
 
     def _import(self, modules: Mapping[str, str]) -> bool:
@@ -120,10 +120,10 @@ def _public(function: Callable[..., Any]) -> str:
     if isinstance(name, str) and getattr(builtins, name, None) is function:
         return name
     for path in getattr(function, "_tf_api_names", ()):
-        held: Any = sys.modules.get("tensorflow")
+        value: Any = sys.modules.get("tensorflow")
         for part in str(path).split("."):
-            held = getattr(held, part, None)
-        if held is function:
+            value = getattr(value, part, None)
+        if value is function:
             return f"tf.{path}"
     return ""
 
@@ -162,10 +162,10 @@ def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, s
     for name in sorted({name for code in inside for name in code.co_names}):
         if name not in plain.__globals__:
             continue
-        held = plain.__globals__[name]
-        if not inspect.ismodule(held) or held.__name__ == "__main__":
+        module = plain.__globals__[name]
+        if not inspect.ismodule(module) or module.__name__ == "__main__":
             return None
-        modules[name] = held.__name__.replace("tensorflow._api.v2.", "tensorflow.")
+        modules[name] = module.__name__.replace("tensorflow._api.v2.", "tensorflow.")
     if isinstance(node, ast.Lambda):
         text = f"{word} = {ast.unparse(node)}"
     else:
@@ -179,13 +179,13 @@ def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, s
 def _defaults(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> bool:
     """Writes the values of defaults in their place, and leaves out annotations; False if a default has no code."""
     arguments = node.args
-    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    texts = [written(value) for value in held]
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    texts = [written(value) for value in defaults]
     if any(text is None for text in texts):
         return False
-    found = [ast.parse(text or "", mode="eval").body for text in texts]
-    arguments.defaults = found[: len(arguments.defaults)]
-    rest = iter(found[len(arguments.defaults) :])
+    nodes = [ast.parse(text or "", mode="eval").body for text in texts]
+    arguments.defaults = nodes[: len(arguments.defaults)]
+    rest = iter(nodes[len(arguments.defaults) :])
     arguments.kw_defaults = [None if old is None else next(rest) for old in arguments.kw_defaults]
     for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
@@ -200,20 +200,20 @@ def _is_of(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> 
     modules = [name for name in function.__code__.co_names if inspect.ismodule(function.__globals__.get(name))]
     text = ast.unparse(node)
     # Python compiles a method of an imported module in another way if the import is in the same source.
-    known = (_made(text), _made(f"import {', '.join(modules)}\n{text}" if modules else text))
-    return _essence(function.__code__) in known
+    candidates = (_made(text), _made(f"import {', '.join(modules)}\n{text}" if modules else text))
+    return _essence(function.__code__) in candidates
 
 
 def _made(text: str) -> Any:
     """The behavior of the first function that a statement makes."""
-    made = next(held for held in compile(text, "", "exec").co_consts if isinstance(held, types.CodeType))
-    return _essence(made)
+    code = next(constant for constant in compile(text, "", "exec").co_consts if isinstance(constant, types.CodeType))
+    return _essence(code)
 
 
 def _essence(code: types.CodeType) -> Any:
     """The behavior of a function, which does not depend on its place in a file."""
-    held = [_essence(c) if isinstance(c, types.CodeType) else (type(c), repr(c)) for c in code.co_consts]
-    return code.co_code, code.co_names, code.co_varnames, held
+    constants = [_essence(c) if isinstance(c, types.CodeType) else (type(c), repr(c)) for c in code.co_consts]
+    return code.co_code, code.co_names, code.co_varnames, constants
 
 
 def _node(function: types.FunctionType) -> ast.Lambda | ast.FunctionDef | None:
@@ -224,10 +224,10 @@ def _node(function: types.FunctionType) -> ast.Lambda | ast.FunctionDef | None:
     if function.__name__ == "<lambda>":
         return _lambda("".join(lines), max(first, 1), function)
     try:
-        made = ast.parse(textwrap.dedent("".join(lines))).body[0]
+        node = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except SyntaxError:
         return None
-    return made if isinstance(made, ast.FunctionDef) and not made.decorator_list else None
+    return node if isinstance(node, ast.FunctionDef) and not node.decorator_list else None
 
 
 def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda | None:
@@ -237,12 +237,12 @@ def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda |
     while start >= 0:
         for end in range(len(text), start, -1):
             try:
-                made = ast.parse(f"({text[start:end]})", mode="eval").body
+                tree = ast.parse(f"({text[start:end]})", mode="eval").body
             except (SyntaxError, ValueError):
                 continue
             # More may have been found: the next argument, a loop over it. Of those inside one another, the innermost.
-            found = [n for n in ast.walk(made) if isinstance(n, ast.Lambda)]
-            fitting = [n for n in found if _holds(_place(n.body, text[:start], first), places)]
+            lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+            fitting = [n for n in lambdas if _holds(_place(n.body, text[:start], first), places)]
             if fitting:
                 return fitting[-1]
             break

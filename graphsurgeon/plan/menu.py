@@ -73,15 +73,15 @@ class Recipe:
         """Whether it can be tried with nothing but the outputs, to see whether it applies."""
         return self.gives == PLAN and not self.table and not any(wish.needed for wish in self.wishes)
 
-    def made(self, thing: Any, given: Mapping[str, Any]) -> Any:
+    def made(self, thing: Any, values: Mapping[str, Any]) -> Any:
         """Returns its result for an editor or a plan.
 
         Args:
             thing: the editor or the plan.
-            given: arguments by name; unknown ones are left out.
+            values: arguments by name; unknown ones are left out.
         """
-        known = {wish.name for wish in self.wishes}
-        return self.function(thing, **{name: value for name, value in given.items() if name in known})
+        names = {wish.name for wish in self.wishes}
+        return self.function(thing, **{name: value for name, value in values.items() if name in names})
 
 
 _TABLES: list[Callable[[], Iterable[Recipe]]] = []

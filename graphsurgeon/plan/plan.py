@@ -133,22 +133,22 @@ class Plan:
         Raises:
             PlanError: if an argument is not one of its allowed values. `check` finds all other faults.
         """
-        given = self._given(f"copy(to={to!r})")
-        selection = given.selection(selection)
+        arguments = self._given(f"copy(to={to!r})")
+        selection = arguments.selection(selection)
         for what, mapping in (("inputs", inputs), ("reuse", reuse), ("constants", constants), ("names", names)):
-            given.mapping(what, {} if mapping is None else mapping)
-        policies = given.policies(variables)
-        given.one_of("unmapped", unmapped, UNMAPPED)
-        given.one_of("collections", collections, COLLECTIONS)
-        given.one_of("seeds", seeds, SEEDS)
-        devices = given.devices(device)
+            arguments.mapping(what, {} if mapping is None else mapping)
+        policies = arguments.policies(variables)
+        arguments.one_of("unmapped", unmapped, UNMAPPED)
+        arguments.one_of("collections", collections, COLLECTIONS)
+        arguments.one_of("seeds", seeds, SEEDS)
+        devices = arguments.devices(device)
         if control is None:
             control = "keep" if selection.graph.folded.owner is self.base.owner else "refuse"
-        given.one_of("control", control, CONTROL)
+        arguments.one_of("control", control, CONTROL)
         step = steps.CopyStep(
-            selection, str(to).strip("/"), given.mapped(selection.graph, inputs or {}), unmapped, control,
+            selection, str(to).strip("/"), arguments.mapped(selection.graph, inputs or {}), unmapped, control,
             tuple(policies.items()), values, collections, devices, seeds, reuse,
-            tuple((given.tensor_in(selection.graph, old), new) for old, new in (constants or {}).items()),
+            tuple((arguments.tensor_in(selection.graph, old), new) for old, new in (constants or {}).items()),
             names, bool(trainable),
         )  # fmt: skip
         return self._with(step)
@@ -179,8 +179,8 @@ class Plan:
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
                 plan = plan.connect(one, to=end, input=input if several else input + at)
             return plan
-        given = self._given(f"connect({shown_by(tensor_name, tensor)}, to={shown_by(op_name, to)})")
-        return self._with(steps.ConnectStep(given.tensor(tensor), *given.consumer(to, given.number(input))))
+        arguments = self._given(f"connect({shown_by(tensor_name, tensor)}, to={shown_by(op_name, to)})")
+        return self._with(steps.ConnectStep(arguments.tensor(tensor), *arguments.consumer(to, arguments.number(input))))
 
     def with_policy(self, step: int, variable: str, policy: Any) -> Plan:
         """Returns the plan with another policy for a variable of one of its copies.
@@ -193,9 +193,9 @@ class Plan:
         Raises:
             PlanError: if that step is not a copy, or the policy is not valid.
         """
-        given = self._given(f"with_policy({step}, {variable!r}, {policy!r})")
-        old = self._copy_at(step, given.request)
-        rules = {**dict(old.variables), variable: given.policy(variable, policy)}
+        arguments = self._given(f"with_policy({step}, {variable!r}, {policy!r})")
+        old = self._copy_at(step, arguments.request)
+        rules = {**dict(old.variables), variable: arguments.policy(variable, policy)}
         return self.with_step(step, replace(old, variables=tuple(rules.items())))
 
     def with_input(self, step: int, tensor: Any, by: Any) -> Plan:
@@ -221,9 +221,9 @@ class Plan:
             (['t/x:0'], ['z:0'])
         """
         word = by if isinstance(by, str) else str(getattr(by, "name", "a constant"))
-        given = self._given(f"with_input({step}, {tensor_name(tensor)!r}, {word!r})")
-        old = self._copy_at(step, given.request)
-        name = given.tensor_in(old.selection.graph, tensor)
+        arguments = self._given(f"with_input({step}, {tensor_name(tensor)!r}, {word!r})")
+        old = self._copy_at(step, arguments.request)
+        name = arguments.tensor_in(old.selection.graph, tensor)
         inputs, constants = dict(old.inputs), dict(old.constants)
         inputs.pop(name, None), constants.pop(name, None)
         if isinstance(by, str) and by == "placeholder" and old.unmapped == "keep":
@@ -233,12 +233,12 @@ class Plan:
         if isinstance(by, str) and by == "placeholder":
             if old.unmapped != "placeholder":
                 problem = f"the copy was asked for with unmapped={old.unmapped!r}"
-                raise PlanError(given.request, problem, "Copy with unmapped='placeholder'")
+                raise PlanError(arguments.request, problem, "Copy with unmapped='placeholder'")
         elif isinstance(by, str) and by == "keep":
             if old.unmapped != "keep":
                 inputs[name] = name
         elif is_named(by):
-            inputs[name] = given.tensor(by)
+            inputs[name] = arguments.tensor(by)
         else:
             constants[name] = by
         return self.with_step(step, replace(old, inputs=tuple(inputs.items()), constants=tuple(constants.items())))
@@ -255,10 +255,10 @@ class Plan:
         """
         old, new = self._copy_at(step, f"with_scope({step}, {to!r})"), str(to).strip("/")
         before = replace(self, steps=self.steps[:step])
-        made = () if old.to else before.with_step(step, old).effect.new_names
-        changed = scope_change(old.to, new, before.after().index, made)
-        moved = replace(with_names(old, changed, (Role.MADE,)), to=new)
-        return replace(self, steps=(*before.steps, moved, *later_steps(self.steps[step + 1 :], old.to, changed)))
+        new_names = () if old.to else before.with_step(step, old).effect.new_names
+        rename = scope_change(old.to, new, before.after().index, new_names)
+        step_after = replace(with_names(old, rename, (Role.MADE,)), to=new)
+        return replace(self, steps=(*before.steps, step_after, *later_steps(self.steps[step + 1 :], old.to, rename)))
 
     def _copy_at(self, step: int, request: str) -> CopyStep:
         old = self.steps[step] if 0 <= step < len(self.steps) else None
@@ -275,9 +275,9 @@ class Plan:
             step: the new step; None removes the step.
             before: the index, in the old numbering, of the step to move it before; None: its old place.
         """
-        kept = [*self.steps[:number], *self.steps[number + 1 :]]
+        others = [*self.steps[:number], *self.steps[number + 1 :]]
         at = number if before is None else before - (before > number)
-        return replace(self, steps=(*kept[:at], *([] if step is None else [step]), *kept[at:]))
+        return replace(self, steps=(*others[:at], *([] if step is None else [step]), *others[at:]))
 
     def cured(self, cure: Cure) -> Plan:
         """Returns the plan with a fix for one of its faults, for example an adapter for a tensor that does not fit.
@@ -338,8 +338,8 @@ class Plan:
             >>> len(Plan(g).rename("y", to="z").with_muted(0).awake())
             0
         """
-        kept = tuple(step for step in self.steps if not isinstance(step, steps.MutedStep))
-        return self if len(kept) == len(self.steps) else replace(self, steps=kept)
+        active = tuple(step for step in self.steps if not isinstance(step, steps.MutedStep))
+        return self if len(active) == len(self.steps) else replace(self, steps=active)
 
     # -- edits of existing ops -------------------------------------------------------------------
 
@@ -362,9 +362,9 @@ class Plan:
             >>> after.input_names(2), after.input_names(3)
             (['b:0'], ['a:0'])
         """
-        given = self._given(f"reroute({shown(old)!r}, to={shown(to)!r})")
-        limits = given.some_ops(only)
-        return self._with(steps.RerouteStep(*given.two(old, to), limits, given.ops(exclude)))
+        arguments = self._given(f"reroute({shown(old)!r}, to={shown(to)!r})")
+        limits = arguments.some_ops(only)
+        return self._with(steps.RerouteStep(*arguments.two(old, to), limits, arguments.ops(exclude)))
 
     def swap(self, a: Any, b: Any = None) -> Plan:
         """Exchanges the consumers of two tensors, of two lists of tensors, or of the pairs of a dict.
@@ -392,12 +392,12 @@ class Plan:
             >>> gs.Plan(g).bypass("s").after().input_names(3)
             ['x:0']
         """
-        given = self._given(f"bypass({shown(ops)!r})")
-        first, last = (end if end is None or isinstance(end, int) else given.tensor(end) for end in (input, output))
-        chosen, names = given.scope_or_ops(ops)
+        arguments = self._given(f"bypass({shown(ops)!r})")
+        first, last = (end if end is None or isinstance(end, int) else arguments.tensor(end) for end in (input, output))
+        scope, names = arguments.scope_or_ops(ops)
         if not names:
-            raise PlanError(given.request, "it has no ops", "Give at least one op")
-        return self._with(steps.BypassStep(names, first, last, chosen))
+            raise PlanError(arguments.request, "it has no ops", "Give at least one op")
+        return self._with(steps.BypassStep(names, first, last, scope))
 
     def detach(self, ops: Any, *, side: str = "both", only: Any = None, exclude: Any = ()) -> Plan:
         """Disconnects ops, with placeholders instead of their inputs, or instead of their outputs for the consumers.
@@ -418,9 +418,9 @@ class Plan:
             >>> after.input_names(2), after.input_names(3)
             (['y_0_detached:0'], ['y:0'])
         """
-        given = self._given(f"detach({shown(ops)!r})")
-        given.one_of("side", side, SIDES)
-        return self._with(steps.DetachStep(given.ops(ops), side, given.some_ops(only), given.ops(exclude)))
+        arguments = self._given(f"detach({shown(ops)!r})")
+        arguments.one_of("side", side, SIDES)
+        return self._with(steps.DetachStep(arguments.ops(ops), side, arguments.some_ops(only), arguments.ops(exclude)))
 
     def insert(
         self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, exclude: Any = (), **attributes: Any
@@ -449,20 +449,20 @@ class Plan:
             ['probe:0', 'probe_1:0']
         """
         word = self._given("insert()").word(op, "function") if callable(op) else ""
-        given = self._given(f"insert({word or repr(op)}, on={shown(on)!r})")
-        limits, held = given.some_ops(only), tuple(attributes.items())
-        if callable(op) and held:
-            problem = f"a function has no attribute {held[0][0]!r}"
-            raise PlanError(given.request, problem, "Set its options inside: lambda x: f(x, ...)")
-        tensors = tuple(map(given.tensor, on if isinstance(on, (list, tuple)) else [on]))
+        arguments = self._given(f"insert({word or repr(op)}, on={shown(on)!r})")
+        limits, pairs = arguments.some_ops(only), tuple(attributes.items())
+        if callable(op) and pairs:
+            problem = f"a function has no attribute {pairs[0][0]!r}"
+            raise PlanError(arguments.request, problem, "Set its options inside: lambda x: f(x, ...)")
+        tensors = tuple(map(arguments.tensor, on if isinstance(on, (list, tuple)) else [on]))
         if len(set(tensors)) < len(tensors) or not tensors:
             problem = "a tensor is named twice" if tensors else "it names no tensor"
-            raise PlanError(given.request, problem, "Name each once")
+            raise PlanError(arguments.request, problem, "Name each once")
         names = name if isinstance(name, str) else tuple(map(str, name))
         if not isinstance(names, str) and len(names) != len(tensors):
             problem = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
-            raise PlanError(given.request, problem, "Give as many names, or one for all")
-        return self._with(steps.InsertStep(op, tensors, names, held, limits, given.ops(exclude), word))
+            raise PlanError(arguments.request, problem, "Give as many names, or one for all")
+        return self._with(steps.InsertStep(op, tensors, names, pairs, limits, arguments.ops(exclude), word))
 
     def adapt(
         self,
@@ -511,21 +511,23 @@ class Plan:
             >>> plan.check(), plan.after().input_names(2)
             ((), ['fit:0'])
         """
-        given = self._given(f"adapt({shown_by(tensor_name, tensor)})")
+        arguments = self._given(f"adapt({shown_by(tensor_name, tensor)})")
         kinds = (by,) if isinstance(by, str) else tuple(by)
-        held = tuple((key, tuples_of(value)) for key, value in options.items())
-        problem = option_fault(kinds, held)
+        pairs = tuple((key, tuples_of(value)) for key, value in options.items())
+        problem = option_fault(kinds, pairs)
         if problem is not None:
-            raise PlanError(given.request, *problem)
-        at = None if input is None else given.number(input)
-        end, at = (None, at) if to is None else given.consumer_or_tensor(to, at)
-        limits, left = given.some_ops(only), given.ops(exclude)
+            raise PlanError(arguments.request, *problem)
+        at = None if input is None else arguments.number(input)
+        end, at = (None, at) if to is None else arguments.consumer_or_tensor(to, at)
+        limits, excluded = arguments.some_ops(only), arguments.ops(exclude)
         if at is not None and (end is None or ":" in end):
-            raise PlanError(given.request, f"input={at} is not of an op", "Give the op: to='op'")
-        if (limits is not None or left) and (end is None or at is not None):
-            raise PlanError(given.request, "only= and exclude= are not for one input", "Give a tensor: to='x:0'")
-        wish = Wish(kinds, None if dtype is None else given.dtype(dtype), given.shape(shape), held)
-        return self._with(steps.AdaptStep(given.tensor(tensor), end, at, str(name).strip("/"), wish, limits, left))
+            raise PlanError(arguments.request, f"input={at} is not of an op", "Give the op: to='op'")
+        if (limits is not None or excluded) and (end is None or at is not None):
+            raise PlanError(arguments.request, "only= and exclude= are not for one input", "Give a tensor: to='x:0'")
+        wish = Wish(kinds, None if dtype is None else arguments.dtype(dtype), arguments.shape(shape), pairs)
+        return self._with(
+            steps.AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, limits, excluded)
+        )
 
     def remove(self, ops: Any, *, stitch: bool = False) -> Plan:
         """Removes ops from the graph.
@@ -545,8 +547,8 @@ class Plan:
             name: the name of the attribute, such as ``strides``.
             value: its new value in Python: a number, text, dtype, shape or list; None clears it.
         """
-        given = self._given(f"set_attr({shown(ops)!r}, {name!r})")
-        return self._with(steps.SetStep(given.ops(ops), ((name, value),)))
+        arguments = self._given(f"set_attr({shown(ops)!r}, {name!r})")
+        return self._with(steps.SetStep(arguments.ops(ops), ((name, value),)))
 
     def set_device(self, ops: Any, device: str) -> Plan:
         """Sets the device of ops. With an empty text TensorFlow chooses the device.
@@ -555,8 +557,8 @@ class Plan:
             ops: names, objects, a selection or a scope.
             device: the device, such as ``/gpu:0``, or an empty text.
         """
-        given = self._given(f"set_device({shown(ops)!r}, {device!r})")
-        return self._with(steps.SetStep(given.ops(ops), (), str(device)))
+        arguments = self._given(f"set_device({shown(ops)!r}, {device!r})")
+        return self._with(steps.SetStep(arguments.ops(ops), (), str(device)))
 
     def add_control(self, op: Any, after: Any) -> Plan:
         """Makes an op run after others.
@@ -565,8 +567,8 @@ class Plan:
             op: the op that waits.
             after: the op or ops that run before it.
         """
-        given = self._given(f"add_control({shown(op)!r})")
-        return self._with(steps.OrderStep(given.only_op(op), given.ops(after), False))
+        arguments = self._given(f"add_control({shown(op)!r})")
+        return self._with(steps.OrderStep(arguments.only_op(op), arguments.ops(after), False))
 
     def remove_control(self, op: Any, after: Any = None) -> Plan:
         """Removes control inputs of an op.
@@ -575,9 +577,9 @@ class Plan:
             op: the op that waits.
             after: the op or ops to remove from its control inputs. Default: all.
         """
-        given = self._given(f"remove_control({shown(op)!r})")
-        others = given.some_ops(after)
-        return self._with(steps.OrderStep(given.only_op(op), others, True))
+        arguments = self._given(f"remove_control({shown(op)!r})")
+        others = arguments.some_ops(after)
+        return self._with(steps.OrderStep(arguments.only_op(op), others, True))
 
     def reroute_control(self, old: Any, *, to: Any, only: Any = None, exclude: Any = ()) -> Plan:
         """Makes the ops that wait for an op wait for others instead.
@@ -587,9 +589,11 @@ class Plan:
             to: one op or several.
             only, exclude: the waiting ops, as in `reroute`.
         """
-        given = self._given(f"reroute_control({shown(old)!r}, to={shown(to)!r})")
-        limits = given.some_ops(only)
-        return self._with(steps.RerouteOrderStep(given.only_op(old), given.ops(to), limits, given.ops(exclude)))
+        arguments = self._given(f"reroute_control({shown(old)!r}, to={shown(to)!r})")
+        limits = arguments.some_ops(only)
+        return self._with(
+            steps.RerouteOrderStep(arguments.only_op(old), arguments.ops(to), limits, arguments.ops(exclude))
+        )
 
     def rename(self, old: Any, to: str | None = None, *, values: Any = None) -> Plan:
         """Renames ops, or name scopes with all ops in them.
@@ -613,16 +617,16 @@ class Plan:
             >>> gs.Plan(g).rename({"a": "b", "b": "a"}).after().names
             ['b/x', 'a/x']
         """
-        given = self._given(f"rename({shown(old)!r})")
+        arguments = self._given(f"rename({shown(old)!r})")
         if isinstance(old, Mapping) == (to is not None):
             problem = "a dict says both names" if to is not None else "it has no new name"
-            raise PlanError(given.request, problem, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
+            raise PlanError(arguments.request, problem, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
         pairs = old.items() if isinstance(old, Mapping) else [(old, to)]
-        olds = ((given.whole(one), new) for one, new in pairs)
+        olds = ((arguments.whole(one), new) for one, new in pairs)
         names = tuple((old if old in self.base.index else old.strip("/"), str(new).strip("/")) for old, new in olds)
         if not names or len({name for name, _ in names}) < len(names):
             problem = "an op or scope is named twice" if names else "it is empty"
-            raise PlanError(given.request, problem, "Name each once")
+            raise PlanError(arguments.request, problem, "Name each once")
         return self._with(steps.RenameStep(names, values))
 
     # -- new ops in place of existing ones ------------------------------------------------------
@@ -652,10 +656,10 @@ class Plan:
             >>> plan.mode, after.names[4:], after.input_names(2), after.input_names(4)
             ('append', ['new/y', 'new/z'], ['a:0'], ['b:0'])
         """
-        given = self._given(f"on_copies(scope={scope!r})")
-        given.one_of("assign", assign, ASSIGN)
-        given.one_of("collections", collections, KEPT)
-        return self._with(steps.OnCopiesStep(str(scope).strip("/"), given.ends(until), assign, collections))
+        arguments = self._given(f"on_copies(scope={scope!r})")
+        arguments.one_of("assign", assign, ASSIGN)
+        arguments.one_of("collections", collections, KEPT)
+        return self._with(steps.OnCopiesStep(str(scope).strip("/"), arguments.ends(until), assign, collections))
 
     def replace(
         self,
@@ -697,31 +701,31 @@ class Plan:
                 belong to another graph.
             SelectionError: if `what` is not a pattern. `check` finds all other faults.
         """
-        given = self._given("replace()")
-        if isinstance(what, str | Layer) and given.layer(what) is not None:
-            what = given.selection(what)
-        words = given.word(what, "pattern"), by if isinstance(by, str) else given.word(by, "replacement")
-        given = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
-        given.one_of("external", external, EXTERNAL)
+        arguments = self._given("replace()")
+        if isinstance(what, str | Layer) and arguments.layer(what) is not None:
+            what = arguments.selection(what)
+        words = arguments.word(what, "pattern"), by if isinstance(by, str) else arguments.word(by, "replacement")
+        arguments = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
+        arguments.one_of("external", external, EXTERNAL)
         if not (isinstance(by, str) or callable(by)):
             problem = f"{type(by).__name__} is not a function"
-            raise PlanError(given.request, problem, "Give a function of the pattern's inputs, or an op type")
+            raise PlanError(arguments.request, problem, "Give a function of the pattern's inputs, or an op type")
         about = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
         default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
         options = tuple((key, value) for key, value in about.items() if value != default[key])
-        found: Pattern | tuple[Match, ...]
+        target: Pattern | tuple[Match, ...]
         if isinstance(what, Match):
-            found = (what,)
+            target = (what,)
         elif isinstance(what, Matches) or (isinstance(what, (list, tuple)) and all(isinstance(m, Match) for m in what)):
-            found = tuple(what)
+            target = tuple(what)
         else:
-            found = self.backend.pattern(what, given.request, **about)
-        for one in () if isinstance(found, Pattern) else found:
-            given.own(one.graph, "the matches are", "Look for them in")
+            target = self.backend.pattern(what, arguments.request, **about)
+        for one in () if isinstance(target, Pattern) else target:
+            arguments.own(one.graph, "the matches are", "Look for them in")
         if within is not None:
-            within = given.selection(within) if not isinstance(within, Selection) else within
-            given.own(within.graph, "within= is", "Select from")
-        return self._with(steps.ReplaceStep(found, by, str(to).strip("/"), external, within, what, words, options))
+            within = arguments.selection(within) if not isinstance(within, Selection) else within
+            arguments.own(within.graph, "within= is", "Select from")
+        return self._with(steps.ReplaceStep(target, by, str(to).strip("/"), external, within, what, words, options))
 
     def collapse(self, what: Any, *, name: str) -> Plan:
         """Replaces ops by one call of a function: a ``PartitionedCall``, or a ``StatefulPartitionedCall`` if they use
@@ -735,8 +739,8 @@ class Plan:
             what: a selection, a name scope, or names.
             name: the name of the call, which no op and no scope may have.
         """
-        chosen, ops = self._given(f"collapse(name={name!r})").scope_or_ops(what)
-        return self._with(steps.CollapseStep(ops, str(name).strip("/"), chosen))
+        scope, ops = self._given(f"collapse(name={name!r})").scope_or_ops(what)
+        return self._with(steps.CollapseStep(ops, str(name).strip("/"), scope))
 
     def inline(self, calls: Any) -> Plan:
         """Replaces function calls by their bodies, under the names of the calls. Calls inside them are replaced too.
@@ -765,11 +769,11 @@ class Plan:
         Raises:
             PlanError: if `times` is not a number of iterations. `check` finds all other faults.
         """
-        given = self._given(f"unroll({shown_by(op_name, loop)}, {times!r})")
-        count = given.number(times, "times", "the number of rounds", "it as times=3")
+        arguments = self._given(f"unroll({shown_by(op_name, loop)}, {times!r})")
+        count = arguments.number(times, "times", "the number of rounds", "it as times=3")
         if count < 0:
-            raise PlanError(given.request, f"times={count} is less than 0", "Type the number of rounds as times=3")
-        return self._with(steps.UnrollStep(given.whole(loop).partition(":")[0].rstrip("/"), count))
+            raise PlanError(arguments.request, f"times={count} is less than 0", "Type the number of rounds as times=3")
+        return self._with(steps.UnrollStep(arguments.whole(loop).partition(":")[0].rstrip("/"), count))
 
     def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:
         """Fixes the value of a condition. The branch that is then taken stays, under its names; the other branches are
@@ -795,12 +799,12 @@ class Plan:
             >>> after.names, after.input_names(2), after.input_names(3)
             (['x', 'p', 'b', 'y'], ['x:0'], ['b:0'])
         """
-        given = self._given(f"resolve_condition({shown_by(tensor_name, predicate)}, {value!r})")
+        arguments = self._given(f"resolve_condition({shown_by(tensor_name, predicate)}, {value!r})")
         plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
         if not isinstance(plain, int):
             problem = f"{value!r} is neither a bool nor a number"
-            raise PlanError(given.request, problem, "Type True or False, or the number of a branch")
-        return self._with(steps.ConditionStep(given.tensor(predicate), plain))
+            raise PlanError(arguments.request, problem, "Type True or False, or the number of a branch")
+        return self._with(steps.ConditionStep(arguments.tensor(predicate), plain))
 
     # -- the effect -----------------------------------------------------------------------------
 
@@ -808,8 +812,8 @@ class Plan:
     def effect(self) -> Effect:
         """The complete effect of the plan, computed once."""
         with self._naming_memory():
-            found = resolve(self.base, self.steps, self.backend)
-        return replace(found, warnings=(*found.warnings, *self.notes)) if self.notes else found
+            result = resolve(self.base, self.steps, self.backend)
+        return replace(result, warnings=(*result.warnings, *self.notes)) if self.notes else result
 
     @property
     def mode(self) -> str:

@@ -75,14 +75,14 @@ class Preview:
             rows.append({"kind": kind, "name": name, "was": was, "what": what})
 
         for copied in self.effect.copies:
-            source, held = copied.source, {v.name for v in copied.variables}
-            built = copied.role == "graft"  # ops that a plan builds have no original
+            source, variables = copied.source, {v.name for v in copied.variables}
+            is_graft = copied.role == "graft"  # ops that a plan builds have no original
             for p in copied.placeholders:
                 row("placeholder", p.name, p.was, str(p.info))
             for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
-                if name not in held:
+                if name not in variables:
                     kind = copied.turned.get(number, source.types[number])
-                    row("op", name, "" if built else source.names[number], kind)
+                    row("op", name, "" if is_graft else source.names[number], kind)
             for v in copied.variables:
                 start = self.start_of(copied, v.was, v.policy)
                 row("variable", v.name, v.was, f"{v.info.dtype} {v.info.shape}, {start}")
@@ -140,13 +140,13 @@ class Preview:
         effect = self.effect
         lines = [f"plan for {effect.base.title}"]
         lines += [f"  {i}. {step_text(step)}" for i, step in enumerate(effect.steps, 1)] or ["  (no steps yet)"]
-        made: list[str] = []
+        rows: list[str] = []
         copies = [copied for copied in effect.copies if copied.role == "copy" or copied.variables]
         for copied in copies:
-            made += _copied_lines(self, copied, len(copies) == 1)
-            made += [f"  {note}" for note in self.backend.notes(copied)]
-        if made:
-            lines += ["makes", *made]
+            rows += _copied_lines(self, copied, len(copies) == 1)
+            rows += [f"  {note}" for note in self.backend.notes(copied)]
+        if rows:
+            lines += ["makes", *rows]
         lines += _part(
             "connects",
             effect.connections,
@@ -220,7 +220,7 @@ def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
         lines.extend(_part(f"{counted(len(things), word)}{what}:", things, row, "  "))
 
     subs = copied.closure.substitutes
-    frozen, replaced = ([s for s in subs if bool(s.tensor) == given] for given in (False, True))
+    frozen, replaced = ([s for s in subs if bool(s.tensor) == has_tensor] for has_tensor in (False, True))
     some("placeholders", "", copied.placeholders, lambda p: f"{p.name}  {p.info}  for {p.was}")
     some("separate variables", "", copied.variables, lambda v: (
         f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copied, v.was, v.policy)}"

@@ -109,7 +109,7 @@ def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Ori
         step: its number in the history.
         before: returns the origins of the ops of a source.
     """
-    copies, made, covered = [], {}, set()
+    copies, new_ops, covered = [], {}, set()
     origins: dict[int, Mapping[str, Origin]] = {}  # many copies may be of one source
     for copied in effect.copies:
         if copied.role == "graft":
@@ -120,29 +120,31 @@ def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Ori
         title = copied.source.title
         covered.update(copied.names)
         for new in copied.stand_ins:
-            made[new.name] = ("placeholder" if isinstance(new, NewPlaceholder) else "constant", new.was, title)
-        made.update({op.name: ("setter", v.was, title) for v in copied.variables for op in v.setter})
-    made.update({name: ("inserted", "", "") for name in effect.new_names if name not in made and name not in covered})
-    changed: dict[str, list[str]] = {}
+            new_ops[new.name] = ("placeholder" if isinstance(new, NewPlaceholder) else "constant", new.was, title)
+        new_ops.update({op.name: ("setter", v.was, title) for v in copied.variables for op in v.setter})
+    new_ops.update(
+        {name: ("inserted", "", "") for name in effect.new_names if name not in new_ops and name not in covered}
+    )
+    changes: dict[str, list[str]] = {}
     for op, at, tensor in effect.edits:
-        changed.setdefault(op, []).append(f"input {at} reads {tensor}")
+        changes.setdefault(op, []).append(f"input {at} reads {tensor}")
     for op, change in effect.changes.items():
-        changed.setdefault(op, []).append(change.text)
+        changes.setdefault(op, []).append(change.text)
     for was, now in effect.renamed.items():
-        changed.setdefault(now, []).append(f"was called {was}")
+        changes.setdefault(now, []).append(f"was called {was}")
     names, there = effect.base.names, effect.after.index
     about = {
         "text": "; ".join(map(step_text, effect.steps)),
         "copies": copies,
-        "made": made,
-        "changed": {op: ", ".join(what) for op, what in changed.items() if op in there},
+        "made": new_ops,
+        "changed": {op: ", ".join(what) for op, what in changes.items() if op in there},
         "removed": [names[i] for i in sorted(effect.removed)],
         "renamed": effect.renamed,
     }
     return written(step, about)
 
 
-def _copy_record(copied: Copied, known: Mapping[str, Origin]) -> dict[str, Any]:
+def _copy_record(copied: Copied, origins: Mapping[str, Origin]) -> dict[str, Any]:
     source = copied.source
     ops = [source.names[i] for i in copied.ops.tolist()]
     out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}
@@ -150,7 +152,7 @@ def _copy_record(copied: Copied, known: Mapping[str, Origin]) -> dict[str, Any]:
     other = {old: new for old, new in zip(ops, copied.names, strict=True) if new != lead + old}
     if other:
         out["names"] = other
-    earlier = {op: str(known[op]) for op in ops if op in known} if known else {}
+    earlier = {op: str(origins[op]) for op in ops if op in origins} if origins else {}
     if earlier:
         out["before"] = earlier
     return out

@@ -70,8 +70,8 @@ def packed(value: Any, other: _Other) -> Any:
     if isinstance(value, type) and issubclass(value, np.generic):
         return {"dtype": np.dtype(value).name}
     if _KINDS.get(type(value).__name__) is type(value):
-        held = {key: packed(getattr(value, key), other) for key in _hints(cast(type, type(value)))}
-        return {"step": [type(value).__name__, held]}
+        values = {key: packed(getattr(value, key), other) for key in _hints(cast(type, type(value)))}
+        return {"step": [type(value).__name__, values]}
     return other(value)
 
 
@@ -94,25 +94,25 @@ def unpacked(data: Any, other: _Other, depth: int = 0) -> Any:
         return tuple(unpacked(one, other, depth + 1) for one in data)
     if type(data) is not dict or len(data) != 1:
         raise Unreadable(f"{_short(data)} is not a value")
-    [(kind, held)] = data.items()
+    [(kind, payload)] = data.items()
     reader = _READERS.get(kind)
     if reader is None:
         return other(data)
     try:
-        return reader(held, other, depth + 1)
+        return reader(payload, other, depth + 1)
     except (ValueError, TypeError, OverflowError) as error:
         raise Unreadable(f"{_short(data)} cannot be read as {kind}: {error}") from error
 
 
-def _step(held: Any, other: _Other, depth: int) -> Any:
-    name, given = held
+def _step(payload: Any, other: _Other, depth: int) -> Any:
+    name, field_values = payload
     kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise Unreadable(f"there is no step {_short(name)}")
     hints = _hints(kind)
-    if type(given) is not dict or given.keys() != hints.keys():
-        raise Unreadable(f"{name} has the fields {', '.join(hints)}, not {_short(sorted(map(str, given)))}")
-    values = {key: unpacked(one, other, depth) for key, one in given.items()}
+    if type(field_values) is not dict or field_values.keys() != hints.keys():
+        raise Unreadable(f"{name} has the fields {', '.join(hints)}, not {_short(sorted(map(str, field_values)))}")
+    values = {key: unpacked(one, other, depth) for key, one in field_values.items()}
     for key, value in values.items():
         if not fits(value, hints[key]):
             raise Unreadable(f"{key} of {name} cannot be {_short(value)}")
@@ -121,8 +121,8 @@ def _step(held: Any, other: _Other, depth: int) -> Any:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    known = get_type_hints(kind)
-    return {one.name: known[one.name] for one in fields(kind)}
+    hints = get_type_hints(kind)
+    return {one.name: hints[one.name] for one in fields(kind)}
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -169,37 +169,37 @@ def _packed_array(array: np.ndarray, scalar: bool) -> dict[str, Any]:
     return {"scalar" if scalar else "array": [array.dtype.name, list(array.shape), data]}
 
 
-def _array(held: Any, other: _Other, depth: int) -> Any:
-    name, shape, data = held
+def _array(payload: Any, other: _Other, depth: int) -> Any:
+    name, shape, data = payload
     return np.frombuffer(_bytes(data), _dtype(name, other, depth)).reshape(_shape(shape)).copy()
 
 
-def _scalar(held: Any, other: _Other, depth: int) -> Any:
-    return _array(held, other, depth)[()]
+def _scalar(payload: Any, other: _Other, depth: int) -> Any:
+    return _array(payload, other, depth)[()]
 
 
-def _texts(held: Any, other: _Other, depth: int) -> Any:
-    shape, items = held
+def _texts(payload: Any, other: _Other, depth: int) -> Any:
+    shape, items = payload
     out = np.empty(len(items), object)
     out[:] = [one[0] if isinstance(one, list) else _bytes(one) for one in items]
     return out.reshape(_shape(shape))
 
 
-def _dtype(held: Any, other: _Other, depth: int) -> np.dtype[Any]:
-    found = np.dtype(held) if isinstance(held, str) and held.replace("_", "").isalnum() else np.dtype(object)
-    if found.hasobject or found.fields is not None:
-        raise ValueError(f"{_short(held)} is not a dtype of numbers")
-    return found
+def _dtype(payload: Any, other: _Other, depth: int) -> np.dtype[Any]:
+    dtype = np.dtype(payload) if isinstance(payload, str) and payload.replace("_", "").isalnum() else np.dtype(object)
+    if dtype.hasobject or dtype.fields is not None:
+        raise ValueError(f"{_short(payload)} is not a dtype of numbers")
+    return dtype
 
 
-def _shape(held: Any) -> tuple[int, ...]:
-    if not all(type(one) is int and one >= 0 for one in held):
-        raise ValueError(f"{_short(held)} is not a shape")
-    return tuple(held)
+def _shape(payload: Any) -> tuple[int, ...]:
+    if not all(type(one) is int and one >= 0 for one in payload):
+        raise ValueError(f"{_short(payload)} is not a shape")
+    return tuple(payload)
 
 
-def _map(held: Any, other: _Other, depth: int) -> dict[Any, Any]:
-    return {unpacked(key, other, depth): unpacked(one, other, depth) for key, one in held}
+def _map(payload: Any, other: _Other, depth: int) -> dict[Any, Any]:
+    return {unpacked(key, other, depth): unpacked(one, other, depth) for key, one in payload}
 
 
 _READERS: dict[str, Callable[[Any, _Other, int], Any]] = {

@@ -40,11 +40,11 @@ def unsure(effect: Effect) -> Mask:
     A shape that the program set (`set_shape`) also holds for a copy, if all tensors that the copy is computed from have
     the shapes of the original's, or narrower ones.
     """
-    after, gone = effect.after, effect.base.mask(sorted(effect.removed))
-    less = int(gone.sum())
+    after, removed = effect.after, effect.base.mask(sorted(effect.removed))
+    less = int(removed.sum())
     start = np.zeros(after.size, np.bool_)
     if effect.mode != "append":
-        stay = np.flatnonzero(~gone).astype(np.int32)
+        stay = np.flatnonzero(~removed).astype(np.int32)
         place = np.full(effect.base.size, -1, np.int32)
         place[stay] = np.arange(len(stay), dtype=np.int32)
         _mark(start, after, effect.base, stay, place, 0)
@@ -62,10 +62,10 @@ def unsure(effect: Effect) -> Mask:
 def changed(effect: Effect) -> list[int]:
     """Returns the numbers of the ops that get attributes which TensorFlow reads: those with a ``_`` are marks."""
     index = effect.after.index
-    read = (
+    operands = (
         name for name, change in effect.changes.items() if any(not key.startswith("_") for key in change.attributes)
     )
-    return [index[name] for name in read if name in index]
+    return [index[name] for name in operands if name in index]
 
 
 def frontier(after: Graph, loose: Mask) -> Mask:
@@ -107,14 +107,14 @@ def _mark(
     was, was_port = source.data.node[then], source.data.port[then]
     new, new_port = after.data.node[now], after.data.port[now]
     same = (place[was] == new) & (was_port == new_port)
-    known: dict[tuple[int, int, int, int], bool] = {}
+    is_safe: dict[tuple[int, int, int, int], bool] = {}
     for at in np.flatnonzero(~same).tolist():
         key = int(was[at]), int(was_port[at]), int(new[at]), int(new_port[at])
-        if key not in known:
-            kept = key[2] < first and source.names[key[0]] == after.names[key[2]] and key[1] == key[3]
-            held = (key[0], key[2]) in fed and _is_handle(source, key[:2])
-            known[key] = kept or held or _takes_place(source, key[:2], after, key[2:])
-        if not known[key]:
+        if key not in is_safe:
+            is_unchanged = key[2] < first and source.names[key[0]] == after.names[key[2]] and key[1] == key[3]
+            is_fed_handle = (key[0], key[2]) in fed and _is_handle(source, key[:2])
+            is_safe[key] = is_unchanged or is_fed_handle or _takes_place(source, key[:2], after, key[2:])
+        if not is_safe[key]:
             start[here[rows[at]]] = True
 
 
@@ -127,9 +127,9 @@ def _takes_place(source: Graph, old: tuple[int, int], after: Graph, new: tuple[i
     if a is None or b is None:
         return False
     if a.dtype in _HANDLES:
-        held = _held(source, old[0])
+        old_variable = _held(source, old[0])
         mine = _held(after, new[0]) if b.dtype == a.dtype else b
-        return held is not None and mine is not None and refines(mine.shape, held.shape)
+        return old_variable is not None and mine is not None and refines(mine.shape, old_variable.shape)
     if not refines(b.shape, a.shape):
         return False
     if a.dtype not in _WHOLE or (a.shape is not None and len(a.shape) > 1) or source.types[old[0]] in _OPEN:
@@ -150,8 +150,8 @@ def _held(graph: Graph, op: int) -> TensorInfo | None:
 
 
 def _value(node: object) -> object:
-    held = getattr(node, "attr", {})
-    return held["value"].tensor if getattr(node, "op", "") == "Const" and "value" in held else None
+    attrs = getattr(node, "attr", {})
+    return attrs["value"].tensor if getattr(node, "op", "") == "Const" and "value" in attrs else None
 
 
 class Foreseen:
@@ -185,8 +185,8 @@ class Foreseen:
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
         """Returns the same with newly inferred shapes, for pictures; planning does not need them."""
-        known = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
-        return self(number) if known is None else known
+        shapes = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
+        return self(number) if shapes is None else shapes
 
     @once(during=lambda self: np.zeros(self._effect.after.size, np.bool_))
     def _loose(self) -> Mask:

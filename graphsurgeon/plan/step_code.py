@@ -64,8 +64,8 @@ def call(step: Step, owner: str, sources: Sources) -> str:
         case steps.InsertStep():
             what = repr(step.op) if isinstance(step.op, str) else sources.word(step.op, step.word)
             name = step.name if isinstance(step.name, str) else list(step.name)
-            held = "".join(f", {key}={literal(value, sources)}" for key, value in step.attributes)
-            return f".insert({what}, on={one_or_all(step.on)!r}, name={name!r}{_limits(step)}{held})"
+            attributes = "".join(f", {key}={literal(value, sources)}" for key, value in step.attributes)
+            return f".insert({what}, on={one_or_all(step.on)!r}, name={name!r}{_limits(step)}{attributes})"
         case steps.AdaptStep():
             return _adapt_call(step, sources)
         case steps.BypassStep():
@@ -84,9 +84,11 @@ def call(step: Step, owner: str, sources: Sources) -> str:
         case steps.RerouteOrderStep():
             return f".reroute_control({step.old!r}, to={one_or_all(step.to)!r}{_limits(step)})"
         case steps.RenameStep():
-            given, initial = step.values, step.values == INITIAL
-            values = "session" if hasattr(given, "run") else owner if hasattr(given, "snapshot") else "values"
-            return rename_call(step, "" if given is None else repr(INITIAL) if initial else values)
+            given_values, initial = step.values, step.values == INITIAL
+            values = (
+                "session" if hasattr(given_values, "run") else owner if hasattr(given_values, "snapshot") else "values"
+            )
+            return rename_call(step, "" if given_values is None else repr(INITIAL) if initial else values)
         case steps.ReplaceStep():
             return _replace_call(step, owner, sources)
         case steps.CollapseStep():

@@ -316,14 +316,14 @@ def named_by(step: Step, roles: Container[Role] = DESTINATION) -> list[str]:
         >>> named_by(ConnectStep("a:0", "b", 1))
         ['a:0', 'b']
     """
-    found: list[str] = []
+    names: list[str] = []
 
-    def noted(name: str) -> str:
-        found.append(name)
+    def collect(name: str) -> str:
+        names.append(name)
         return name
 
-    with_names(step, noted, roles)
-    return found
+    with_names(step, collect, roles)
+    return names
 
 
 def with_names(step: Any, new: Callable[[str], str], roles: Container[Role] = DESTINATION) -> Any:
@@ -349,8 +349,8 @@ def _with_names(value: Any, hint: Any, new: Callable[[str], str], roles: Contain
         hint = next((arm for arm in get_args(hint) if _is_like(value, arm)), Any)
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        named = args[1] in roles and (args[1] is not Role.POLICY or ":" in value)
-        return new(value) if named else value
+        is_name = args[1] in roles and (args[1] is not Role.POLICY or ":" in value)
+        return new(value) if is_name else value
     if hint is str:
         raise TypeError(f"the text {value!r} of a step has no role")
     if origin is tuple:
@@ -368,13 +368,15 @@ def _is_like(value: Any, hint: Any) -> bool:
     return isinstance(value, kinds.get(get_origin(hint), str if hint is str else ()))
 
 
-def scope_change(old: str, new: str, there: Container[str] = (), made: Container[str] = ()) -> Callable[[str], str]:
+def scope_change(
+    old: str, new: str, there: Container[str] = (), new_names: Container[str] = ()
+) -> Callable[[str], str]:
     """Returns a function that gives the names of ops and tensors after an op, or a scope, gets another name.
 
     Args:
         old, new: the two names of the op or scope.
         there: the ops that have their names before it is made: they keep them.
-        made: the ops in the scope; needed if `old` is empty.
+        new_names: the ops in the scope; needed if `old` is empty.
 
     Example:
         >>> name = scope_change("copy", "new", {"copy/b"})
@@ -382,28 +384,28 @@ def scope_change(old: str, new: str, there: Container[str] = (), made: Container
         ('new/a:0', 'new', 'copy/b', 'copy_1/a')
     """
 
-    def changed(name: str) -> str:
+    def rename(name: str) -> str:
         op = name.partition(":")[0]
         if op in there:
             return name
         if not old:
-            return under(new, name) if op in made else name
+            return under(new, name) if op in new_names else name
         if op.startswith(f"{old}/"):
             return under(new, name[len(old) + 1 :])
         return new + name[len(old) :] if op == old and new else name
 
-    return changed
+    return rename
 
 
-def later_steps(steps: Sequence[Step], old: str, changed: Callable[[str], str]) -> tuple[Step, ...]:
+def later_steps(steps: Sequence[Step], old: str, rename: Callable[[str], str]) -> tuple[Step, ...]:
     """Returns the steps after one that gives other names.
 
     Args:
         steps: the steps.
         old: the op or scope that gets another name. After a step that renames it, its name is free for others.
-        changed: the result of `scope_change`.
+        rename: the result of `scope_change`.
     """
     for at, step in enumerate(steps):
         if isinstance(step, RenameStep) and old in dict(step.names):
-            return (*(with_names(one, changed) for one in steps[: at + 1]), *steps[at + 1 :])
-    return tuple(with_names(step, changed) for step in steps)
+            return (*(with_names(one, rename) for one in steps[: at + 1]), *steps[at + 1 :])
+    return tuple(with_names(step, rename) for step in steps)

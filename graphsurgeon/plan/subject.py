@@ -37,8 +37,8 @@ class Held(Protocol):
 class Watched(Protocol):
     """An object that reports changes."""
 
-    def watch(self, changed: Callable[[], None]) -> None:
-        """Calls `changed` after each, for as long as whose method it is lives."""
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` after each, for as long as whose method it is lives."""
 
 
 class Subject(Protocol):

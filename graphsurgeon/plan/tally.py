@@ -110,8 +110,8 @@ class Tally:
 
     def info(self, tensor: Tensor) -> TensorInfo | None:
         """Returns the known dtype and shape of a tensor; for the output of an inserted op, those of its input."""
-        known = self.bench.info(*tensor)
-        return self._reads.get(tensor[0]) if known is None else known
+        result = self.bench.info(*tensor)
+        return self._reads.get(tensor[0]) if result is None else result
 
     def now_called(self, name: str) -> str:
         """Returns the name that a step has given an op or scope of this name, since the last that looked at all."""
@@ -196,8 +196,8 @@ class Tally:
         old = {self.bench.names[i]: new for i, new in names.items()}
         self.bench.rename(names)
         self._renames.append((old, tuple(map(len, self._noted))))
-        moved = {new: self.changes.pop(name) for name, new in old.items() if name in self.changes}
-        self.changes.update(moved)
+        renamed_changes = {new: self.changes.pop(name) for name, new in old.items() if name in self.changes}
+        self.changes.update(renamed_changes)
 
     @property
     def _noted(self) -> tuple[list[Any], ...]:
@@ -223,8 +223,8 @@ class Tally:
         for op, (more, less) in self._orders.items():
             change, waits = self.changes.get(called[op], Change()), self.bench.waits(op)
             fresh = [called[i] for i in more if i in waits and called[i] not in change.waits]
-            noted = Change(waits=tuple(fresh), frees=tuple(called[i] for i in less))
-            self.changes[called[op]] = change.and_then(noted)
+            order_change = Change(waits=tuple(fresh), frees=tuple(called[i] for i in less))
+            self.changes[called[op]] = change.and_then(order_change)
         self._renames, self._orders = [], {}
 
 

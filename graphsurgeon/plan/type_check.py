@@ -47,12 +47,12 @@ def mismatch(
     if not differ and not shapes_differ(a.shape, b.shape):
         return None
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
-    there, given = bench.name(old), bench.name(new)
+    there, replacement = bench.name(old), bench.name(new)
     graph, readers = bench.frozen(), list(dict.fromkeys(readers))
     suggestion = both_ways(graph, a, new, b, readers, old)
     if reroute and _fitting_tensors(graph, a, readers, old):
         suggestion = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {suggestion}"
-    return Fault(request, f"{given!r} is {b}, but {there!r} is {a}: {why}", suggestion)
+    return Fault(request, f"{replacement!r} is {b}, but {there!r} is {a}: {why}", suggestion)
 
 
 def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude: Tensor | None = None) -> str:
@@ -64,11 +64,11 @@ def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude
         readers: ops that would read it: tensors that are computed from them, or are in another loop, are not proposed.
         exclude: the tensor that they read now, which is not proposed either.
     """
-    found = _fitting_tensors(graph, info, list(readers), exclude)
-    if not found:
+    tensors = _fitting_tensors(graph, info, list(readers), exclude)
+    if not tensors:
         other = "other " if exclude else ""
         return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
-    return "These would fit: " + ", ".join(map(repr, found))
+    return "These would fit: " + ", ".join(map(repr, tensors))
 
 
 def _fitting_tensors(graph: Graph, info: TensorInfo, readers: Sequence[int], exclude: Tensor | None) -> list[str]:
@@ -91,7 +91,7 @@ def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
         ('', "'a:0' would fit input 0 of 'c'")
     """
     above, loop = backward(graph, graph.mask([tensor[0]])), loops_of(graph)
-    found = []
+    inputs = []
     for op, port in _alike(graph, info, not serves(graph, tensor[0])):
         if (op, port) == tensor:
             continue
@@ -104,29 +104,29 @@ def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
             ):
                 continue
             at = graph.input_names(reader).index(graph.name((op, port)))
-            found.append(f"input {at} of {graph.names[reader]!r}")
-        if len(found) >= _SHOWN:
+            inputs.append(f"input {at} of {graph.names[reader]!r}")
+        if len(inputs) >= _SHOWN:
             break
-    if not found:
+    if not inputs:
         return ""
-    *first, last = found[:_SHOWN]
+    *first, last = inputs[:_SHOWN]
     return f"{graph.name(tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
 
 
 def both_ways(
-    graph: Graph, wanted: TensorInfo, tensor: Tensor, given: TensorInfo, readers: Iterable[int], old: Tensor
+    graph: Graph, target: TensorInfo, tensor: Tensor, source: TensorInfo, readers: Iterable[int], old: Tensor
 ) -> str:
     """Returns tensors that fit these readers, and inputs that would take the tensor that does not.
 
     Args:
         graph: the graph to search.
-        wanted: dtype and shape of the tensor that the readers read now.
-        tensor, given: the tensor that they should read.
+        target: dtype and shape of the tensor that the readers read now.
+        tensor, source: the tensor that they should read.
         readers: the ops.
         old: the tensor they read now.
     """
-    other = accepting(graph, tensor, given)
-    return fitting(graph, wanted, readers, old) + (f". {other}" if other else "")
+    other = accepting(graph, tensor, source)
+    return fitting(graph, target, readers, old) + (f". {other}" if other else "")
 
 
 def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] | None:
@@ -134,8 +134,8 @@ def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] 
 
     A handle has neither dtype nor shape, and TensorFlow would refuse its consumers.
     """
-    known = graph.state.variables if graph.types[new[0]] == graph.types[old[0]] == "VarHandleOp" else {}
-    a, b = (known.get(graph.names[op]) for op, _ in (new, old))
+    variables = graph.state.variables if graph.types[new[0]] == graph.types[old[0]] == "VarHandleOp" else {}
+    a, b = (variables.get(graph.names[op]) for op, _ in (new, old))
     if a is None or b is None:
         return None
     shape = shape_from(b.shape)
@@ -143,13 +143,13 @@ def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] 
     if not differ and not shapes_differ(shape_from(a.shape), shape):
         return None
     why = "the dtypes differ" if differ else axis_text(shape_from(a.shape), shape)
-    fit = (v.op for v in known.values() if v.resource and v.op != b.op and v.dtype == b.dtype and v.op in graph.index
-           and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
-    found = ", ".join(repr(f"{op}:0") for op in islice(fit, _SHOWN))
+    fit = (v.op for v in variables.values() if v.resource and v.op != b.op and v.dtype == b.dtype
+           and v.op in graph.index and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
+    candidates = ", ".join(repr(f"{op}:0") for op in islice(fit, _SHOWN))
     names = [graph.name(tensor) for tensor in (new, old)]
     problem = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
     none = f"No other variable of {graph.title} is {b.dtype} {b.shape}"
-    return f"{problem}: {why}", f"These would fit: {found}" if found else none
+    return f"{problem}: {why}", f"These would fit: {candidates}" if candidates else none
 
 
 def serves(graph: Graph | Workbench, op: int) -> bool:

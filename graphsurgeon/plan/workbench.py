@@ -54,11 +54,11 @@ class _Ahead:
     """Op -> the ops that read it, or wait for it, each with the number of its edges.
 
     Args:
-        known: gives these ops of an op of the graph at the beginning, once for each edge.
+        consumers_of: gives these ops of an op of the graph at the beginning, once for each edge.
     """
 
-    def __init__(self, known: Callable[[int], list[int]]) -> None:
-        self._known, self._rows = known, dict[int, Counter[int]]()
+    def __init__(self, consumers_of: Callable[[int], list[int]]) -> None:
+        self._known, self._rows = consumers_of, dict[int, Counter[int]]()
         self._late: list[tuple[int, Edges]] = []
 
     def later(self, first: int, edges: Edges) -> None:
@@ -161,8 +161,8 @@ class Workbench:
         """Returns dtype and shape of each output of an op, or None."""
         if i < self.graph.size:
             return self.graph.outputs(i)
-        first, _, _, tell = self._block(i)
-        return None if tell is None else tell(i - first)
+        first, _, _, outputs_of = self._block(i)
+        return None if outputs_of is None else outputs_of(i - first)
 
     def info(self, i: int, port: int) -> TensorInfo | None:
         """Returns dtype and static shape of an output, or None."""
@@ -254,21 +254,21 @@ class Workbench:
         nodes: Sequence[TFNodeDef | None],
         data: Edges,
         control: Edges,
-        tell: Telling | None,
+        outputs_of: Telling | None,
     ) -> int:
         """Adds ops at the end; returns the number of the first.
 
         Args:
             names, types, nodes: of each.
             data, control: their inputs and control inputs, by number.
-            tell: returns their outputs, counted from 0; None if they are not known.
+            outputs_of: returns their outputs, counted from 0; None if they are not known.
         """
         self._unshare()
         first, block = self.size, len(self._blocks)
         self.names += names
         self.types += types
         self._nodes += nodes
-        self._blocks.append((first, data, control, tell))
+        self._blocks.append((first, data, control, outputs_of))
         self._firsts.append(first)
         self.index.new.update(zip(names, range(first, self.size), strict=True))
         self._readers.later(first, data)
@@ -309,7 +309,9 @@ class Workbench:
             about |= {"index": self.index.all(), "stamps": (), "first": weakref.ref(graph)}
             self._own = False
         if blocks:
-            about["outputs_of"] = KnownOutputs.of(graph).longer(*((first, tell) for first, _, _, tell in blocks))
+            about["outputs_of"] = KnownOutputs.of(graph).longer(
+                *((first, outputs_of) for first, _, _, outputs_of in blocks)
+            )
         after = replace(graph, **about)
         if self._rows:
             after = rewired(after, [(op, at, end) for op, row in self._rows.items() for at, end in enumerate(row)])

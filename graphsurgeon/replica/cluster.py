@@ -159,28 +159,28 @@ def free_ports(count: int) -> list[int]:
     Raises:
         PlanError: there are not so many.
     """
-    found: list[int] = []
+    ports: list[int] = []
     for port in random.SystemRandom().sample(range(20_000, 32_000), 1000):
-        if len(found) == count:
+        if len(ports) == count:
             break
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            found.append(port)
-    if len(found) < count:
+            ports.append(port)
+    if len(ports) < count:
         raise PlanError(
             f"local_cluster({count})",
-            f"only {len(found)} of 1,000 ports between 20000 and 32000 are free",
+            f"only {len(ports)} of 1,000 ports between 20000 and 32000 are free",
             "End programs that use these ports, or start fewer tasks",
         )
-    return found
+    return ports
 
 
 def _past_proxies() -> None:
     """Lets gRPC reach the loopback directly: it would ask the proxy that the environment names, and wait for ever."""
     name = "no_grpc_proxy"  # lower case, as gRPC reads it
-    said = os.environ.get(name) or os.environ.get("no_proxy") or ""
-    if "127.0.0.1" not in said.split(","):
-        os.environ[name] = ",".join(filter(None, (said, "127.0.0.1")))
+    hosts = os.environ.get(name) or os.environ.get("no_proxy") or ""
+    if "127.0.0.1" not in hosts.split(","):
+        os.environ[name] = ",".join(filter(None, (hosts, "127.0.0.1")))
 
 
 def _says_ready(server: subprocess.Popen[str], seconds: float) -> bool:

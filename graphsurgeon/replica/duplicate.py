@@ -139,9 +139,9 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
     rules = dict(variables) if isinstance(variables, Mapping) else {"*": variables}
     explicit = [rule for rule, policy in rules.items() if policy == "share" or rule != "*"]
     graph = block.graph
-    given = {tensor_name(key) for key in inputs or ()}
+    fed = {tensor_name(key) for key in inputs or ()}
     for tensor in block.boundary.inputs:
-        if tensor in given:
+        if tensor in fed:
             continue
         op = graph.index[tensor.partition(":")[0]]
         above = [op, *(graph.data.row(op).tolist() if graph.types[op] in ("Identity", "ReadVariableOp") else ())]
@@ -210,14 +210,14 @@ def _apart(
     else:
         refuse_missing(options.rules["device"], there.session())
     applied, pairs = _copied(there, block, own, to=options.to or "", values=starts, **options.rules)
-    made = applied.made
+    new_ops = applied.made
     # Updates bring the values; here they would be kept twice.
-    made.initial += [name for name in made.values if made.infos[name].initial_value]
-    made.values.clear()
+    new_ops.initial += [name for name in new_ops.values if new_ops.infos[name].initial_value]
+    new_ops.values.clear()
 
     def opened() -> Any:
         session = new_session(applied.graph, options.target, options.config, options.timeout)
-        settle(session, made)
+        settle(session, new_ops)
         return session
 
     source: Any = None

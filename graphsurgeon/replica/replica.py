@@ -54,11 +54,11 @@ class Update:
     def __str__(self) -> str:
         if not self.origin:
             return "no update: there is nothing newer"
-        moved = f", {counted(self.bytes, 'bytes')}" if self.bytes else ""
+        size_text = f", {counted(self.bytes, 'bytes')}" if self.bytes else ""
         not_taken = "".join(f"; {name} is not whole: {why}" for name, why in self.skipped.items())
         share = "all" if len(self.changed) == self.of > 1 else f"{len(self.changed)} of"
-        held = f"{share} {counted(self.of, 'variables')}"
-        return f"update {self.number}: {held}, from {self.origin}{moved}{not_taken}"
+        share_text = f"{share} {counted(self.of, 'variables')}"
+        return f"update {self.number}: {share_text}, from {self.origin}{size_text}{not_taken}"
 
 
 def part(tau: Any, verb: str) -> float:
@@ -171,10 +171,10 @@ class Replica:
 
     def __repr__(self) -> str:
         at = f" under {scope}/" if (scope := self.applied.copies[0].step.to) else ""
-        held = f"{counted(len(self._pairs), 'variables')}, {counted(self._count, 'updates')}"
+        summary = f"{counted(len(self._pairs), 'variables')}, {counted(self._count, 'updates')}"
         notes = [] if self.error is None else [f"error: {self.error}"]
         notes += [f"warning: {sentence}" for sentence in self.applied.warnings]
-        return f"<Replica of {self.applied.copies[0].source.title}{at}: {'; '.join([held, *notes])}>"
+        return f"<Replica of {self.applied.copies[0].source.title}{at}: {'; '.join([summary, *notes])}>"
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Runs the duplicate, with values of one update: nothing is set while it runs.
@@ -195,8 +195,8 @@ class Replica:
         about = (self.graph, "the duplicate", self._copy)
         try:
             with self.reading() as session:
-                wanted, given = fetched(fetches, "run({})", *about), fed(feeds, "run({})", *about)
-                return session.run(wanted, given)
+                targets, feed_values = fetched(fetches, "run({})", *about), fed(feeds, "run({})", *about)
+                return session.run(targets, feed_values)
         except LOST:
             if self._opened is None:
                 raise
@@ -204,7 +204,7 @@ class Replica:
             self._reopen()
             self.update(1.0)
         with self.reading() as session:
-            return session.run(wanted, given)
+            return session.run(targets, feed_values)
 
     def _copy(self, thing: Any) -> Any:
         """The copy of a thing of the original that is to be run or fed."""
@@ -352,16 +352,16 @@ class Replica:
             if self._grouped is not None:
                 return self._update_grouped(tau, start, timeout)
             phase("reading values")
-            found, skipped = self._newest(wait, timeout)
-            if found is None:
+            snapshot, skipped = self._newest(wait, timeout)
+            if snapshot is None:
                 return Update(self._count, (), len(self._pairs), 0, "")
             try:
-                return self._bring(*found, tau, start, skipped, timeout)
+                return self._bring(*snapshot, tau, start, skipped, timeout)
             except LOST:
                 if self._opened is None:
                     raise
             self._reopen()
-            return self._bring(*found, tau, start, skipped, timeout)
+            return self._bring(*snapshot, tau, start, skipped, timeout)
 
     @contextmanager
     def _alone(
@@ -405,9 +405,9 @@ class Replica:
         """What is to be taken over, if anything, and the checkpoints that were passed over."""
         end = time.monotonic() + wait
         while True:
-            found = self._source.newest(list(self._pairs.values()), self._between_steps(timeout))
-            if found is not None:
-                return found, self._source.skipped
+            snapshot = self._source.newest(list(self._pairs.values()), self._between_steps(timeout))
+            if snapshot is not None:
+                return snapshot, self._source.skipped
             if time.monotonic() >= end:
                 if self._source.unfinished is not None:
                     raise self._source.unfinished
@@ -458,8 +458,8 @@ class Replica:
         else:
             now = {}
             before = current(self.session, list(pairs.values()))
-            moved = {n: mixed(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
-            todo = {n: v for n, v in moved.items() if not np.array_equal(before[n], v)}
+            new_values = {n: mixed(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
+            todo = {n: v for n, v in new_values.items() if not np.array_equal(before[n], v)}
         phase(f"setting {counted(len(todo), 'variables')}")
         if todo:
             self._set(todo, timeout)

@@ -56,11 +56,11 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
         backend: the functions of TensorFlow that they may call.
     """
     so_far = Tally(Effect(base, steps, base, judge=backend), backend)
-    done: list[int] = []  # how many faults there were after each step
+    fault_counts: list[int] = []  # how many faults there were after each step
     for so_far.step, step in enumerate(steps):
         if isinstance(step, WHOLE):
             so_far.settle()
-            refuse_cycles(so_far, done)
+            refuse_cycles(so_far, fault_counts)
         before = len(so_far.faults)
         try:
             for delta in RESOLVERS[type(step)](step, so_far):
@@ -70,8 +70,8 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
         except SurgeryError as error:
             so_far.faults.append(Fault.of(error))
         so_far.faults[before:] = [dataclasses.replace(one, step=so_far.step) for one in so_far.faults[before:]]
-        done.append(len(so_far.faults))
-    refuse_cycles(so_far, done)
+        fault_counts.append(len(so_far.faults))
+    refuse_cycles(so_far, fault_counts)
     effect = so_far.effect()
     unknown = base.unknown.union(*(copied.source.unknown for copied in effect.copies))
     if unknown != effect.after.unknown:

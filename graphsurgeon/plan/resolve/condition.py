@@ -37,18 +37,18 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
             f"Give {more}" if info.dtype in ("bool", "int32", "int64") else "Name the condition of a Switch, If or Case"
         )
         raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", suggestion)
-    found = decided(graph, tensor, bool(step.value))
-    _refuse_loops(request, graph, found)
-    flows = [op for op in _asking(graph, found.known) if not found.dead[op]]
-    if not flows and not found.switches:
+    decision = decided(graph, tensor, bool(step.value))
+    _refuse_loops(request, graph, decision)
+    flows = [op for op in _asking(graph, decision.known) if not decision.dead[op]]
+    if not flows and not decision.switches:
         raise PlanError(request, f"no condition depends on {step.tensor!r}", _others(graph))
-    late = [op for op in (*found.switches, *np.flatnonzero(found.dead).tolist(), *flows) if op >= size]
+    late = [op for op in (*decision.switches, *np.flatnonzero(decision.dead).tolist(), *flows) if op >= size]
     if late:
         problem = f"{graph.names[late[0]]!r} is made by this plan"
         raise PlanError(request, problem, "Apply the plan first, then type this in another")
-    _refuse(request, graph, found)
-    if found.switches:
-        yield _without(graph, found)
+    _refuse(request, graph, decision)
+    if decision.switches:
+        yield _without(graph, decision)
     for op in flows:
         if so_far.faults:
             return
@@ -58,9 +58,9 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
         yield Delta(warnings=[f"still read, by ops that are not part of a cond: {few(rest)}"])
 
 
-def _asking(graph: Graph, known: Any) -> list[int]:
+def _asking(graph: Graph, predicates: Any) -> list[int]:
     """The v2 conds and cases whose condition is a known tensor."""
-    return [op for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if graph.data.ends(op)[0] in known]
+    return [op for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if graph.data.ends(op)[0] in predicates]
 
 
 def _others(graph: Graph) -> str:
@@ -78,24 +78,23 @@ def _source(graph: Graph, end: Tensor) -> Tensor:
     return end_of(end, lambda at: next(iter(graph.data.ends(at[0])), None) if graph.types[at[0]] in passing else None)
 
 
-def _refuse_loops(request: str, graph: Graph, found: Decided) -> None:
-    for tensor in found.known:
+def _refuse_loops(request: str, graph: Graph, decision: Decided) -> None:
+    for tensor in decision.known:
         for op in (tensor[0], *(reader for reader, _ in graph.readers(tensor))):
             if graph.types[op] == "LoopCond":
                 problem = f"{graph.names[op]!r} computes the condition of a while_loop in each round"
                 raise PlanError(request, problem, f"Unroll the loop: unroll({graph.names[op]!r}, times)")
 
 
-def _refuse(request: str, graph: Graph, found: Decided) -> None:
+def _refuse(request: str, graph: Graph, decision: Decided) -> None:
     names = graph.names
-    if found.torn:
-        problem = f"{names[found.torn[0]]!r} merges more than two branches, of which several stay"
-        way = (
-            f"Make the condition a constant instead: .reroute({graph.name(next(iter(found.known)))!r}, to='constant:0')"
-        )
+    if decision.torn:
+        problem = f"{names[decision.torn[0]]!r} merges more than two branches, of which several stay"
+        predicate = graph.name(next(iter(decision.known)))
+        way = f"Make the condition a constant instead: .reroute({predicate!r}, to='constant:0')"
         raise PlanError(request, problem, way)
-    if found.observed:
-        merge = found.observed[0]
+    if decision.observed:
+        merge = decision.observed[0]
         reader, at = graph.readers((merge, 1))[0]
         step = f".connect('number:0', to={names[reader]!r}{f', input={at}' if at else ''})"
         problem = f"{names[reader]!r} reads {names[merge] + ':1'!r}, the number of the branch that was taken"
@@ -121,79 +120,81 @@ class _Passed:
     def waits(self, op: int, reading: bool) -> list[int]:
         """The ops that consumers of a replaced op, or ops that wait for it, must wait for."""
         out: dict[int, None] = {}
-        todo, seen = [(op, reading)], set[int]()
+        todo, visited = [(op, reading)], set[int]()
         while todo:
-            one, read = todo.pop()
-            if one in seen or self.found.dead[one]:
+            one, is_read = todo.pop()
+            if one in visited or self.found.dead[one]:
                 continue
-            seen.add(one)
+            visited.add(one)
             if not self.gone[one]:
                 out[one] = None
                 continue
             todo += [(other, False) for other in self.graph.control.row(one).tolist()]
             # No op needs to wait for a known value; a tensor that is read is there by itself.
-            known = any((one, port) in self.found.known for port in (0, 1))
-            todo += [(other, read) for other in self.sources(one) if self.gone[other] or not (read or known)]
+            is_predicate = any((one, port) in self.found.known for port in (0, 1))
+            todo += [
+                (other, is_read) for other in self.sources(one) if self.gone[other] or not (is_read or is_predicate)
+            ]
         return list(out)
 
 
-def _without(graph: Graph, found: Decided) -> Delta:
+def _without(graph: Graph, decision: Decided) -> Delta:
     """Removes the dead side and the ops of the condition; remaining ops are connected to the side that is left."""
-    subs = resolved(found.subs)
-    gone = found.dead.copy()
-    gone[found.switches] = True
-    gone[[op for op, _ in subs]] = True
-    _with_helpers(graph, found, gone)
-    passed = _Passed(graph, gone, found)
+    subs = resolved(decision.subs)
+    removed = decision.dead.copy()
+    removed[decision.switches] = True
+    removed[[op for op, _ in subs]] = True
+    _with_helpers(graph, decision, removed)
+    passing = _Passed(graph, removed, decision)
     edges: list[Edge] = []
     extra: dict[int, list[int]] = {}
     rows = graph.data.rows
-    for at in np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist():
+    for at in np.flatnonzero(removed[graph.data.node] & ~removed[rows]).tolist():
         reader, old = int(rows[at]), (int(graph.data.node[at]), int(graph.data.port[at]))
         if old in subs:
             edges.append((reader, at - int(graph.data.ptr[reader]), subs[old]))
-            extra.setdefault(reader, []).extend(passed.waits(old[0], reading=True))
-    waiting = np.flatnonzero(gone[graph.control.node] & ~gone[graph.control.rows])
-    changed = dict.fromkeys([*(op for op, more in extra.items() if more), *graph.control.rows[waiting].tolist()])
+            extra.setdefault(reader, []).extend(passing.waits(old[0], reading=True))
+    waiting = np.flatnonzero(removed[graph.control.node] & ~removed[graph.control.rows])
+    reordered = dict.fromkeys([*(op for op, more in extra.items() if more), *graph.control.rows[waiting].tolist()])
     waits: dict[int, list[int]] = {}
-    loop = loops_of(graph) if changed else None
-    for op in changed:
+    loop = loops_of(graph) if reordered else None
+    for op in reordered:
         new: list[int] = []
         for other in graph.control.row(op).tolist():
-            new += passed.waits(other, reading=False) if gone[other] else [other]
+            new += passing.waits(other, reading=False) if removed[other] else [other]
         new += extra.get(op, [])
         if loop is not None and loop[op] >= 0 and not new and not len(graph.data.row(op)):
-            new = _in_frame(gone, passed, graph.control.row(op).tolist())
+            new = _in_frame(removed, passing, graph.control.row(op).tolist())
         waits[op] = list(dict.fromkeys(new))
-    region = np.flatnonzero(gone).tolist()
+    region = np.flatnonzero(removed).tolist()
     ends = {f"{graph.names[op]}:{port}": f"{graph.names[new[0]]}:{new[1]}" for (op, port), new in subs.items()}
     match = Region(graph, region, {}, {name: name for name in ends})
-    scope = graph.names[found.switches[0]].rpartition("/")[0]
-    lost = counted(int(found.dead.sum()), "ops")
+    scope = graph.names[decision.switches[0]].rpartition("/")[0]
+    lost = counted(int(decision.dead.sum()), "ops")
     return Delta(
         edges=edges, waits=waits, checked=True, removed=frozenset(region), decided=frozenset(region),
         replaced=[Replaced(match, scope, ends, ())],
         warnings=[f"{lost} can never run any more, and go: "
-                  + few([graph.names[i] for i in np.flatnonzero(found.dead).tolist()])] if found.dead.any() else [],
+                  + few(graph.names[i] for i in np.flatnonzero(decision.dead).tolist())] if decision.dead.any() else [],
     )  # fmt: skip
 
 
-def _with_helpers(graph: Graph, found: Decided, gone: Any) -> None:
+def _with_helpers(graph: Graph, decision: Decided, removed: Any) -> None:
     """Takes along what only served to ask: pivots, and copies of the predicate that nothing reads any more."""
-    (asks, _), *copies = found.known
+    (asks, _), *copies = decision.known
     for op in sorted({op for op, _ in copies} - {asks}, reverse=True):
-        if graph.types[op] == "Identity" and not gone[op]:
+        if graph.types[op] == "Identity" and not removed[op]:
             readers = graph.consumers.row(op).tolist()
-            gone[op] = bool(gone[readers].all()) if readers else gone[graph.data.ends(op)[0][0]]
+            removed[op] = bool(removed[readers].all()) if readers else removed[graph.data.ends(op)[0][0]]
 
 
-def _in_frame(gone: Any, passed: _Passed, waits: list[int]) -> list[int]:
+def _in_frame(removed: Any, passing: _Passed, waits: list[int]) -> list[int]:
     """Something in the same loop, for an op there that reads nothing: else it would run once, outside of it."""
     todo = list(waits)
     for op in todo:
-        if not gone[op]:
+        if not removed[op]:
             return [op]
-        todo += [other for other in passed.sources(op) if other not in todo]
+        todo += [other for other in passing.sources(op) if other not in todo]
     return []
 
 
@@ -204,9 +205,9 @@ def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) ->
     """Puts in the place of a v2 cond or case the branch that is taken."""
     graph = so_far.after
     name = graph.names[op]
-    known = carried(graph, tensor, value)
-    answers = {text: known[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
-               if end in known}  # fmt: skip
+    values = carried(graph, tensor, value)
+    answers = {text: values[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
+               if end in values}  # fmt: skip
     with errors_of(request):
         by = so_far.backend.branch(so_far.base, name, answers)
     yield from replace_matches(so_far, request, Chosen([region_of(graph, op, request, "Leave it as it is")]), by, name)

@@ -61,29 +61,31 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     early = selection_faults(step, same) + namespace_faults(step, bench)
     if early:
         return Delta(faults=early)
-    chosen = _chosen(step, bench)
-    if chosen.unfit:
-        return Delta(faults=chosen.faults)
-    entry = _entry(step, bench, chosen, same)
-    control = _control(step, bench, chosen, entry, same)
-    faults = [*chosen.faults, *entry.faults, *_inside_faults(step, so_far, chosen, entry, same), *control.faults]
+    scope = _chosen(step, bench)
+    if scope.unfit:
+        return Delta(faults=scope.faults)
+    entry = _entry(step, bench, scope, same)
+    control = _control(step, bench, scope, entry, same)
+    faults = [*scope.faults, *entry.faults, *_inside_faults(step, so_far, scope, entry, same), *control.faults]
     if faults or so_far.faults:
         return Delta(faults=faults)
-    names, key = _names(step, bench, chosen)
-    taken = name_faults(step, bench, [*names, *(p.name for p in entry.placeholders)]) if step.names is not None else []
-    if taken:
-        return Delta(faults=taken)
-    copied = _copied(step, bench, chosen, entry, control, names, key)
+    names, key = _names(step, bench, scope)
+    name_clashes = (
+        name_faults(step, bench, [*names, *(p.name for p in entry.placeholders)]) if step.names is not None else []
+    )
+    if name_clashes:
+        return Delta(faults=name_clashes)
+    copied = _copied(step, bench, scope, entry, control, names, key)
     copied = replace(copied, collections=_collections(copied, so_far))
-    said = _warnings(copied, chosen.mask)
+    warnings = _warnings(copied, scope.mask)
     for edges, on in (
         (control.released, "ops that set frozen or replaced variables"),
         (control.looping, "ops of a loop that is not copied"),
     ):
         if edges:
-            said.append(f"{counted(len(edges), 'control inputs')} on {on} left out: {few(edges)}")
-    said += map(str, control.lost)
-    return Delta(copies=[copied], joins=_joins(copied, chosen.mask), warnings=said)
+            warnings.append(f"{counted(len(edges), 'control inputs')} on {on} left out: {few(edges)}")
+    warnings += map(str, control.lost)
+    return Delta(copies=[copied], joins=_joins(copied, scope.mask), warnings=warnings)
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,9 @@ class _Entry:
     faults: list[Fault]
 
 
-def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _Entry:
-    selection, graph, closure = step.selection, step.selection.graph, chosen.closure
-    entry = _Entry({}, [], [], set(chosen.originals), [])
+def _entry(step: CopyStep, bench: Workbench, scope: _Chosen, same: bool) -> _Entry:
+    selection, graph, closure = step.selection, step.selection.graph, scope.closure
+    entry = _Entry({}, [], [], set(scope.originals), [])
     external, refused = entry.external, []
     keeps = step.unmapped == "keep" and same
     for sub in closure.substitutes:
@@ -160,26 +162,26 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             full = under(step.to, sub.info.op)
             entry.constants.append(NewConstant(full, f"{sub.info.op}:0", None, value_info(sub.info), sub.info.op))
             external[tensor] = (full, 0)
-    enters = entering(graph, chosen.mask, frozenset([*chosen.mapping, *chosen.baked, *selection.inputs]))
+    enters = entering(graph, scope.mask, frozenset([*scope.mapping, *scope.baked, *selection.inputs]))
     if step.unmapped == "placeholder":
         enters += [t for t in selection.outputs if t in selection.inputs and t not in enters]  # they pass through
     for tensor in enters:
         if tensor in external:
             continue
-        end = _outside(graph, tensor) if tensor not in chosen.mapping else tensor
+        end = _outside(graph, tensor) if tensor not in scope.mapping else tensor
         op, port = end
         name = f"{graph.names[op]}:{port}"
         if end in external:
             external[tensor] = external[end]
-        elif end in chosen.mapping:
-            external[end] = external[tensor] = chosen.mapping[end]
-        elif end in chosen.baked:
+        elif end in scope.mapping:
+            external[end] = external[tensor] = scope.mapping[end]
+        elif end in scope.baked:
             full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
-            entry.constants.append(NewConstant(full, name, chosen.baked[end], info))
+            entry.constants.append(NewConstant(full, name, scope.baked[end], info))
             external[tensor] = (full, 0)
-        elif op in chosen.reuse:
-            external[tensor] = (chosen.reuse[op], port)
-        elif end == tensor and chosen.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
+        elif op in scope.reuse:
+            external[tensor] = (scope.reuse[op], port)
+        elif end == tensor and scope.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
         elif (closure.shared[op] or keeps) and (there := _there(bench, graph, end)):
             external[tensor] = there
@@ -190,11 +192,11 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             external[end] = external[tensor] = (full, 0)
         else:
             refused.append(name)
-    external.update({t: chosen.mapping[t] for t in selection.outputs if t in chosen.mapping})  # it passes through
+    external.update({t: scope.mapping[t] for t in selection.outputs if t in scope.mapping})  # it passes through
     entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
     fed = selection.inputs if step.unmapped != "include" and not keeps else ()
-    cuts = frozenset([*chosen.mapping, *chosen.baked, *fed])
-    torn = array_fault(graph, chosen.mask, cuts, ~chosen.mask if keeps else None)
+    cuts = frozenset([*scope.mapping, *scope.baked, *fed])
+    torn = array_fault(graph, scope.mask, cuts, ~scope.mask if keeps else None)
     entry.faults.extend([Fault(request_of(step), *torn)] if torn else [])
     return entry
 
@@ -224,13 +226,13 @@ def _stand_in(step: CopyStep, entry: _Entry, tensor: Tensor) -> str:
     return under(step.to, leaf)
 
 
-def _inside_faults(step: CopyStep, so_far: Tally, chosen: _Chosen, entry: _Entry, same: bool) -> list[Fault]:
+def _inside_faults(step: CopyStep, so_far: Tally, scope: _Chosen, entry: _Entry, same: bool) -> list[Fault]:
     """Faults of ops with their new inputs, and of mapped tensors that do not enter."""
-    graph, mapping = step.selection.graph, chosen.mapping
+    graph, mapping = step.selection.graph, scope.mapping
     plain = {graph.tensor(p.was) for p in entry.placeholders}
     plain |= {t for t in mapping if not _is_reference(so_far.bench, mapping[t])}
-    faults = reference_faults(graph, chosen.mask, plain, request_of(step))
-    faults += preflight_faults(step, chosen.mask, so_far.base, same)
+    faults = reference_faults(graph, scope.mask, plain, request_of(step))
+    faults += preflight_faults(step, scope.mask, so_far.base, same)
     unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.external]
     return faults + [unused_fault(step, name) for name in unused[:1]]
 
@@ -255,62 +257,62 @@ class _Control:
     lost: list[LostWrite]
 
 
-def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, same: bool) -> _Control:
-    graph, closure = step.selection.graph, chosen.closure
-    kept, dropped, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
+def _control(step: CopyStep, bench: Workbench, scope: _Chosen, entry: _Entry, same: bool) -> _Control:
+    graph, closure = step.selection.graph, scope.closure
+    mapping, dropped, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
     original = list[tuple[int, int]]()
     loop, lost = loops_of(graph), list[tuple[int, int]]()
     # What waits for an op waits for its replacement.
     follows = {op: name for (op, _), (name, _) in entry.external.items()}
-    for inside, outside in control_entering(graph, chosen.mask):
+    for inside, outside in control_entering(graph, scope.mask):
         if closure.gone[outside] and not closure.shared[outside]:
             released.append(f"{graph.names[inside]} after {graph.names[outside]}")
             continue  # it would wait for an op that exists only for a copied variable
-        if outside in chosen.reuse:
-            kept[outside] = chosen.reuse[outside]
+        if outside in scope.reuse:
+            mapping[outside] = scope.reuse[outside]
         elif loop[outside] >= 0 and loop[outside] == loop[inside]:
             looping.append(f"{graph.names[inside]} after {graph.names[outside]}")
         elif outside in follows and step.control != "drop":
-            kept[outside] = follows[outside]
+            mapping[outside] = follows[outside]
             lost.append((inside, outside))
         elif step.control == "keep" and same:
             about, name = graph.unfolded, graph.names[outside]
-            kept[outside] = bench.names[outside if about is None else about.graph.index[about.call_of(name)]]
+            mapping[outside] = bench.names[outside if about is None else about.graph.index[about.call_of(name)]]
             original.append((inside, outside))
         else:
             dropped.append((graph.names[inside], graph.names[outside]))
             lost.append((inside, outside))
     faults = [control_fault(step, dropped)] if dropped and step.control != "drop" else []
-    own = [one for one in lost_writes(graph, chosen.mask, original) if chosen.mask[graph.index[one.holder]]]
-    return _Control(kept, dropped, released, looping, faults, [*lost_writes(graph, chosen.mask, lost), *own])
+    own = [one for one in lost_writes(graph, scope.mask, original) if scope.mask[graph.index[one.holder]]]
+    return _Control(mapping, dropped, released, looping, faults, [*lost_writes(graph, scope.mask, lost), *own])
 
 
-def _names(step: CopyStep, bench: Workbench, chosen: _Chosen) -> tuple[list[str], str]:
+def _names(step: CopyStep, bench: Workbench, scope: _Chosen) -> tuple[list[str], str]:
     """The names of the copies, and the prefix of the names of state and of loops."""
     lead = under(step.to, "")
     if step.names is None:
-        return [lead + name for name in chosen.originals], lead
-    names = [renamed(step.to, name, step.names) for name in chosen.originals]
+        return [lead + name for name in scope.originals], lead
+    names = [renamed(step.to, name, step.names) for name in scope.originals]
     there = not step.to or bench.taken(step.to)  # an earlier copy there may have the same keys
     return names, f"{names[0]}/" if there and names else lead
 
 
 def _copied(
-    step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, control: _Control, names: list[str], key: str
+    step: CopyStep, bench: Workbench, scope: _Chosen, entry: _Entry, control: _Control, names: list[str], key: str
 ) -> Copied:
     """The new place of each op, and the variables that the copy makes."""
-    graph, ops, closure = step.selection.graph, chosen.ops, chosen.closure
+    graph, ops, closure = step.selection.graph, scope.ops, scope.closure
     place = np.full(graph.size, -1, np.int32)
     first = bench.size + len(entry.placeholders) + len(entry.constants)
     place[ops] = first + np.arange(len(ops), dtype=np.int32)
     variables: list[NewVariable] = []
     for v in closure.variables:
-        policy = chosen.policy[v.op]
-        if policy != "share" and chosen.mask[graph.index[v.op]]:
+        policy = scope.policy[v.op]
+        if policy != "share" and scope.mask[graph.index[v.op]]:
             settable = policy == "copy" and step.values is not None
             variables.append(new_variable(v, policy, step.to, entry.taken, settable, step.names))
     turned = {op: kind for sub in closure.substitutes for op, kind in sub.readers.items()}
-    turned |= dict.fromkeys(entries_alone(graph, chosen.mask), "Identity")
+    turned |= dict.fromkeys(entries_alone(graph, scope.mask), "Identity")
     return Copied(
         step, ops, names, place, entry.external, entry.placeholders, entry.constants, variables, [], control.kept,
         control.dropped, closure, turned, key,
@@ -379,8 +381,8 @@ def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
 
 def _warnings(copied: Copied, mask: Mask) -> list[str]:
     out: list[str] = []
-    listed = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
-    leaked = [p.was for p in copied.placeholders if listed and p.was not in listed]
+    inputs = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
+    leaked = [p.was for p in copied.placeholders if inputs and p.was not in inputs]
     if leaked:
         became, them = ("a placeholder", "it") if len(leaked) == 1 else ("placeholders", "them")
         text = f"leak: {few(leaked)} became {became} without being marked as input: "

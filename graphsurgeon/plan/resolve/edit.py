@@ -22,7 +22,7 @@ _KEYS = ("shared_name", "frame_name", "var_name")
 def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
     """Gives the ops their names, after all checks."""
     bench, names = so_far.bench, dict(step.names)
-    found: dict[int, str] = {}
+    names_by_op: dict[int, str] = {}
     for old in sorted(names, key=len):  # the name of an op has precedence over its scope
         own = [bench.index[old]] if old in bench.index else []
         ops = [*own, *bench.inside(old)]
@@ -31,30 +31,30 @@ def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
             near = f"An earlier step has called it {now!r}" if now else ""
             near = near or did_you_mean(old, [*so_far.after.scopes.names[1:], *so_far.after.names])
             raise PlanError(request_of(step), f"no op and no scope is called {old!r}", near)
-        found.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
-    _refuse(step, so_far, found)
-    changed = {op: name for op, name in found.items() if name != bench.names[op]}
-    yield Delta(names=changed, values=() if step.values is None else tuple(found))
+        names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
+    _refuse(step, so_far, names_by_op)
+    new_names = {op: name for op, name in names_by_op.items() if name != bench.names[op]}
+    yield Delta(names=new_names, values=() if step.values is None else tuple(names_by_op))
 
 
-def _refuse(step: RenameStep, so_far: Tally, found: Mapping[int, str]) -> None:
+def _refuse(step: RenameStep, so_far: Tally, new_names: Mapping[int, str]) -> None:
     """Refuses a name that cannot be given."""
-    bench, given = so_far.bench, dict[str, int]()
+    bench, owners = so_far.bench, dict[str, int]()
     bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
     if bad is not None:
         raise PlanError(request_of(step), *unfit(bad, "a name of an op", bench.taken))
-    for op, name in found.items():
+    for op, name in new_names.items():
         there = bench.index.get(name)
         problem = ""
-        if there is not None and there not in found:
+        if there is not None and there not in new_names:
             problem = f"the name {name!r} is taken in {bench.title}"
-        if name in given:
-            problem = problem or f"{bench.names[given[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
+        if name in owners:
+            problem = problem or f"{bench.names[owners[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
         if problem:
             wish = next((new for _, new in step.names if name == new or name.startswith(f"{new}/")), name)
             way = f"Type another name, as {free_name(wish, bench.taken)!r}, which is free"
             raise PlanError(request_of(step), problem, f"{way}; or give both others at once: {{old: new, ...}}")
-        given[name] = op
+        owners[name] = op
 
 
 def keys_renamed(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
@@ -67,8 +67,8 @@ def keys_renamed(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
         graph: the graph before.
         names: old name -> new one, of its ops.
     """
-    held = [getattr(node, "attr", {}) for node in graph.nodes] if names else []
-    keys = [{key: a[key].s.decode("utf-8", "replace") for key in _KEYS if key in a and a[key].s} for a in held]
+    attrs = [getattr(node, "attr", {}) for node in graph.nodes] if names else []
+    keys = [{key: a[key].s.decode("utf-8", "replace") for key in _KEYS if key in a and a[key].s} for a in attrs]
     out: dict[str, str] = {}
     for name, mine in zip(graph.names, keys, strict=False):
         for key in mine.values() if name in names else ():
@@ -105,8 +105,12 @@ def set_about(step: SetStep, so_far: Tally) -> Iterator[Delta]:
 def rebuild(step: RebuildStep, so_far: Tally) -> Iterator[Delta]:
     """Notes the orphans that nothing needs as removed."""
     graph = so_far.after
-    gone = graph.mask(graph.index[name] for name in step.orphans if name in graph.index)
-    gone &= ~needed(graph, ~gone)
-    kept = len(step.orphans) - int(gone.sum())
-    said = [f"{counted(kept, 'orphans')} that other ops need stay{'s' * (kept == 1)}"] if kept else []
-    yield Delta(warnings=said, removed=frozenset(gone.nonzero()[0].tolist()), anew=True)
+    removed = graph.mask(graph.index[name] for name in step.orphans if name in graph.index)
+    removed &= ~needed(graph, ~removed)
+    needed_count = len(step.orphans) - int(removed.sum())
+    warnings = (
+        [f"{counted(needed_count, 'orphans')} that other ops need stay{'s' * (needed_count == 1)}"]
+        if needed_count
+        else []
+    )
+    yield Delta(warnings=warnings, removed=frozenset(removed.nonzero()[0].tolist()), anew=True)

@@ -58,32 +58,32 @@ class Turn:
     results: Sequence[str]
 
 
-def scalar(nodes: Mapping[str, Any], text: str, known: Mapping[str, Any], array: Callable[[Any], Any]) -> Any:
+def scalar(nodes: Mapping[str, Any], text: str, inputs: Mapping[str, Any], array: Callable[[Any], Any]) -> Any:
     """Returns the value of a scalar tensor, computed from known values; None if that is not possible.
 
     Args:
         nodes: name -> NodeDef.
         text: the tensor, in the form of a NodeDef input.
-        known: name of an op or argument -> its value, or None.
+        inputs: name of an op or argument -> its value, or None.
         array: returns the array of a constant.
     """
-    found, todo, seen = dict(known), [text.partition(":")[0]], set[str]()
+    values, todo, visited = dict(inputs), [text.partition(":")[0]], set[str]()
     while todo:
         name = todo[-1]
         node = nodes.get(name)
-        if name in found or node is None:
-            found.setdefault(name, None)
+        if name in values or node is None:
+            values.setdefault(name, None)
             todo.pop()
             continue
         reads = [one.partition(":")[0] for one in node.input if one[0] != "^"]
-        waiting = [one for one in reads if one not in found] if node.op in _SCALAR or node.op in _SAME else []
-        if waiting and name not in seen:  # else it leads to itself
-            seen.add(name)
+        waiting = [one for one in reads if one not in values] if node.op in _SCALAR or node.op in _SAME else []
+        if waiting and name not in visited:  # else it leads to itself
+            visited.add(name)
             todo += waiting
             continue
         todo.pop()
-        found[name] = _computed(node, [found.get(one) for one in reads], array)
-    return found[text.partition(":")[0]]
+        values[name] = _computed(node, [values.get(one) for one in reads], array)
+    return values[text.partition(":")[0]]
 
 
 def _computed(node: TFNodeDef, values: list[Any], array: Callable[[Any], Any]) -> Any:
@@ -106,14 +106,14 @@ def rounds(test: Turn, body: Turn, start: Sequence[Any], most: int, array: Calla
         array: returns the array of a constant.
     """
     values = list(start)
-    for done in range(most + 1):
+    for count in range(most + 1):
         answer = scalar(test.nodes, test.results[0], dict(zip(test.given, values, strict=True)), array)
         if answer is None:
             return None
         if not bool(answer):
-            return done
-        known = dict(zip(body.given, values, strict=True))
-        values[: len(body.results)] = [scalar(body.nodes, text, known, array) for text in body.results]
+            return count
+        environment = dict(zip(body.given, values, strict=True))
+        values[: len(body.results)] = [scalar(body.nodes, text, environment, array) for text in body.results]
     return most + 1
 
 
@@ -126,8 +126,8 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     if problem is not None:
         raise PlanError(request, *problem)
     touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
-    home = _home(so_far, numbers)
-    late = [graph.names[i] for i in numbers if i not in home.own or graph.names[i] in touched]
+    origin = _home(so_far, numbers)
+    late = [graph.names[i] for i in numbers if i not in origin.own or graph.names[i] in touched]
     if late:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
     (marked,) = tensors_of(so_far, request, _marked(step))
@@ -137,17 +137,17 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     if not ends:
         raise PlanError(request, "nothing that comes out of it is a tensor", "Select ops that compute something")
     ops = np.flatnonzero(mask).tolist()
-    given = home.given(graph, ops)
-    inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(given.values())}
+    arguments = origin.given(graph, ops)
+    inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(arguments.values())}
     outputs = {f"out{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(ends)}
     region = Region(graph, ops, inputs, outputs)
-    source = home.graph
-    takes = tuple(f"{source.names[op]}:{port}" for op, port in given)
-    gives = tuple(f"{source.names[home.own[op]]}:{port}" for op, port in ends)
+    source = origin.graph
+    takes = tuple(f"{source.names[op]}:{port}" for op, port in arguments)
+    gives = tuple(f"{source.names[origin.own[op]]}:{port}" for op, port in ends)
     with errors_of(request):
-        by = so_far.backend.collapsed(source, source.mask(home.own[op] for op in ops), takes, gives, step.name)
-    chosen = Chosen([region], hint=lambda: "Also select the ops between its ops")
-    yield from replace_matches(so_far, request, chosen, by, step.name, only_op=True)
+        by = so_far.backend.collapsed(source, source.mask(origin.own[op] for op in ops), takes, gives, step.name)
+    targets = Chosen([region], hint=lambda: "Also select the ops between its ops")
+    yield from replace_matches(so_far, request, targets, by, step.name, only_op=True)
     if stay and not so_far.faults:
         stays = "stays" if len(stay) == 1 else "stay"
         yield Delta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])
@@ -167,17 +167,17 @@ class _Home:
 
     def given(self, after: Graph, ops: Sequence[int]) -> dict[Tensor, Tensor]:
         """Returns the tensors that enter some ops, as they are there -> as they are after the steps so far."""
-        inside, found = set(ops), dict[Tensor, Tensor]()
+        inside, arguments = set(ops), dict[Tensor, Tensor]()
         for op in ops:
             pairs = zip(self.graph.data.ends(self.own[op]), after.data.ends(op), strict=True)
-            found.update((there, now) for there, now in pairs if now[0] not in inside)
-        return found
+            arguments.update((there, now) for there, now in pairs if now[0] not in inside)
+        return arguments
 
 
 def _marked(step: CollapseStep) -> list[str]:
     """Returns the names of the outputs that the selection was made with; an op inside may be their only consumer."""
-    chosen = step.given
-    return [chosen.graph.name(tensor) for tensor in chosen.outputs] if isinstance(chosen, Selection) else []
+    selection = step.given
+    return [selection.graph.name(tensor) for tensor in selection.outputs] if isinstance(selection, Selection) else []
 
 
 def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:
@@ -223,8 +223,8 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     inside = mask & ~out
     # What only a variable needs that stays outside, as its initial value, has no business in there.
     rows = graph.data.rows
-    read, wanted = graph.mask(graph.data.node), graph.mask(graph.data.node[~inside[rows] & ~out[rows]])
-    inside &= backward(graph, inside & (wanted | ~read) & ~graph.typed(["Const"]), within=inside)
+    consumed, needed_outside = graph.mask(graph.data.node), graph.mask(graph.data.node[~inside[rows] & ~out[rows]])
+    inside &= backward(graph, inside & (needed_outside | ~consumed) & ~graph.typed(["Const"]), within=inside)
     return inside, [graph.names[i] for i in np.flatnonzero(mask & ~inside).tolist()]
 
 
@@ -256,17 +256,19 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
                 by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         below = _INLINE_PARTS.get(graph.types[op], ()) or _leaves(graph, op)
-        chosen = Chosen([region], below=below)
-        yield from replace_matches(so_far, request, chosen, by, name)
+        targets = Chosen([region], below=below)
+        yield from replace_matches(so_far, request, targets, by, name)
         if so_far.faults:
             return
 
 
 def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
     """The names of the ops in a called function: the scope of the call may be in use, but not these names."""
-    known, node = graph.functions, graph.nodes[op]
-    called = called_by(node, known) if node is not None else []
-    return tuple(inner.name for one in called if one.function in known for inner in known[one.function].node_def)
+    functions, node = graph.functions, graph.nodes[op]
+    called = called_by(node, functions) if node is not None else []
+    return tuple(
+        inner.name for one in called if one.function in functions for inner in functions[one.function].node_def
+    )
 
 
 def _made_alone(so_far: Tally, op: int) -> Copied | None:
@@ -295,20 +297,23 @@ def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
     with errors_of(request):
         by = so_far.backend.unrolled(so_far.base, op, loop, step.times)
     if loop is None:
-        name, known = graph.names[op], _rounds_of_while(so_far, op, step.times)
+        name, trip_count = graph.names[op], _rounds_of_while(so_far, op, step.times)
         reads, gives = graph.input_names(op), [f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))]
     else:
-        name, known = graph.names[loop.asks].rpartition("/")[0] or "loop", _rounds_of_loop(so_far, loop, step.times)
+        name, trip_count = (
+            graph.names[loop.asks].rpartition("/")[0] or "loop",
+            _rounds_of_loop(so_far, loop, step.times),
+        )
         reads = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
         gives = [f"{graph.names[i]}:0" for i in loop.exits if i >= 0]
     inputs, outputs = ({f"{word}{k}": t for k, t in enumerate(ts)} for word, ts in (("in", reads), ("out", gives)))
-    chosen = Chosen([Region(graph, numbers, inputs, outputs)], below=_UNROLL_PARTS)
-    yield from replace_matches(so_far, request, chosen, by, name)
-    if not so_far.faults and known != step.times:
+    targets = Chosen([Region(graph, numbers, inputs, outputs)], below=_UNROLL_PARTS)
+    yield from replace_matches(so_far, request, targets, by, name)
+    if not so_far.faults and trip_count != step.times:
         why = "how many rounds it makes is known only when it runs"
-        if known is not None:
-            makes = counted(min(known, step.times), "rounds")
-            why = f"it makes {makes}" if known <= step.times else f"it makes more than {makes}"
+        if trip_count is not None:
+            makes = counted(min(trip_count, step.times), "rounds")
+            why = f"it makes {makes}" if trip_count <= step.times else f"it makes more than {makes}"
         yield Delta(warnings=[f"the condition of {name} is no longer asked, and {why}"])
 
 
@@ -318,18 +323,18 @@ def _meant(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
     if number is not None and graph.types[number] in _WHILE_TYPES:
         return number, None
     loops = loops_in(graph)
-    found = [loop for loop in loops if number is not None and number in loop.parts]
-    if not found:
+    candidates = [loop for loop in loops if number is not None and number in loop.parts]
+    if not candidates:
         lead = f"{name.strip('/')}/"
         inside = sorted((graph.names[loop.asks].count("/"), at) for at, loop in enumerate(loops)
                         if graph.names[loop.asks].startswith(lead))  # fmt: skip
-        found = [loops[at] for depth, at in inside if depth == inside[0][0]]
-    if len(found) == 1:
-        return found[0].asks, found[0]
-    names = [graph.names[loop.asks] for loop in found or loops]
-    names += [] if found else [graph.names[i] for i in np.flatnonzero(graph.typed(_WHILE_TYPES)).tolist()]
-    problem = f"there are {len(found)} loops in it" if found else f"{name!r} is not a loop, nor a part of one"
-    if number is None and not found and name.strip("/") not in graph.scopes.index:
+        candidates = [loops[at] for depth, at in inside if depth == inside[0][0]]
+    if len(candidates) == 1:
+        return candidates[0].asks, candidates[0]
+    names = [graph.names[loop.asks] for loop in candidates or loops]
+    names += [] if candidates else [graph.names[i] for i in np.flatnonzero(graph.typed(_WHILE_TYPES)).tolist()]
+    problem = f"there are {len(candidates)} loops in it" if candidates else f"{name!r} is not a loop, nor a part of one"
+    if number is None and not candidates and name.strip("/") not in graph.scopes.index:
         graph.find(name, request)
     raise PlanError(
         request, problem, f"The loops are {few(map(repr, names), 6)}" if names else "This graph has no loops"

@@ -54,13 +54,15 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
         only_op: whether it is one op for each site, which gets the name of the scope itself.
     """
     small = piece.graph
-    given = {small.index[name]: tensor for name, tensor in piece.inputs.items()}
-    mask = ~small.mask(given)
+    arguments = {small.index[name]: tensor for name, tensor in piece.inputs.items()}
+    mask = ~small.mask(arguments)
     if not mask.any():
-        ends = tuple({key: given[small.tensor(name)[0]] for key, name in found.items()} for found in piece.outputs)
+        ends = tuple(
+            {key: arguments[small.tensor(name)[0]] for key, name in results.items()} for results in piece.outputs
+        )
         return Grafted(Delta(), ends, ((),) * len(sites))
     reads = small.mask(small.data.node)
-    pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in given.items() if reads[i]]
+    pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in arguments.items() if reads[i]]
     block = listed(small, mask)
     step = CopyStep(
         block, "", tuple(pairs), control="refuse",
@@ -73,9 +75,9 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
     copied = replace(delta.copies[0], role="graft")
     joins = [Connection(c.tensor, c.to, c.input) for c in delta.joins]  # ops that a plan builds had no inputs before
     outputs = []
-    for found in piece.outputs:
-        where = {key: small.tensor(name) for key, name in found.items()}
-        outputs.append({key: given.get(op, (int(copied.place[op]), port)) for key, (op, port) in where.items()})
+    for results in piece.outputs:
+        where = {key: small.tensor(name) for key, name in results.items()}
+        outputs.append({key: arguments.get(op, (int(copied.place[op]), port)) for key, (op, port) in where.items()})
     by_scope: dict[str, list[str]] = {site.scope: [] for site in sites}
     for name in copied.made:
         scope = outer_name(name, by_scope)
@@ -85,26 +87,26 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
     return Grafted(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
 
 
-def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False, below: Sequence[str] = ()) -> str:
-    """Returns an empty name scope: the wish, or one with a number; it is noted in `given`.
+def site_scope(graph: Graph, wish: str, used_names: set[str], op: bool = False, below: Sequence[str] = ()) -> str:
+    """Returns an empty name scope: the wish, or one with a number; it is noted in `used_names`.
 
     With `op` it is for one op that gets this very name, which no other op may have. With `below` all new ops are in
     scopes of these names in it, and other ops may be in it.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
-        >>> given = set()
-        >>> site_scope(g, "a", given), site_scope(g, "a", given), site_scope(g, "b", given)
+        >>> used = set()
+        >>> site_scope(g, "a", used), site_scope(g, "a", used), site_scope(g, "b", used)
         ('a', 'a_1', 'b_1')
     """
 
-    def taken(name: str) -> bool:
+    def is_taken(name: str) -> bool:
         an_op = name.lower() in graph.lowered and (op or name != wish)
         full = any(graph.taken(f"{name}/{part}") for part in below) if below else name in graph.scopes.index
-        return name.lower() in given or full or an_op
+        return name.lower() in used_names or full or an_op
 
-    name = free_name(wish, taken, as_tensorflow=True)
-    given.add(name.lower())
+    name = free_name(wish, is_taken, as_tensorflow=True)
+    used_names.add(name.lower())
     return name
 
 
@@ -126,20 +128,20 @@ def taken_out(
     """
     graph, after = effect.after, cut_out(effect.after, sorted(ops))
     after = replace(after, owner=graph.owner)  # the ops of the base keep their numbers
-    gone, names = graph.mask(ops), {graph.names[i] for i in ops}
-    place = np.arange(graph.size, dtype=np.int32) - np.cumsum(gone, dtype=np.int32)
-    place[gone] = -1
-    left = [_left(c, place) for c in effect.copies]
+    removed, names = graph.mask(ops), {graph.names[i] for i in ops}
+    place = np.arange(graph.size, dtype=np.int32) - np.cumsum(removed, dtype=np.int32)
+    place[removed] = -1
+    copies = [_left(c, place) for c in effect.copies]
     replaced = []
     for one in effect.replaced:
         outputs = {old: new_tensors.get(new, new) for old, new in one.outputs.items()}
         stays = {old: new for old, new in outputs.items() if op_name(new) not in names}
-        made, kept = (tuple(n for n in some if n not in names) for some in (one.ops, one.kept))
-        replaced.append(replace(one, outputs=stays, ops=made, kept=kept))
+        new_ops, kept_ops = (tuple(n for n in some if n not in names) for some in (one.ops, one.kept))
+        replaced.append(replace(one, outputs=stays, ops=new_ops, kept=kept_ops))
     return replace(
         effect,
         after=after,
-        copies=tuple(replace(c, external=now_read(after, c)) for c in left if len(c.ops) or c.role != "graft"),
+        copies=tuple(replace(c, external=now_read(after, c)) for c in copies if len(c.ops) or c.role != "graft"),
         blame={name: step for name, step in effect.blame.items() if name not in names},
         changes={name: change for name, change in effect.changes.items() if name not in names},
         edits=tuple(edit for edit in effect.edits if op_name(edit[2]) not in names),
@@ -171,23 +173,23 @@ def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
             yield rewire(so_far, request, [(op, at, new) for op, at in readers], excludes=True)
         return
     sites = [Site(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
-    made = grafted(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
-    yield made.delta
+    graft = grafted(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
+    yield graft.delta
     if not so_far.faults:
-        yield Delta(quiet=waits_in_loop(so_far.after, request, sites, made))
-    for tensor, readers, ends in zip(tensors, edges, made.outputs, strict=True) if not so_far.faults else ():
+        yield Delta(quiet=waits_in_loop(so_far.after, request, sites, graft))
+    for tensor, readers, ends in zip(tensors, edges, graft.outputs, strict=True) if not so_far.faults else ():
         new = ends["output"]
         edges_to_new = [(op, at, new) for op, at in readers]
         yield rewire(so_far, request, edges_to_new, [(tensor, new)], excludes=True)
 
 
-def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> dict[int, list[int]]:
+def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], graft: Grafted) -> dict[int, list[int]]:
     """Returns control inputs for new ops without inputs, if a tensor is in a loop of TF1: only so they run in it.
 
     Args:
         graph: with the new ops.
         request: the request, for messages.
-        sites, made: the places, and the new ops on them.
+        sites, graft: the places, and the new ops on them.
 
     Raises:
         PlanError: a variable would be made in the loop.
@@ -195,7 +197,7 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], made: Graft
     if not graph.typed(ENTERS).any():
         return {}
     frames, out = Frames(graph), dict[int, list[int]]()
-    for site, names in zip(sites, made.names, strict=True):
+    for site, names in zip(sites, graft.names, strict=True):
         (tensor,) = site.inputs.values()
         for op in [graph.index[name] for name in names] if frames.of(tensor[0]) != ROOT else ():
             if graph.types[op] in VARIABLE_TYPES:
@@ -215,12 +217,12 @@ def _names(step: InsertStep, so_far: Tally) -> list[str]:
         n += 1
         if not graph.taken(f"{step.name}_{n}"):
             names.append(f"{step.name}_{n}")
-    given: set[str] = set()
+    used_names: set[str] = set()
     for name in names:
-        problem = name_problem(name, lambda one: graph.taken(one) or one.lower() in given, graph.title)
+        problem = name_problem(name, lambda one: graph.taken(one) or one.lower() in used_names, graph.title)
         if problem is not None:
             raise PlanError(request_of(step), *problem)
-        given.add(name.lower())
+        used_names.add(name.lower())
     return names
 
 
@@ -228,17 +230,17 @@ def adapt(step: AdaptStep, so_far: Tally) -> Iterator[Delta]:
     """Builds the adapter, and connects its consumers to the result."""
     request, graph = request_of(step), so_far.bench
     source, place = graph.tensor(step.tensor, request), _place(step, graph, request)
-    given = graph.info(*source)
-    if given is None:
+    input_info = graph.info(*source)
+    if input_info is None:
         raise PlanError(request, f"the dtype of {step.tensor!r} is not known yet", "Apply the steps before it first")
     site = Site(_name(step, graph, request), {"x": source}, ("output",))
-    build = so_far.backend.adapting(_adapter(step, graph, request, given, place))
-    made = grafted(so_far, so_far.backend.built(build, [site], so_far.after, request), [site])
-    yield made.delta
+    build = so_far.backend.adapting(_adapter(step, graph, request, input_info, place))
+    graft = grafted(so_far, so_far.backend.built(build, [site], so_far.after, request), [site])
+    yield graft.delta
     if so_far.faults:
         return
-    yield Delta(quiet=waits_in_loop(so_far.after, request, [site], made))
-    new = made.outputs[0]["output"]
+    yield Delta(quiet=waits_in_loop(so_far.after, request, [site], graft))
+    new = graft.outputs[0]["output"]
     if place.old is not None and not so_far.faults:
         yield rewire(so_far, request, [(op, at, new) for op, at, _ in place.edges], [(place.old, new)])
 
@@ -263,24 +265,24 @@ def _place(step: AdaptStep, graph: Workbench, request: str) -> _Place:
     return _Place(old, tuple((op, at, old) for op, at in readers))
 
 
-def _adapter(step: AdaptStep, graph: Workbench, request: str, given: TensorInfo, place: _Place) -> Adapter:
+def _adapter(step: AdaptStep, graph: Workbench, request: str, source: TensorInfo, place: _Place) -> Adapter:
     """The adapter; refuses one that cannot make the tensor fit, or that is not needed."""
-    read = None if place.old is None else graph.info(*place.old)
-    if read is None and (step.wish.dtype is None or step.wish.shape is None) and place.old is not None:
+    consumed = None if place.old is None else graph.info(*place.old)
+    if consumed is None and (step.wish.dtype is None or step.wish.shape is None) and place.old is not None:
         problem = f"dtype and shape of {graph.name(place.old)!r} are not known"
         raise PlanError(request, problem, "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]")
-    wanted = step.wish.wanted(given if read is None else read)
+    target = step.wish.wanted(source if consumed is None else consumed)
     layout = data_format_of(graph.frozen(), [op for op, _, _ in place.edges])
-    found = asked_for(given, wanted, step.wish, layout)
-    if found is not None:
-        return found
-    where = f"{wanted.dtype} {shape_text(wanted.shape)}"
-    if not step.wish.by and fits(given, wanted):
+    adapter = asked_for(source, target, step.wish, layout)
+    if adapter is not None:
+        return adapter
+    where = f"{target.dtype} {shape_text(target.shape)}"
+    if not step.wish.by and fits(source, target):
         suggestion = "Leave the adapter out, or choose one: by='dense'"
-        raise PlanError(request, f"{step.tensor!r} is {given}, which fits {where} as it is", suggestion)
+        raise PlanError(request, f"{step.tensor!r} is {source}, which fits {where} as it is", suggestion)
     what = f"{' and '.join(step.wish.by)} cannot" if step.wish.by else "nothing can"
-    problem = f"{step.tensor!r} is {bare(given.dtype)} {shape_text(given.shape)}, and {what} make {where} of it"
-    others = [one_or_all(one.by) for one in proposals(given, wanted, layout)]
+    problem = f"{step.tensor!r} is {bare(source.dtype)} {shape_text(source.shape)}, and {what} make {where} of it"
+    others = [one_or_all(one.by) for one in proposals(source, target, layout)]
     suggestion = "Give the shape of the result with shape=[...], or choose another tensor"
     raise PlanError(request, problem, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else suggestion)
 

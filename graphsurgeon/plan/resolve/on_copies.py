@@ -38,17 +38,17 @@ def on_copies(step: OnCopiesStep, so_far: Tally) -> Iterator[Delta]:
         return
     effect = so_far.effect()
     graph = effect.after
-    gone = graph.mask(sorted(effect.removed))
-    changed = changed_ops(effect) & ~gone
-    if not changed.any() and not (effect.removed and graph.size > effect.first):
+    removed = graph.mask(sorted(effect.removed))
+    edited = changed_ops(effect) & ~removed
+    if not edited.any() and not (effect.removed and graph.size > effect.first):
         problem = "no step before it changes an op that exists"
         raise PlanError(request, problem, "Leave it out, because no existing op changes, or put it after the edits")
-    fault = readers_fault(graph, gone, request)
+    fault = readers_fault(graph, removed, request)
     if fault is not None:
         raise Refused([fault])
-    found = downstream(graph, changed, gone, targets, step.assign == "copy")
-    _refuse(step, effect, found, changed, targets)
-    yield _carried_out(step, so_far, effect, found, changed)
+    affected = downstream(graph, edited, removed, targets, step.assign == "copy")
+    _refuse(step, effect, affected, edited, targets)
+    yield _carried_out(step, so_far, effect, affected, edited)
 
 
 def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
@@ -65,9 +65,9 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
     yield Delta(names={op: base.names[op] for op in ops})
     mask = base.mask(ops)
     values = (getattr(so_far.steps[step], "values", None) for step in so_far.revalued)
-    given = next((one for one in values if one != INITIAL), None)
+    values_source = next((one for one in values if one != INITIAL), None)
     step = CopyStep(
-        listed(base, mask), "", unmapped="keep", control="keep", values=given,
+        listed(base, mask), "", unmapped="keep", control="keep", values=values_source,
         collections="keep", names=names,
     )  # fmt: skip
     copied = copied_by(step, so_far)
@@ -91,39 +91,39 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
     yield Delta(waits=waits, checked=True, removed=frozenset(ops))
 
 
-def _refuse(step: OnCopiesStep, effect: Effect, found: Downstream, changed: Mask, targets: Sequence[int]) -> None:
+def _refuse(step: OnCopiesStep, effect: Effect, affected: Downstream, edited: Mask, targets: Sequence[int]) -> None:
     """Refuses ops that cannot be made again, or whose copy would repeat an effect of the original."""
-    request, graph, gone = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
+    request, graph, removed = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy' for copies of these that set the same"
-    if found.missed >= 0:
-        missed = graph.names[found.missed]
-        wide = downstream(graph, changed, gone, targets, True)
+    if affected.missed >= 0:
+        missed = graph.names[affected.missed]
+        wide = downstream(graph, edited, removed, targets, True)
         if wide.missed < 0:
-            between = np.flatnonzero(wide.ops & downstream(graph, changed, gone).left).tolist()
+            between = np.flatnonzero(wide.ops & downstream(graph, edited, removed).left).tolist()
             what = few([graph.names[i] for i in between])
             problem = f"the path from the changed ops to {missed!r} leads through ops that set state: {what}"
             raise PlanError(request, problem, copies)
-        names = few([graph.names[i] for i in np.flatnonzero(changed).tolist()])
+        names = few([graph.names[i] for i in np.flatnonzero(edited).tolist()])
         problem = f"{missed!r} does not depend on the changed ops ({names})"
         raise PlanError(request, problem, "Name something downstream of it, or leave until out")
-    acts = np.flatnonzero(found.ops & found.left | changed & found.left).tolist()
-    acts += [] if step.assign == "copy" else _acting(graph, found.ops)
+    acts = np.flatnonzero(affected.ops & affected.left | edited & affected.left).tolist()
+    acts += [] if step.assign == "copy" else _acting(graph, affected.ops)
     if acts:
         problem = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
         raise PlanError(request, problem, "Choose assign='copy' for a copy of it that sets the same, or leave "
                         "on_copies out and build a new graph")  # fmt: skip
-    if changed.any() and not found.ops[: effect.base.size].any():
-        first = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
+    if edited.any() and not affected.ops[: effect.base.size].any():
+        first = [graph.names[i] for i in np.flatnonzero(affected.left).tolist()]
         problem = f"only ops that set state depend on the edits: {few(first)}"
         raise PlanError(request, problem, copies)
 
 
-def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downstream, changed: Mask) -> Delta:
+def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, affected: Downstream, edited_ops: Mask) -> Delta:
     """The outcome of the steps so far, with the ops that they change made again."""
     edited, base, size = effect.after, effect.base, effect.base.size
-    ops, after = found.ops[:size], _unedited(edited, base)
+    ops, after = affected.ops[:size], _unedited(edited, base)
     place = np.arange(edited.size, dtype=np.int32)
-    slices, copies, said = list(effect.slices), list(effect.copies), list(effect.warnings)
+    slices, copies, warnings = list(effect.slices), list(effect.copies), list(effect.warnings)
     if ops.any():
         problem = name_problem(step.to, so_far.bench.taken, base.title, what="a name scope", key="scope")
         if problem is not None:
@@ -138,21 +138,21 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
             return delta
         beside.add(delta)
         copied = replace(delta.copies[0], role="slice")
-        moved = np.flatnonzero(copied.place >= 0)
-        place[moved] = copied.place[moved]
+        copied_ops = np.flatnonzero(copied.place >= 0)
+        place[copied_ops] = copied.place[copied_ops]
         after = _joined(beside.after, edited, copied, place, size, reshaped(effect))
         copied = replace(copied, external=now_read(after, copied))
-        touched = tuple(edited.names[i] for i in np.flatnonzero(changed).tolist())
+        touched = tuple(edited.names[i] for i in np.flatnonzero(edited_ops).tolist())
         copies.append(copied)
-        slices.append(Slice(copied, touched, step.until, tuple(found.along)))
+        slices.append(Slice(copied, touched, step.until, tuple(affected.along)))
         # What is shared, and keeps its seed or gradient, is said for copies that are asked for.
-        said += [w for w in delta.warnings if kind_of(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
+        warnings += [w for w in delta.warnings if kind_of(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
     else:
         after = _redirected(after, edited, place, size)
     shifted = np.flatnonzero(place != np.arange(len(place))).tolist()
     new = {edited.names[i]: after.names[int(place[i])] for i in shifted}
     names = {name for name, _, _ in effect.edits}
-    kept = [c for c in effect.connections if c.to not in names]
+    connections = [c for c in effect.connections if c.to not in names]
     mine = [c for c in effect.connections if c.to in names and c.to in new]
     return Delta(
         effect=replace(
@@ -160,7 +160,7 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
             after=after,
             copies=tuple(copies),
             slices=tuple(slices),
-            connections=(*kept, *(Connection(_renamed(c.tensor, new), new[c.to], c.input, c.was) for c in mine)),
+            connections=(*connections, *(Connection(_renamed(c.tensor, new), new[c.to], c.input, c.was) for c in mine)),
             changes={
                 new.get(name, name): change
                 for name, change in effect.changes.items()
@@ -169,7 +169,7 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
             replaced=tuple(
                 replace(r, outputs={old: _renamed(one, new) for old, one in r.outputs.items()}) for r in effect.replaced
             ),
-            warnings=(*said, *_warnings(edited, found, effect.removed)),
+            warnings=(*warnings, *_warnings(edited, affected, effect.removed)),
             blame={new.get(op, op): n for op, n in effect.blame.items() if op in new or edited.index[op] >= size},
             edits=(),
             mode="append",
@@ -199,17 +199,17 @@ def reshaped(effect: Effect) -> Mask:
 
 def slice_size(effect: Effect) -> int:
     """Returns how many ops `on_copies` would copy for the edits of an effect; 0 if it could not."""
-    changed = changed_ops(effect)
-    if not changed.any() or effect.faults or effect.removed:
+    edited = changed_ops(effect)
+    if not edited.any() or effect.faults or effect.removed:
         return 0
-    found = downstream(effect.after, changed, effect.after.mask([]))
-    acts = _acting(effect.after, found.ops)
-    return 0 if acts else int(np.count_nonzero(found.ops[: effect.base.size]))
+    affected = downstream(effect.after, edited, effect.after.mask([]))
+    acts = _acting(effect.after, affected.ops)
+    return 0 if acts else int(np.count_nonzero(affected.ops[: effect.base.size]))
 
 
 def _acting(graph: Graph, ops: Mask) -> list[int]:
-    found: list[int] = np.flatnonzero(ops & writers_of(graph)).tolist()
-    return found
+    writers: list[int] = np.flatnonzero(ops & writers_of(graph)).tolist()
+    return writers
 
 
 def _unedited(edited: Graph, base: Graph) -> Graph:
@@ -251,22 +251,24 @@ def _renamed(tensor: str, names: dict[str, str]) -> str:
     return f"{names.get(op, op)}:{port}"
 
 
-def _warnings(graph: Graph, found: Downstream, removed: Collection[int]) -> list[str]:
+def _warnings(graph: Graph, affected: Downstream, removed: Collection[int]) -> list[str]:
     out = []
-    left = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
-    if left:
-        sets, go = ("set", "go") if len(left) > 1 else ("sets", "goes")
-        out.append(f"{counted(len(left), 'ops')} that {sets} state {go} on with the original: {few(left)}")
-    lost = [graph.names[i] for i in np.flatnonzero(found.lost).tolist()]
+    writers_left = [graph.names[i] for i in np.flatnonzero(affected.left).tolist()]
+    if writers_left:
+        sets, go = ("set", "go") if len(writers_left) > 1 else ("sets", "goes")
+        out.append(
+            f"{counted(len(writers_left), 'ops')} that {sets} state {go} on with the original: {few(writers_left)}"
+        )
+    lost = [graph.names[i] for i in np.flatnonzero(affected.lost).tolist()]
     if lost:
         out.append(f"the change of {few(lost)} reaches nothing that is made again, and is left out")
-    writers = [graph.names[i] for i in _acting(graph, found.ops)]
+    writers = [graph.names[i] for i in _acting(graph, affected.ops)]
     if writers:
         sets = "set" if len(writers) > 1 else "sets"
         out.append(f"{counted(len(writers), 'copies')} {sets} the same state as the original: {few(writers)}")
-    if found.calls:
-        names = few([graph.names[i] for i in found.calls])
-        out.append(f"{counted(len(found.calls), 'calls')} made again may set state inside: {names}")
+    if affected.calls:
+        names = few([graph.names[i] for i in affected.calls])
+        out.append(f"{counted(len(affected.calls), 'calls')} made again may set state inside: {names}")
     if removed:
         count, stay = counted(len(removed), "ops"), "stays" if len(removed) == 1 else "stay"
         names = few([graph.names[i] for i in sorted(removed)])

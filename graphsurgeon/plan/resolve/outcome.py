@@ -48,10 +48,12 @@ def state_after(effect: Effect) -> State:
     variables = [info for part in parts for info in part.variables.values()]
 
     def now(info: VariableInfo) -> VariableInfo:
-        held = tuple(inside.get(info.op, ()))
+        collections = tuple(inside.get(info.op, ()))
         ends = after.input_names(after.index[info.initializer]) if info.initializer in after.index else []
         value = ends[1] if len(ends) > 1 else info.initial_value
-        return replace(info, initial_value=value, trainable="trainable_variables" in held, collections=held)
+        return replace(
+            info, initial_value=value, trainable="trainable_variables" in collections, collections=collections
+        )
 
     return State(
         {info.op: now(info) for info in sorted(variables, key=lambda info: after.index[info.op])},
@@ -82,7 +84,11 @@ def _kept(effect: Effect) -> State:
         {op: info for op, info in state.variables.items() if there(op)},
         {name: entries for name, entries in collections.items() if entries or not anew},
         tuple(ops for ops in state.contexts if all(map(there, ops))),
-        {op: kept for op, fills in state.init_ops.items() if there(op) and (kept := tuple(filter(there, fills)))},
+        {
+            op: fill_ops
+            for op, fills in state.init_ops.items()
+            if there(op) and (fill_ops := tuple(filter(there, fills)))
+        },
     ).renamed(effect.renamed)
 
 
@@ -93,8 +99,8 @@ def _copied(copied: Copied) -> State:
         {variable.name: variable.made for variable in copied.variables},
         {one.name: moved_entries(copied, one.was) for one in copied.collections},
         tuple(frozenset(map(copied.renamed, ops)) for ops in source.contexts if all(map(copied.has, ops))),
-        {copied.renamed(op): kept for op, fills in source.init_ops.items()
-         if copied.has(op) and (kept := tuple(copied.renamed(name) for name in fills if copied.has(name)))},
+        {copied.renamed(op): fill_ops for op, fills in source.init_ops.items()
+         if copied.has(op) and (fill_ops := tuple(copied.renamed(name) for name in fills if copied.has(name)))},
     )  # fmt: skip
 
 
@@ -107,20 +113,20 @@ def branch_fault(effect: Effect) -> Fault | None:
     after = effect.after
     if effect.faults or not effect.connections or not after.typed(MERGES).any():
         return None
-    known = {(effect.renamed.get(name, name), at) for name, at in _always(effect.base)}
+    existing = {(effect.renamed.get(name, name), at) for name, at in _always(effect.base)}
     for copied in effect.copies:
-        known |= {(copied.renamed(name), at) for name, at in _always(copied.source)}
-    for name, at in sorted(_always(after) - known):
+        existing |= {(copied.renamed(name), at) for name, at in _always(copied.source)}
+    for name, at in sorted(_always(after) - existing):
         merge = after.index[name]
-        given = after.data.ends(merge)[at]
-        above = backward(after, after.mask([given[0]]))
+        source = after.data.ends(merge)[at]
+        above = backward(after, after.mask([source[0]]))
         above[merge] = True
         joins = [one for one in effect.connections if above[after.index[one.to]]]
         joins = [one for one in joins if one.to != name or one.input == at]
         if joins:
             number = effect.blame.get(joins[-1].to)
             request = "check()" if number is None else request_of(effect.steps[number])
-            problem = f"{name!r} would always take {after.name(given)!r}, whatever the condition is"
+            problem = f"{name!r} would always take {after.name(source)!r}, whatever the condition is"
             return Fault(request, problem, _instead(effect, joins[-1]), step=number)
     return None
 
@@ -159,11 +165,11 @@ def _always(graph: Graph) -> set[tuple[str, int]]:
     joints = graph.typed(MERGES)
     if not joints.any():
         return set()
-    chosen = _in_branches(graph)
+    conditional = _in_branches(graph)
     rows, node = graph.data.rows, graph.data.node
     of_loop = graph.typed((*ENTERS, *TURNING))
-    found = np.flatnonzero(joints[rows] & ~chosen[node] & ~of_loop[node]).tolist()
-    return {(graph.names[rows[edge]], edge - int(graph.data.ptr[rows[edge]])) for edge in found}
+    edges = np.flatnonzero(joints[rows] & ~conditional[node] & ~of_loop[node]).tolist()
+    return {(graph.names[rows[edge]], edge - int(graph.data.ptr[rows[edge]])) for edge in edges}
 
 
 def _instead(effect: Effect, join: Connection) -> str:
@@ -187,10 +193,10 @@ def outcome(effect: Effect) -> Effect:
         if effect.after.outputs_of is not None:
             foreseen = about["outputs_of"] = Foreseen(effect)
         effect = replace(effect, after=replace(effect.after, **about))
-    said = [*effect.warnings, *_unread(effect), *_idle(effect)]
+    warnings = [*effect.warnings, *_unread(effect), *_idle(effect)]
     if not effect.faults:
-        said += hazards(effect.after, np.arange(effect.after.size) >= effect.first) + _stale(effect)
-    effect = replace(effect, warnings=tuple(said))
+        warnings += hazards(effect.after, np.arange(effect.after.size) >= effect.first) + _stale(effect)
+    effect = replace(effect, warnings=tuple(warnings))
     if foreseen is not None:
         foreseen.complete(effect)
     return effect
@@ -201,8 +207,8 @@ def _renamed(effect: Effect) -> Effect:
     base, names = effect.base, effect.after.names
     if begins_with(names, base.names):
         return effect
-    known = zip(base.names, names[: base.size], strict=True)
-    renamed = {old: new for old, new in known if old is not new and old != new}
+    pairs = zip(base.names, names[: base.size], strict=True)
+    renamed = {old: new for old, new in pairs if old is not new and old != new}
     if not renamed:
         return effect
     after = replace(effect.after, state_of=lambda: base.state.renamed(renamed))
@@ -227,24 +233,24 @@ def _rewired(effect: Effect) -> Effect:
         last.pop((join.to, join.input), None)
         if effect.after.input_names(effect.after.index[join.to])[join.input] == join.tensor:
             last[join.to, join.input] = join
-    kept = []
+    connections = []
     for join in last.values():
         op = before(join.to)
         if op is not None and join.was:
             join = replace(join, was=base.input_names(op)[join.input])
         if op is None or renaming(effect.renamed)(join.was) != join.tensor:
-            kept.append(join)
-    there = {(join.to, join.input) for join in kept}
+            connections.append(join)
+    there = {(join.to, join.input) for join in connections}
     edits = {edit[:2]: edit for edit in effect.edits if edit[:2] in there}
-    return replace(effect, connections=tuple(kept), edits=tuple(edits.values()))
+    return replace(effect, connections=tuple(connections), edits=tuple(edits.values()))
 
 
 def _unread(effect: Effect) -> list[str]:
     """Says which placeholders a connection has left without a reader."""
     if not effect.placeholders:
         return []
-    read = set(effect.after.data.node.tolist())
-    idle = [p for p in effect.placeholders if effect.after.index[p.name] not in read]
+    consumed = set(effect.after.data.node.tolist())
+    idle = [p for p in effect.placeholders if effect.after.index[p.name] not in consumed]
     return [f"{p.name} is a placeholder that nothing reads any more: map {p.was} instead" for p in idle]
 
 
@@ -256,10 +262,10 @@ def _stale(effect: Effect) -> list[str]:
              for op, join in here if op is not None]  # fmt: skip
     configured = [before(name) for name, change in effect.changes.items()
                   if any(key[:1] != "_" for key in change.attributes)]  # fmt: skip
-    changed = [op for op in configured if op is not None]
-    if not edges and not changed:
+    reconfigured = [op for op in configured if op is not None]
+    if not edges and not reconfigured:
         return []
-    changed_ops, stale = Gradients(base).stale(effect.after, edges, changed, effect.renamed)
+    changed_ops, stale = Gradients(base).stale(effect.after, edges, reconfigured, effect.renamed)
     if not stale:
         return []
     names, were = [base.names[i] for i in stale], "were" if len(stale) > 1 else "was"
@@ -282,23 +288,23 @@ def _spare(effect: Effect) -> list[str]:
         return []
     there = [(name, after.index.get(name.partition(":")[0], -1)) for name in lost]
     numbers = np.array([op for _, op in there], np.int32)
-    read = np.isin(numbers, after.data.node) | np.isin(numbers, after.control.node) | (numbers < 0)
-    spare = [name for (name, _), is_read in zip(there, read.tolist(), strict=True) if not is_read]
-    held = _held(after) if spare else set()
-    return [name for name in spare if name.partition(":")[0] not in held]
+    consumed = np.isin(numbers, after.data.node) | np.isin(numbers, after.control.node) | (numbers < 0)
+    spare = [name for (name, _), is_read in zip(there, consumed.tolist(), strict=True) if not is_read]
+    in_use = _held(after) if spare else set()
+    return [name for name in spare if name.partition(":")[0] not in in_use]
 
 
 def _beside(effect: Effect) -> list[int]:
     """Returns the ops that fed removed ops, if the consumers of those read on: nothing reads these ops any more."""
     base, after, new = effect.base, effect.after, renaming(effect.renamed)
-    gone = base.mask(effect.removed)
+    removed_mask = base.mask(effect.removed)
     lost = (base.index.get(join.was.partition(":")[0], -1) for join in effect.connections if join.was)
-    stitched = base.mask(op for op in lost if op >= 0 and gone[op])
+    stitched = base.mask(op for op in lost if op >= 0 and removed_mask[op])
     if effect.faults or not stitched.any():
         return []
-    removed = np.flatnonzero(backward(base, stitched, within=gone)).astype(np.int32)
+    removed = np.flatnonzero(backward(base, stitched, within=removed_mask)).astype(np.int32)
     makers = np.unique(base.data.node[base.data.within(removed)[1]])
-    places = [after.index.get(new(base.names[op]), -1) for op in makers[~gone[makers]].tolist()]
+    places = [after.index.get(new(base.names[op]), -1) for op in makers[~removed_mask[makers]].tolist()]
     return [at for at in places if at >= 0 and not len(after.consumers.row(at))]
 
 
@@ -318,6 +324,6 @@ def unused(effect: Effect) -> list[int]:
     if not ends:
         return []
     above = backward(after, after.mask(ends))
-    held = after.mask(after.index[name] for name in _held(after) if name in after.index)
-    found: list[int] = np.flatnonzero(above & ~backward(after, ~above | held)).tolist()
-    return found
+    in_use = after.mask(after.index[name] for name in _held(after) if name in after.index)
+    ops: list[int] = np.flatnonzero(above & ~backward(after, ~above | in_use)).tolist()
+    return ops

@@ -121,11 +121,13 @@ def blocks(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> Bloc
         >>> print(blocks(g, ["a", "b", "c"]))
         nothing prevents the removal of 3 ops
     """
-    gone = _gone(graph, what)
+    removed = _gone(graph, what)
     kinds: list[Any] = [readers, waiting, _held, variables, contexts, init_ops, colocated]
-    held = tuple((t, end) for t, end in served.items() if (n := graph.index.get(op_name(t))) is not None and gone[n])
-    names = tuple(graph.names[i] for i in np.flatnonzero(gone).tolist())
-    return Blocks(names, *[*(tuple(of(graph, gone)) for of in kinds), held])
+    served_ends = tuple(
+        (t, end) for t, end in served.items() if (n := graph.index.get(op_name(t))) is not None and removed[n]
+    )
+    names = tuple(graph.names[i] for i in np.flatnonzero(removed).tolist())
+    return Blocks(names, *[*(tuple(of(graph, removed)) for of in kinds), served_ends])
 
 
 def _gone(graph: Graph, what: Any) -> Mask:
@@ -139,71 +141,71 @@ def _gone(graph: Graph, what: Any) -> Mask:
     return mask
 
 
-def readers(graph: Graph, gone: Mask) -> Iterator[tuple[str, str, int]]:
+def readers(graph: Graph, removed: Mask) -> Iterator[tuple[str, str, int]]:
     """Yields (tensor, reader, input) for ops that stay and read removed ones."""
     rows, names = graph.data.rows, graph.names
-    for at in np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist():
+    for at in np.flatnonzero(removed[graph.data.node] & ~removed[rows]).tolist():
         reader = int(rows[at])
         tensor = f"{names[graph.data.node[at]]}:{graph.data.port[at]}"
         yield tensor, names[reader], at - int(graph.data.ptr[reader])
 
 
-def waiting(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+def waiting(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
     """Yields (removed op, op that stays and waits for it)."""
     rows = graph.control.rows
-    for at in np.flatnonzero(gone[graph.control.node] & ~gone[rows]).tolist():
+    for at in np.flatnonzero(removed[graph.control.node] & ~removed[rows]).tolist():
         yield graph.names[graph.control.node[at]], graph.names[rows[at]]
 
 
-def listed(graph: Graph, gone: Mask) -> Iterator[tuple[str, list[str]]]:
+def listed(graph: Graph, removed: Mask) -> Iterator[tuple[str, list[str]]]:
     """Yields for each entry of a collection that holds ops which go: (collection, these ops)."""
     for key, entries in graph.state.collections.items():
         for entry in entries:
             if entry.kind not in ("value", "other"):
                 names = dict.fromkeys([op_name(entry.name), *entry.parts])
-                lost = [name for name in names if name in graph.index and gone[graph.index[name]]]
+                lost = [name for name in names if name in graph.index and removed[graph.index[name]]]
                 if lost:
                     yield key, lost
 
 
-def _held(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
-    yield from ((name, key) for key, names in listed(graph, gone) for name in names)
+def _held(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
+    yield from ((name, key) for key, names in listed(graph, removed) for name in names)
 
 
-def variables(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+def variables(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
     """Yields (removed op, variable that stays and that it is a part of)."""
     for variable in graph.state.variables.values():
         number = graph.index.get(variable.op)
-        if number is None or gone[number]:
+        if number is None or removed[number]:
             continue
-        named = [variable.initializer, *map(op_name, (variable.snapshot, variable.initial_value))]
-        near = [graph.index[n] for n in named if n in graph.index] + graph.consumers.row(number).tolist()
-        if gone[near].any():  # its parts are a mask over the graph: worked out only where there is reason to
-            for part in np.flatnonzero(variable_parts(graph, variable) & gone).tolist():
+        ops = [variable.initializer, *map(op_name, (variable.snapshot, variable.initial_value))]
+        near = [graph.index[n] for n in ops if n in graph.index] + graph.consumers.row(number).tolist()
+        if removed[near].any():  # its parts are a mask over the graph: worked out only where there is reason to
+            for part in np.flatnonzero(variable_parts(graph, variable) & removed).tolist():
                 yield graph.names[part], variable.op
 
 
-def contexts(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+def contexts(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
     """Yields (removed op, op of the same loop or cond of TF1 that stays)."""
     for names in graph.state.contexts:
         inside = sorted(graph.index[n] for n in names if n in graph.index)
-        stays = next((i for i in inside if not gone[i]), None)
+        stays = next((i for i in inside if not removed[i]), None)
         if stays is not None:
-            yield from ((graph.names[i], graph.names[stays]) for i in inside if gone[i])
+            yield from ((graph.names[i], graph.names[stays]) for i in inside if removed[i])
 
 
-def init_ops(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+def init_ops(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
     """Yields (removed op, table or iterator that stays and that it fills)."""
     for holder, fills in graph.state.init_ops.items():
         number = graph.index.get(holder)
-        if number is not None and not gone[number]:
-            yield from ((s, holder) for s in fills if s in graph.index and gone[graph.index[s]])
+        if number is not None and not removed[number]:
+            yield from ((s, holder) for s in fills if s in graph.index and removed[graph.index[s]])
 
 
-def colocated(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
+def colocated(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
     """Yields (removed op, op that stays and is colocated with it)."""
     ops, others, names = graph.places
-    for k in np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if names else ():
+    for k in np.flatnonzero((others >= 0) & removed[others] & ~removed[ops]).tolist() if names else ():
         yield names[k], graph.names[ops[k]]
 
 
@@ -218,16 +220,16 @@ def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
     if len(parts) > 1 and not (step.input is None and step.output is None):
         problem = f"the ops are {len(parts)} parts that are not connected, and input= or output= is of one part"
         raise PlanError(request, problem, "Bypass each part by itself, or leave input= and output= out")
-    done = bool(so_far.faults)
+    resolved = bool(so_far.faults)
     for part in parts:
         try:
             delta = _around(step, so_far, so_far.after.mask(part))
         except SurgeryError as error:
             delta = Delta(faults=[Fault.of(error)])
         if delta is not None:
-            done = True
+            resolved = True
             yield delta
-    if not done:
+    if not resolved:
         problem = "no op outside reads a tensor that they compute from an entering tensor"
         raise PlanError(request, problem, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
 
@@ -265,8 +267,8 @@ def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
     readers = {t: [(i, at) for i, at in consumers_of(graph, t) if not mask[i]] for t in leaving(graph, mask)
                if below[t[0]]}  # fmt: skip
     leaves = [t for t, those in readers.items() if those]
-    chosen = _named(step, so_far, "output", step.output, leaves)
-    leaves = leaves if chosen is None else [chosen]
+    output = _named(step, so_far, "output", step.output, leaves)
+    leaves = leaves if output is None else [output]
     new = _named(step, so_far, "input", step.input, enters)
     if so_far.faults or not enters or not leaves:
         return None
@@ -281,30 +283,32 @@ def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, t
     if wish is None:
         return None
     if isinstance(wish, int):
-        found = there[wish] if 0 <= wish < len(there) else None
+        tensor = there[wish] if 0 <= wish < len(there) else None
     else:
-        ((named,),) = tensors_of(so_far, request_of(step), [wish])
-        found = named if named in there else None
-    if found is None:
+        ((candidate,),) = tensors_of(so_far, request_of(step), [wish])
+        tensor = candidate if candidate in there else None
+    if tensor is None:
         does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
         names = [repr(so_far.bench.name(t)) for t in there]
         problem = f"{word}={wish!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
         suggestion = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
         raise PlanError(request_of(step), problem, suggestion)
-    return found
+    return tensor
 
 
 def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], leaves: list[Tensor]) -> Tensor:
     """The only tensor that leads to all tensors that leave and is like them; refuses if that is not clear."""
     if len(enters) == len(leaves) == 1:
         return enters[0]  # a tensor that does not fit gets a fault later
-    found = [t for t in enters if all(fits_for(graph, t, out) for out in leaves) and _leads(graph, mask, t, leaves)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        known = few([graph.name(t) for t in found], 6)
-        problem = f"{counted(len(found), 'tensors')} enter that could be read instead: {known}"
-        raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(found[0])!r}")
+    candidates = [
+        t for t in enters if all(fits_for(graph, t, out) for out in leaves) and _leads(graph, mask, t, leaves)
+    ]
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        names = few([graph.name(t) for t in candidates], 6)
+        problem = f"{counted(len(candidates), 'tensors')} enter that could be read instead: {names}"
+        raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(candidates[0])!r}")
     sides = [few([_said(graph, t) for t in side], 4) for side in (enters, leaves)]
     problem = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
     pairs = [(t, out) for t in enters for out in leaves if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
@@ -316,8 +320,8 @@ def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], le
 
 def way_through(graph: Graph, mask: Mask, leaves: Tensor) -> Tensor | None:
     """Returns the only tensor that enters some ops, is like one that leaves them, and leads to it; None without one."""
-    found = [t for t in entering(graph, mask) if fits_for(graph, t, leaves) and _leads(graph, mask, t, [leaves])]
-    return found[0] if len(found) == 1 else None
+    candidates = [t for t in entering(graph, mask) if fits_for(graph, t, leaves) and _leads(graph, mask, t, [leaves])]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
@@ -363,15 +367,15 @@ def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
     if not late or so_far.faults:
         return
     graph = so_far.after
-    gone = graph.mask(late)
-    fault = readers_fault(graph, gone | graph.mask(so_far.removed), request)
+    removed = graph.mask(late)
+    fault = readers_fault(graph, removed | graph.mask(so_far.removed), request)
     if fault is not None:
         raise Refused([fault])
     new_tensors = {graph.name(old): graph.name(new) for old, new in pairs.items()}
     yield Delta(effect=taken_out(so_far.effect(), late, new_tensors, {}))
 
 
-def _stitched(so_far: Tally, request: str, gone: set[int], pairs: dict[Tensor, Tensor]) -> Delta:
+def _stitched(so_far: Tally, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> Delta:
     """Connects the consumers of output 0 of removed ops to the first remaining tensor along first inputs: `pairs`.
 
     If several ops are removed and that tensor does not fit, the only tensor that enters them, leads to the output and
@@ -379,23 +383,23 @@ def _stitched(so_far: Tally, request: str, gone: set[int], pairs: dict[Tensor, T
     """
     graph = so_far.bench
     edges: list[Edge] = []
-    for gap in sorted(gone):
-        readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in gone]
-        new = _above(graph, (gap, 0), gone) if readers else None
-        if readers and len(gone) > 1 and (new is None or not fits_for(graph, new, (gap, 0))):
-            new = way_through(graph.frozen(), graph.frozen().mask(gone), (gap, 0)) or new
+    for gap in sorted(removed):
+        readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in removed]
+        new = _above(graph, (gap, 0), removed) if readers else None
+        if readers and len(removed) > 1 and (new is None or not fits_for(graph, new, (gap, 0))):
+            new = way_through(graph.frozen(), graph.frozen().mask(removed), (gap, 0)) or new
         if new is not None:  # else it is said as a consumer left dangling
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]
     return rewire(so_far, request, edges, list(pairs.items()), removes=True)
 
 
-def _above(graph: Workbench, tensor: Tensor, gone: set[int]) -> Tensor | None:
-    seen = 0
-    while tensor[0] in gone:
+def _above(graph: Workbench, tensor: Tensor, removed: set[int]) -> Tensor | None:
+    steps = 0
+    while tensor[0] in removed:
         reads = graph.row(tensor[0])
-        seen += 1
-        if not reads or seen > len(gone) or tensor[1]:
+        steps += 1
+        if not reads or steps > len(removed) or tensor[1]:
             return None
         tensor = reads[0]
     return tensor
@@ -406,22 +410,22 @@ def without_removed(effect: Effect) -> Effect:
     if not effect.removed or effect.faults:
         return effect
     graph, order = effect.after, sorted(effect.removed)
-    gone, names = graph.mask(order), [graph.names[i] for i in order]
+    removed, names = graph.mask(order), [graph.names[i] for i in order]
     request = f"remove({few(names)!r})"
-    fault = readers_fault(graph, gone, request, effect.removed) or _whole_fault(graph, gone, request, effect)
+    fault = readers_fault(graph, removed, request, effect.removed) or _whole_fault(graph, removed, request, effect)
     if fault is not None:
         return replace(effect, faults=(*effect.faults, fault))
     warnings = list(effect.warnings)
     about = {
-        "control inputs": [f"{later} after {op}" for op, later in waiting(graph, gone)],
-        "colocations": [f"{op} with {name}" for name, op in colocated(effect.base, gone[: effect.base.size])],
+        "control inputs": [f"{later} after {op}" for op, later in waiting(graph, removed)],
+        "colocations": [f"{op} with {name}" for name, op in colocated(effect.base, removed[: effect.base.size])],
     }
     for (what, pairs), word in zip(about.items(), ("on", "with"), strict=True):
         if pairs:
             warnings.append(f"{counted(len(pairs), what)} {word} removed ops left out: {few(pairs)}")
-    held = Counter(key for key, _ in listed(graph, gone))
-    if held:
-        counts = [f"{key} {count}" for key, count in held.items()]
+    entry_counts = Counter(key for key, _ in listed(graph, removed))
+    if entry_counts:
+        counts = [f"{key} {count}" for key, count in entry_counts.items()]
         warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
     lost = set(names)
     return replace(
@@ -451,41 +455,43 @@ def protected(graph: Graph, ops: Mask) -> Mask:
     for whole in wholes:
         if not ops[whole].all():  # a loop or cond can go, but not a part of it
             stay[whole] = True
-    held = {name for names in graph.state.init_ops.values() for name in names}
-    stay[[graph.index[name] for name in held if name in graph.index]] = True
+    init_ops = {name for names in graph.state.init_ops.values() for name in names}
+    stay[[graph.index[name] for name in init_ops if name in graph.index]] = True
     return backward(graph, stay) & ops if (stay & ops).any() else stay & ops
 
 
-def readers_fault(graph: Graph, gone: Mask, request: str, by: Mapping[int, int] = MappingProxyType({})) -> Fault | None:
+def readers_fault(
+    graph: Graph, removed: Mask, request: str, by: Mapping[int, int] = MappingProxyType({})
+) -> Fault | None:
     """Returns the fault of ops that stay and read removed ops.
 
     Args:
         graph: the graph, with all of them.
-        gone: mask of the removed ops.
+        removed: mask of the removed ops.
         request: the request.
         by: removed op -> the step that removes it.
     """
-    left = list(readers(graph, gone))
-    if not left:
+    edges = list(readers(graph, removed))
+    if not edges:
         return None
-    ops = list(dict.fromkeys(reader for _, reader, _ in left))
+    ops = list(dict.fromkeys(reader for _, reader, _ in edges))
     # Of an op without inputs, no tensor is left for its consumers.
-    bare = any(not len(graph.data.row(graph.tensor(tensor)[0])) for tensor, _, _ in left)
+    bare = any(not len(graph.data.row(graph.tensor(tensor)[0])) for tensor, _, _ in edges)
     ways = "or reroute their inputs first" if bare else "reroute their inputs first, or choose stitch=True"
     more = f"Remove these too, {ways}; ed.removal_blockers(...) lists all"
-    first, _ = graph.tensor(left[0][0])
-    return Fault(request, f"{left[0][0]!r} is still read by {few(ops, 8)}", more, step=by.get(first))
+    first, _ = graph.tensor(edges[0][0])
+    return Fault(request, f"{edges[0][0]!r} is still read by {few(ops, 8)}", more, step=by.get(first))
 
 
-def _whole_fault(graph: Graph, gone: Mask, request: str, effect: Effect) -> Fault | None:
+def _whole_fault(graph: Graph, removed: Mask, request: str, effect: Effect) -> Fault | None:
     """The fault of what stays and must stay whole: variables, loops and conds, tables with what fills them."""
     broken = itertools.chain(
         ((name, f"is a part of variable {variable!r}", "Remove the variable too, or leave its parts")
-         for name, variable in variables(graph, gone)),
+         for name, variable in variables(graph, removed)),
         ((name, f"fills {holder!r}", "Remove that too, or keep the ops that fill it")
-         for name, holder in init_ops(graph, gone)),
+         for name, holder in init_ops(graph, removed)),
         ((name, "is a part of a loop or cond", "Remove the loop or cond whole")
-         for name, _ in contexts(graph, gone) if graph.index[name] not in effect.decided),
+         for name, _ in contexts(graph, removed) if graph.index[name] not in effect.decided),
     )  # fmt: skip
     for name, problem, suggestion in broken:
         return Fault(

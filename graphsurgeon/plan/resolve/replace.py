@@ -127,13 +127,13 @@ def moved_waits(
         if owner.get(reader, -1) != owner.get(tensor[0], -2)
     ]
     ends = [
-        sorted({subs.get(t, t)[0] for t in found.values() if mine.get(subs.get(t, t)[0]) == k})
-        or sorted({subs.get(t, t)[0] for t in found.values()})
-        for k, found in enumerate(grafted.outputs)
+        sorted({subs.get(t, t)[0] for t in outputs.values() if mine.get(subs.get(t, t)[0]) == k})
+        or sorted({subs.get(t, t)[0] for t in outputs.values()})
+        for k, outputs in enumerate(grafted.outputs)
     ]
     control: dict[int, list[int]] = {op: list(ops) for op, ops in first.items()}
     waits: dict[int, tuple[list[str], list[str]]] = {}
-    said: list[str] = []
+    moved_edges: list[str] = []
     dropped: list[str] = []
     names = graph.names
     above = backward(graph, graph.mask(sorted({op for ops in ends for op in ops})), control=False)
@@ -144,21 +144,21 @@ def moved_waits(
             for op in heads:
                 control.setdefault(op, graph.control.row(op).tolist())
                 control[op] += [i for i in after if i not in control[op]]
-            (said if heads else dropped).append(f"{names[inside]} after {names[outside]}")
+            (moved_edges if heads else dropped).append(f"{names[inside]} after {names[outside]}")
         for inside, outside in _pairs(graph.control_consumers, site.match.numbers, owner, k):
             if outside in owner:
                 continue  # the replacement of that one waits: it is done there
             control.setdefault(outside, graph.control.row(outside).tolist())
             new = [i for i in ends[k] if i != outside]
             control[outside] = list(dict.fromkeys([*(i for i in control[outside] if i != inside), *new]))
-            added, freed = waits.setdefault(outside, ([], []))
-            added += [names[i] for i in new if names[i] not in added]
+            new_waits, freed = waits.setdefault(outside, ([], []))
+            new_waits += [names[i] for i in new if names[i] not in new_waits]
             freed.append(names[inside])
-            said.append(f"{names[outside]} after {names[inside]}")
+            moved_edges.append(f"{names[outside]} after {names[inside]}")
     after_all = rewired(graph, edges)
     after_all = reordered_many(after_all, control) if control else after_all
     groups = [[*site.match.numbers, *ops] for site, ops in zip(sites, own, strict=True)]
-    return Moved(after_all, edges, control, waits, subs, groups, said, dropped)
+    return Moved(after_all, edges, control, waits, subs, groups, moved_edges, dropped)
 
 
 def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: int) -> list[tuple[int, int]]:
@@ -177,14 +177,16 @@ def replace_ops(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
     """Builds the replacements, joins them, and takes out what nothing needs any more."""
     if step.to and not valid_name(step.to):
         raise PlanError(request_of(step), *unfit(step.to, "a name scope", so_far.bench.taken))
-    chosen = _chosen(step, so_far)
+    targets = _chosen(step, so_far)
     if not so_far.faults:
-        chosen.hint = lambda: _hint(step, so_far, chosen)
-        yield from replace_matches(so_far, request_of(step), chosen, step.by, step.to, only_op=isinstance(step.by, str))
+        targets.hint = lambda: _hint(step, so_far, targets)
+        yield from replace_matches(
+            so_far, request_of(step), targets, step.by, step.to, only_op=isinstance(step.by, str)
+        )
 
 
-def _hint(step: ReplaceStep, so_far: Tally, chosen: Chosen) -> str:
-    if chosen.refused:
+def _hint(step: ReplaceStep, so_far: Tally, targets: Chosen) -> str:
+    if targets.refused:
         return "Choose external='keep' to leave inner ops there for their other readers, or narrow the pattern"
     if isinstance(step.what, Pattern):
         best = match(so_far.after, step.what, within=_within(step, so_far.after)).best
@@ -200,26 +202,26 @@ def _within(step: ReplaceStep, graph: Graph) -> Selection | None:
     return step.within.on(graph)
 
 
-def _opened(found: Match, graph: Graph) -> list[Match]:
+def _opened(folded_match: Match, graph: Graph) -> list[Match]:
     """A match inside of a call, after the call was opened; empty if it does not exist any more."""
-    if found.graph.unfolded is None:
-        return [found]
-    place = listed(graph, [graph.index[name] for name in found.names if name in graph.index])
-    return list(match(graph, found.pattern, within=place))[:1]
+    if folded_match.graph.unfolded is None:
+        return [folded_match]
+    place = listed(graph, [graph.index[name] for name in folded_match.names if name in graph.index])
+    return list(match(graph, folded_match.pattern, within=place))[:1]
 
 
 def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
     """The matches in the graph as the steps before have left it, without those that cannot be replaced."""
     graph, out = so_far.after, Chosen()
     if isinstance(step.what, Pattern):
-        found = match(graph, step.what, within=_within(step, graph))
-        given: Sequence[Match] = found
-        if found.undecided:
-            out.refused.append(f"{counted(found.undecided, 'ops')}: the search took too many steps there")
+        search = match(graph, step.what, within=_within(step, graph))
+        candidates: Sequence[Match] = search
+        if search.undecided:
+            out.refused.append(f"{counted(search.undecided, 'ops')}: the search took too many steps there")
     else:
-        given = step.what
-    used = set[int]()
-    for place in given:
+        candidates = step.what
+    used_ops = set[int]()
+    for place in candidates:
         one = next(iter(_opened(place, graph)), None)
         if one is None:
             out.refused.append(f"{match_word(place)}: the graph has changed since it was found")
@@ -228,14 +230,14 @@ def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
         own = {i for i in now.numbers if graph.types[i] != "Const"}
         why = "an earlier step removes a part of it" if so_far.removed.keys() & own else ""
         why = why or _changed(one.graph, graph, now.numbers)
-        why = why or ("it overlaps with another match" if used & own else "")
+        why = why or ("it overlaps with another match" if used_ops & own else "")
         external = now.external if not why and step.external == "refuse" else ()
         if external:
             why = f"{external[0][0]} inside is read by {few([reader for _, reader, _ in external], 1)}"
         if why:
             out.refused.append(f"{match_word(now)}: {why}")
             continue
-        used |= own
+        used_ops |= own
         out.matches.append(now)
     return out
 
@@ -281,39 +283,39 @@ def region_of(graph: Graph, op: int, request: str, suggestion: str) -> Region:
 
 
 def replace_matches(
-    so_far: Tally, request: str, chosen: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
+    so_far: Tally, request: str, targets: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
 ) -> Iterator[Delta]:
     """Puts the new ops of a function in the place of matches, and removes ops that are no longer needed.
 
     Args:
         so_far: what the steps before have done.
         request: the request, for messages.
-        chosen: the matches.
+        targets: the matches.
         by: the function or op type, as for `Plan.replace`.
         to: the scope of the new ops; default: the name of the first output.
         only_op: whether the function makes one op for each match, which gets the name of the scope itself.
     """
     was = {(c.to, c.input): c.was for c in so_far.connections}
-    while chosen.matches:
-        sites = _sites(so_far.after, request, chosen, to, only_op)
-        made = grafted(so_far, so_far.backend.built(by, sites, so_far.after, request), sites, only_op)
-        if so_far.faults or made.delta.faults:
-            yield made.delta
+    while targets.matches:
+        sites = _sites(so_far.after, request, targets, to, only_op)
+        graft = grafted(so_far, so_far.backend.built(by, sites, so_far.after, request), sites, only_op)
+        if so_far.faults or graft.delta.faults:
+            yield graft.delta
             return
         # A trial: a match that closes a cycle is refused, and the others are replaced without it.
-        moved = _moved(so_far.after, request, sites, made)
-        closing = [(op, new[0]) for op, _, new in moved.edges]
-        closing += [(op, other) for op, others in moved.control.items() for other in others]
-        bad = closed_cycle(moved.graph, closing)
-        guilty = [k for k in range(len(sites)) if moved.touches(k, bad)] if bad.any() else []
+        rewiring = _moved(so_far.after, request, sites, graft)
+        closing = [(op, new[0]) for op, _, new in rewiring.edges]
+        closing += [(op, other) for op, others in rewiring.control.items() for other in others]
+        bad = closed_cycle(rewiring.graph, closing)
+        guilty = [k for k in range(len(sites)) if rewiring.touches(k, bad)] if bad.any() else []
         if not guilty:
-            yield made.delta
-            yield Delta(quiet=moved.control)
-            yield rewire(so_far, request, moved.edges, checked=True)
+            yield graft.delta
+            yield Delta(quiet=rewiring.control)
+            yield rewire(so_far, request, rewiring.edges, checked=True)
             if not so_far.faults:
-                gone = _needless(so_far, sites)
-                yield _finished(so_far, chosen, sites, made, moved, gone)
-                late = [i for i in np.flatnonzero(gone).tolist() if i >= so_far.base.size]
+                removed = _needless(so_far, sites)
+                yield _finished(so_far, targets, sites, graft, rewiring, removed)
+                late = [i for i in np.flatnonzero(removed).tolist() if i >= so_far.base.size]
                 if late:  # ops that the plan makes and then replaces are never made
                     effect = so_far.effect()
                     new_tensors = {
@@ -322,36 +324,36 @@ def replace_matches(
                     yield Delta(effect=taken_out(effect, late, new_tensors, was))
             return
         for k in reversed(guilty):
-            lost = chosen.matches.pop(k)
-            chosen.refused.append(f"{match_word(lost)}: its replacement would be computed from itself")
+            lost = targets.matches.pop(k)
+            targets.refused.append(f"{match_word(lost)}: its replacement would be computed from itself")
     problem = "nothing in the graph looks like it"
-    if chosen.refused:
-        problem = f"no match can be replaced: {chosen.refused[0]}"
-    raise PlanError(request, problem, chosen.hint())
+    if targets.refused:
+        problem = f"no match can be replaced: {targets.refused[0]}"
+    raise PlanError(request, problem, targets.hint())
 
 
-def _sites(graph: Graph, request: str, chosen: Chosen, to: str, only_op: bool) -> list[Site]:
-    sites, given = [], set[str]()
-    for one in chosen.matches:
+def _sites(graph: Graph, request: str, targets: Chosen, to: str, only_op: bool) -> list[Site]:
+    sites, used_names = [], set[str]()
+    for one in targets.matches:
         ends = {key: name for key, name in one.outputs.items() if ":" in name}
         if not ends:
             problem = f"the pattern has no output tensor: {match_word(one)}"
             raise PlanError(request, problem, "Give it an output that others read")
         wish = to or next(iter(ends.values())).partition(":")[0]
         inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
-        scope = site_scope(graph, wish, given, only_op, chosen.below)
+        scope = site_scope(graph, wish, used_names, only_op, targets.below)
         sites.append(Site(scope, inputs, tuple(ends), one))
     return sites
 
 
-def _moved(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> Moved:
+def _moved(graph: Graph, request: str, sites: Sequence[Site], graft: Grafted) -> Moved:
     """The changes of edges for the new ops; refuses replacements that do not fit."""
     bench = Workbench(graph)
-    for copied in made.delta.copies:
+    for copied in graft.delta.copies:
         append(bench, copied)
     subs: dict[Tensor, Tensor] = {}
     owner: dict[int, int] = {}
-    for k, (site, ends) in enumerate(zip(sites, made.outputs, strict=True)):
+    for k, (site, ends) in enumerate(zip(sites, graft.outputs, strict=True)):
         subs |= {graph.tensor(site.match.outputs[key]): new for key, new in ends.items()}
         # Others may share a constant, but for one that waits, as in a loop or branch of TF1.
         owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const" or len(graph.control.row(i))}
@@ -359,47 +361,49 @@ def _moved(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> 
     fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
     if fault is not None:
         raise Refused([fault])
-    waits = loop_waits(bench.frozen(), sites, made)
+    waits = loop_waits(bench.frozen(), sites, graft)
     if isinstance(waits, str):
         raise PlanError(request, waits, "Replace matches outside of loops: within=...")
-    return moved_waits(bench.frozen(), sites, made, subs, owner, waits)
+    return moved_waits(bench.frozen(), sites, graft, subs, owner, waits)
 
 
 def _needless(so_far: Tally, sites: Sequence[Site]) -> Mask:
     """The ops of matches that are no longer needed; of ops from an earlier step, only built ones."""
     graph = so_far.after
     matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
-    gone: Mask = matched & ~protected(graph, matched)
-    for i in np.flatnonzero(gone).tolist():
-        gone[i] = i < so_far.base.size or built(so_far, i)
-    return gone
+    removed: Mask = matched & ~protected(graph, matched)
+    for i in np.flatnonzero(removed).tolist():
+        removed[i] = i < so_far.base.size or built(so_far, i)
+    return removed
 
 
-def _finished(so_far: Tally, chosen: Chosen, sites: Sequence[Site], made: Grafted, moved: Moved, gone: Mask) -> Delta:
+def _finished(
+    so_far: Tally, targets: Chosen, sites: Sequence[Site], graft: Grafted, rewiring: Moved, removed: Mask
+) -> Delta:
     """The replacement of each match, the removed ops, and the warnings."""
     graph, base = so_far.after, so_far.base.size
     names = graph.names
     replaced = []
-    for site, outputs, ops in zip(sites, made.outputs, made.names, strict=True):
-        old = {site.match.outputs[key]: _final(names, moved.subs, outputs[key]) for key in outputs}
-        kept = tuple(names[i] for i in site.match.numbers if not gone[i] and _own(graph, i))
-        replaced.append(Replaced(site.match, site.scope, old, ops, kept))
+    for site, outputs, ops in zip(sites, graft.outputs, graft.names, strict=True):
+        old = {site.match.outputs[key]: _final(names, rewiring.subs, outputs[key]) for key in outputs}
+        kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and _own(graph, i))
+        replaced.append(Replaced(site.match, site.scope, old, ops, kept_ops))
     return Delta(
-        changes={op: Change(waits=tuple(a), frees=tuple(f)) for op, (a, f) in moved.waits.items() if op < base},
-        removed=frozenset(np.flatnonzero(gone[:base]).tolist()),
+        changes={op: Change(waits=tuple(a), frees=tuple(f)) for op, (a, f) in rewiring.waits.items() if op < base},
+        removed=frozenset(np.flatnonzero(removed[:base]).tolist()),
         replaced=replaced,
-        warnings=_said(chosen, moved),
+        warnings=_said(targets, rewiring),
     )
 
 
-def _said(chosen: Chosen, moved: Moved) -> list[str]:
+def _said(targets: Chosen, rewiring: Moved) -> list[str]:
     out = []
-    if chosen.refused:
-        out.append(f"{counted(len(chosen.refused), 'matches')} not replaced: {few(chosen.refused)}")
-    if moved.said:
-        out.append(f"{counted(len(moved.said), 'control edges')} moved to the replacement: {few(moved.said)}")
-    if moved.dropped:
-        out.append(f"{counted(len(moved.dropped), 'control edges')} left out: {few(moved.dropped)}")
+    if targets.refused:
+        out.append(f"{counted(len(targets.refused), 'matches')} not replaced: {few(targets.refused)}")
+    if rewiring.said:
+        out.append(f"{counted(len(rewiring.said), 'control edges')} moved to the replacement: {few(rewiring.said)}")
+    if rewiring.dropped:
+        out.append(f"{counted(len(rewiring.dropped), 'control edges')} left out: {few(rewiring.dropped)}")
     return out
 
 

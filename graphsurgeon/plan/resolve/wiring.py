@@ -47,15 +47,15 @@ def ops_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[int
     Raises:
         Refused: of a group one is not there.
     """
-    found, faults = list[list[int]](), list[Fault]()
+    op_lists, faults = list[list[int]](), list[Fault]()
     for names in groups:
         try:
-            found.append([so_far.bench.find(name, request) for name in names])
+            op_lists.append([so_far.bench.find(name, request) for name in names])
         except SelectionError as error:
             faults.append(Fault.of(error))
     if faults:
         raise Refused(faults)
-    return found
+    return op_lists
 
 
 def tensors_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
@@ -312,7 +312,7 @@ def detach(step: DetachStep, so_far: Tally) -> Iterator[Delta]:
     """Makes the placeholders and sets the inputs."""
     request, graph = request_of(step), so_far.bench
     ops, only, exclude = ops_of(so_far, request, step.ops, step.only or (), step.exclude)
-    inside, limited, cut = set(ops), step.only is not None or bool(exclude), False
+    inside, limited, any_edge = set(ops), step.only is not None or bool(exclude), False
     for side in ("inputs", "outputs") if step.side == "both" else (step.side,):
         rows = inside if side == "inputs" else {op for one in inside for op in graph.reading(one)} - inside
         rows = (rows if step.only is None else rows & set(only)) - set(exclude)
@@ -322,25 +322,25 @@ def detach(step: DetachStep, so_far: Tally) -> Iterator[Delta]:
                 if (tensor[0] in inside) == (side == "outputs"):
                     edges.setdefault(tensor, []).append((op, at))
         for tensor, readers in edges.items():
-            cut = True
+            any_edge = True
             info = graph.info(*tensor) or TensorInfo("float32", None)
             name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.taken)
-            held = {"dtype": bare(info.dtype), "shape": info.shape}
+            attributes = {"dtype": bare(info.dtype), "shape": info.shape}
             new = graph.size, 0
-            yield Delta(nodes=[NewNode(name, "Placeholder", (), held, TensorInfo(bare(info.dtype), info.shape))])
+            yield Delta(nodes=[NewNode(name, "Placeholder", (), attributes, TensorInfo(bare(info.dtype), info.shape))])
             yield rewire(so_far, request, [(op, at, new) for op, at in readers])
-    if limited and not cut:
+    if limited and not any_edge:
         raise PlanError(request, "no op that is meant reads a tensor there, so nothing would change", "Widen only=")
 
 
-def refuse_cycles(so_far: Tally, done: list[int]) -> None:
+def refuse_cycles(so_far: Tally, fault_counts: list[int]) -> None:
     """Notes which steps have closed a cycle, and undoes the edges that they have set.
 
     A later step may already have removed an edge of an earlier one.
 
     Args:
         so_far: the effect of all steps.
-        done: the number of faults after each step.
+        fault_counts: the number of faults after each step.
     """
     bench, faults = so_far.bench, list[tuple[int, Fault]]()
     links, so_far.links = so_far.links, []
@@ -353,8 +353,8 @@ def refuse_cycles(so_far: Tally, done: list[int]) -> None:
         on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
         last = {int(parts[link.op]): link for link in reversed(on)}
         for link in last.values():
-            read = bench.names[link.source] if link.at is None else bench.name(bench.row(link.op)[link.at])
-            problem = f"that makes a cycle: {read!r} is computed from {bench.names[link.op]!r}"
+            source = bench.names[link.source] if link.at is None else bench.name(bench.row(link.op)[link.at])
+            problem = f"that makes a cycle: {source!r} is computed from {bench.names[link.op]!r}"
             way = "Choose an op above it" if link.at is None else "Choose a tensor above it"
             faults.append((link.step, Fault(request_of(so_far.steps[link.step]), problem, way, step=link.step)))
         guilty = {link.step for link in last.values()}
@@ -362,4 +362,4 @@ def refuse_cycles(so_far: Tally, done: list[int]) -> None:
             link.take_back(bench)
         links = [link for link in links if link.step not in guilty]
     for step, fault in sorted(faults, key=lambda found: -found[0]):
-        so_far.faults.insert(done[step], fault)
+        so_far.faults.insert(fault_counts[step], fault)
