@@ -293,7 +293,7 @@ def test_nothing_is_traced_where_outputs_agree_or_nobody_asks(monkeypatch):
     def none(*about, **more):
         raise AssertionError("a trace")
 
-    monkeypatch.setattr(sys.modules["graphsurgeon.compare"], "trace", none)
+    monkeypatch.setattr(sys.modules["graphsurgeon.editor.compare"], "trace", none)
     feeds = {"x:0": [[1.0, 2.0]]}
     assert gs.compare(scaled(2.0), scaled(2.0), feeds, outputs="y:0").first_difference is None
     plain = gs.compare(scaled(2.0), scaled(3.0), feeds, outputs="y:0", where=False)
@@ -313,7 +313,7 @@ def test_why_it_is_not_known_where_numbers_part(monkeypatch):
     assert (outcome.first_difference, outcome.relative) == (None, 1.0)
     said = "no tensor that both traces have is apart by more than 1e-05 in its summary and its sample"
     assert outcome.unknown == said
-    monkeypatch.setattr(sys.modules["graphsurgeon.compare"], "trace", refused)
+    monkeypatch.setattr(sys.modules["graphsurgeon.editor.compare"], "trace", refused)
     outcome = gs.compare(scaled(2.0), scaled(3.0), {"x:0": [[1.0, 2.0]]}, outputs="y:0")
     assert outcome.first_difference is None
     assert repr(outcome).endswith("the first difference is not known: they cannot be traced: x: y.\nz.")

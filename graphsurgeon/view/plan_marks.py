@@ -3,7 +3,7 @@
 The ghost of a copy is a box that is "new".
 
 From the plan to the ghost: `Preview.marks` has the state of each op of `Plan.after()`. `Stage.draw` and `plan_picture`
-give it to `mark`; svg.py and the page's drawing.css draw the result. edge_states.py does the same for edges.
+give it to `mark`; svg.py and the page's drawing.css draw the result. this module does the same for edges.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ WITHOUT = {
     "it needs a file that root cannot write": ["graph/atomic_files.py:refuse_there#2"],
     "its graph calls functions that are damaged, empty or endless": [
         "graph/calls.py:Calls._refuse", "graph/calls.py:Calls._refuse#2", "graph/calls.py:Calls._refuse#3"],
+    "another thread must run a session": ["graph/concurrency.py:Door.refuse_reader"],
     "not tried yet": [
         "graph/graph.py:Graph._inside#2", "graph/layers.py:Layers.find#2", "graph/layers.py:ends#2",
         "graph/references.py:Given.tensor", "graph/references.py:Given.consumer#2", "graph/references.py:Given.whole",

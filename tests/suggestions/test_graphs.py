@@ -274,7 +274,7 @@ LAST = [
         lambda ed, said: ed.function("x", said.name), stacked),
     Way("graph/references.py:Given.consumer", "Its inputs are", lambda ed: ed.plan().connect("x", to="last", input=2),
         lambda ed, said: ed.plan().connect("x", to="last", input=0), stacked),
-    Way("editor.py:Editor.value", "Name one of its variables", lambda ed: ed.value("dense"),
+    Way("editor/editor.py:Editor.value", "Name one of its variables", lambda ed: ed.value("dense"),
         lambda ed, said: ed.value(said.name), stacked),
     Way("graph/parts.py:refuse_part", "Type at=", lambda ed: gs.recipes.split_at(ed, "seen:0", "y:0"),
         lambda ed, said: gs.recipes.split_at(ed, said.value("at"), "y:0"), lost),

@@ -157,7 +157,7 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
         StalePlanError: an op that the plan changes has changed since the plan was made.
         PlanError: TensorFlow refuses the nodes, or a value cannot be read. The graph is then unchanged.
         MemoryError: memory has run out.
-        others: Python fails after the import; `rollback.Held` then restores what can be restored.
+        others: Python fails after the import; `imports.Held` then restores what can be restored.
     """
     unknown = unknown_fault(effect, "apply(plan)")
     if unknown is not None:

@@ -1,4 +1,4 @@
-// Back, forward and saved views in a page: places.py without Python.
+// Back, forward and saved views in a page without a kernel.
 import type { Views } from "../model/types";
 
 export interface Place {
