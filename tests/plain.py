@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.graph.variables import Entry, State, VariableInfo
+from graphsurgeon.graph.variables import CollectionEntry, GraphState, VariableInfo
 from graphsurgeon.plan.effect import Verdict
 from graphsurgeon.plan.plan import Plan
 
@@ -19,7 +19,7 @@ def plain(
     *ops: tuple[str, str, Sequence[str]],
     outputs: Mapping[str, Sequence[tuple[str, Shape] | None]] | None = None,
     variables: Sequence[VariableInfo] = (),
-    collections: Mapping[str, Sequence[Entry]] | None = None,
+    collections: Mapping[str, Sequence[CollectionEntry]] | None = None,
     **about: Any,
 ) -> Graph:
     """Returns a snapshot; an op that `outputs` does not name has one float32 scalar, a NoOp has none.
@@ -33,7 +33,7 @@ def plain(
         default = [] if kind in SILENT else [("float32", ())]
         return [o and TensorInfo(*o) for o in known.get(name, default)]
 
-    state = State({v.op: v for v in variables}, {k: tuple(v) for k, v in (collections or {}).items()})
+    state = GraphState({v.op: v for v in variables}, {k: tuple(v) for k, v in (collections or {}).items()})
     about.setdefault("title", "tiny")
     return Graph.of(ops, outputs_of=outputs_of, state_of=lambda: state, **about)
 
@@ -92,10 +92,14 @@ def net(**about: Any) -> Graph:
         },
         variables=[info],
         collections={
-            "variables": [Entry("variable", "net/w")],
-            "trainable_variables": [Entry("variable", "net/w")],
-            "losses": [Entry("tensor", "out:0")],
-            "mine": [Entry("op", "out"), Entry("tensor", "net/mm:0"), Entry("other", "3")],
+            "variables": [CollectionEntry("variable", "net/w")],
+            "trainable_variables": [CollectionEntry("variable", "net/w")],
+            "losses": [CollectionEntry("tensor", "out:0")],
+            "mine": [
+                CollectionEntry("op", "out"),
+                CollectionEntry("tensor", "net/mm:0"),
+                CollectionEntry("other", "3"),
+            ],
         },
         title="net",
         **about,

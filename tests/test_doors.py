@@ -9,13 +9,13 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph import concurrency
-from graphsurgeon.graph.concurrency import BusyError, Door, entered
+from graphsurgeon.graph.concurrency import BusyError, RWLock, entered
 from tests.refusal import refuses
 from tests.until import until
 
 
 def test_a_writer_is_alone_and_gets_in_among_readers_without_a_pause():
-    door, stop = Door(), threading.Event()
+    door, stop = RWLock(), threading.Event()
     together = threading.Event()
     inside: list[str] = []
     wrong: list[list[str]] = []
@@ -50,7 +50,7 @@ def test_a_writer_is_alone_and_gets_in_among_readers_without_a_pause():
 
 
 def test_a_reader_goes_in_again_while_a_writer_waits():
-    door, done = Door(), threading.Event()
+    door, done = RWLock(), threading.Event()
 
     def write():
         with door.writing():
@@ -67,7 +67,7 @@ def test_a_reader_goes_in_again_while_a_writer_waits():
 
 
 def test_who_writes_may_read_and_who_reads_must_not_write():
-    door = Door()
+    door = RWLock()
     with door.writing(), door.reading():
         pass
     with refuses(PlanError, "update()", "this thread is reading", "outside of"), door.reading(), door.writing():
@@ -79,7 +79,7 @@ def test_who_writes_may_read_and_who_reads_must_not_write():
 
 
 def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
-    door, stop, seen = Door(), threading.Event(), []
+    door, stop, seen = RWLock(), threading.Event(), []
 
     def read():
         for _ in range(20):
@@ -100,7 +100,7 @@ def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
 
 
 def test_a_reader_that_gives_up_leaves_no_place_behind(monkeypatch):
-    door = Door()
+    door = RWLock()
     with door.writing():
         monkeypatch.setattr(concurrency._changed, "wait_for", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         thread = threading.Thread(target=lambda: _interrupted(door))
@@ -136,7 +136,7 @@ def inside(done, *args, **options):
 
 
 def test_several_doors_are_taken_at_once_and_none_is_held_while_another_is_waited_for():
-    one, other, done = Door(), Door(), []
+    one, other, done = RWLock(), RWLock(), []
     with entered([other]):
         both = inside(done, alone=[one, other])
         waiting(1)
@@ -148,7 +148,7 @@ def test_several_doors_are_taken_at_once_and_none_is_held_while_another_is_waite
 
 
 def test_who_came_first_goes_in_first():
-    door, done = Door(), []
+    door, done = RWLock(), []
     with entered([door]):
         threads = [inside(done, alone=[door])]
         waiting(1)
@@ -161,7 +161,7 @@ def test_who_came_first_goes_in_first():
 
 
 def test_who_may_need_others_inside_gets_them_inside_though_a_writer_came_first():
-    door, done = Door(), []
+    door, done = RWLock(), []
     with entered([door], open_ended=True):
         writer = inside(done, alone=[door])
         waiting(1)
@@ -172,7 +172,7 @@ def test_who_may_need_others_inside_gets_them_inside_though_a_writer_came_first(
 
 
 def test_waiting_ends_in_time():
-    door = Door()
+    door = RWLock()
     with entered([door]):
         failed = []
 
@@ -191,6 +191,6 @@ def test_waiting_ends_in_time():
 
 
 def test_a_thread_that_is_inside_may_be_alone_there_when_nobody_else_is():
-    door = Door()
+    door = RWLock()
     with entered([door]), entered(alone=[door]):
         assert door.is_alone()

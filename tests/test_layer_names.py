@@ -12,10 +12,10 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
-from graphsurgeon.graph.compatibility import Converted
-from graphsurgeon.graph.layers import Call, Layer, Layers
+from graphsurgeon.graph.compatibility import ConversionResult
+from graphsurgeon.graph.layers import Layer, LayerCall, Layers
 from graphsurgeon.graph.names import op_name
-from graphsurgeon.graph.open_graph import Opened
+from graphsurgeon.graph.open_graph import OpenedGraph
 from graphsurgeon.tf.save import converters
 from tests.refusal import refuses
 
@@ -255,7 +255,7 @@ def head() -> gs.Editor:
 @pytest.mark.parametrize("name", CASES)
 def test_a_layer_by_its_name(ed, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(converters, "convert", lambda *a: Converted())  # which takes seconds, and reads no names
+    monkeypatch.setattr(converters, "convert", lambda *a: ConversionResult())  # which takes seconds, and reads no names
     kind, call = CASES[name]
     layer = "conv1" if kind == "consumer" else "features"
     means = MEANS[kind](ed, layer)
@@ -267,9 +267,9 @@ def test_a_layer_by_its_name(ed, name, tmp_path, monkeypatch):
 
 def with_layer(graph: tf.Graph, name: str, *ops: str) -> gs.Editor:
     """An editor of a graph in which some ops are a layer, from the first to the last."""
-    layer = Layer(name, "", name, (Call(ops, tuple(one.name for one in graph.get_operation_by_name(ops[0]).inputs),
+    layer = Layer(name, "", name, (LayerCall(ops, tuple(one.name for one in graph.get_operation_by_name(ops[0]).inputs),
                                         (f"{ops[-1]}:0",)),))  # fmt: skip
-    return gs.Editor(Opened(graph, "layered", "gs.open(graph)", layers=Layers((layer,))))
+    return gs.Editor(OpenedGraph(graph, "layered", "gs.open(graph)", layers=Layers((layer,))))
 
 
 def test_a_block_to_recompute():

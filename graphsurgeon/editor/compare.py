@@ -14,7 +14,7 @@ from ..graph.diff import attribute_bytes, pair
 from ..graph.graph import Graph
 from ..graph.lazy_graph import identity
 from ..graph.names import op_name, outer_name, tensor_name
-from ..graph.references import Given
+from ..graph.references import ReferenceResolver
 from ..graph.tf_types import TFSession
 from ..graph.trace import FirstDifference, refuse_no_tolerance
 from ..graph.training import unseeded
@@ -150,7 +150,7 @@ def compare(
         part for part in copy.parts if identity(part.copies[0].source.owner) is identity(source.graph)
     ] or [copy]  # fmt: skip
     several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
-    layers = Given(source.snapshot, source.layers, "compare()")
+    layers = ReferenceResolver(source.snapshot, source.layers, "compare()")
     output_names = None if several is None else [tensor_name(t) for t in layers.ends(several)]
     fed_here = given(source, feeds, "compare")
     for name in output_names or ():

@@ -15,7 +15,7 @@ from ..graph.boundary import Tensor
 from ..graph.graph import Graph, Mask
 from ..graph.layers import ends as layer_ends
 from ..graph.names import SINGLES, tensor_name, under, valid_name
-from ..graph.open_graph import Opened
+from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphan_mask
 from ..graph.reports import untrained_text
 from ..graph.selection import Query, Selection
@@ -459,7 +459,7 @@ def _with_placeholders(
     graph = graph_with_placeholders(specs, request)
     serialized = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
     code = f"gs.open(tf.compat.v1.GraphDef.FromString({serialized!r}))" if specs else "gs.open(graph)"
-    return Editor(Opened(graph, title, code))
+    return Editor(OpenedGraph(graph, title, code))
 
 
 def _several(things: Any) -> list[Any]:

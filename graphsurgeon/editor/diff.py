@@ -14,7 +14,7 @@ from ..graph.diff import Diff
 from ..graph.diff import diff as core_diff
 from ..graph.graph import Graph
 from ..graph.provenance import orphan_mask
-from ..graph.references import Given
+from ..graph.references import ReferenceResolver
 from ..graph.rewiring import cut_out
 from ..plan.dependencies import needed
 from .editor import Editor
@@ -62,7 +62,7 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
         raise SelectionError(f"diff(mapping={mapping!r})", "that is not a mapping", "Give {'op of a': 'op of b'}")
     old, new = _snapshot(a), _snapshot(b)
     if mapping is not None:
-        ours, theirs = (Given(graph, layers_of(graph), "diff(mapping=...)") for graph in (old, new))
+        ours, theirs = (ReferenceResolver(graph, layers_of(graph), "diff(mapping=...)") for graph in (old, new))
         mapping = {ours.op(a): None if b is None else theirs.op(b) for a, b in mapping.items()}
     means = meaning(old.origin), meaning(new.origin)  # a graph built anew has functions of other names
     return replace(core_diff(old, new, by, mapping, attribute_text, means), draw=picture)

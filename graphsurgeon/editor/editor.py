@@ -17,9 +17,9 @@ from ..graph.lazy_graph import pending
 from ..graph.match.match import STEPS, Matches, match
 from ..graph.names import op_name, renamed_end
 from ..graph.op_packages import refused
-from ..graph.open_graph import Opened, Signature
-from ..graph.provenance import Origin, orphan_mask
-from ..graph.references import Given
+from ..graph.open_graph import OpenedGraph, Signature
+from ..graph.provenance import OpOrigin, orphan_mask
+from ..graph.references import ReferenceResolver
 from ..graph.reports import Restored, Saved
 from ..graph.security import Risks, origins, risks
 from ..graph.selection import OpView, Selection, select, words_of
@@ -68,7 +68,7 @@ class Editor:
     """
 
     def __init__(
-        self, opened: Opened, snapshot: Graph | None = None, follows: tuple[Log, int, str] | None = None
+        self, opened: OpenedGraph, snapshot: Graph | None = None, follows: tuple[Log, int, str] | None = None
     ) -> None:
         self.opened = opened
         self._timeline = Timeline(opened, snapshot, follows)
@@ -255,9 +255,9 @@ class Editor:
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
 
-    def _given(self, request: str) -> Given:
+    def _given(self, request: str) -> ReferenceResolver:
         """Returns the reader of the ops and tensors of a call."""
-        return Given(self.snapshot, self.layers, request)
+        return ReferenceResolver(self.snapshot, self.layers, request)
 
     def _called(self, thing: Any, verb: str) -> Any:
         """Returns the name of an object of this graph. Any other object is returned for the snapshot to check."""
@@ -297,7 +297,7 @@ class Editor:
             raise SelectionError(f"value({name!r})", problem, how)
         return self.values.value(name)
 
-    def provenance(self, op: Any) -> Origin:
+    def provenance(self, op: Any) -> OpOrigin:
         """Returns the origin of an op: copied, inserted or changed, and in which step, or an original op.
 
         The origins are stored in the graph, in the collection ``graphsurgeon/provenance``. `gs.open` reads them from
@@ -372,12 +372,12 @@ class Editor:
         graph, layers = self._around((scope, name, inputs, outputs)), self.layers
 
         def tensors(key: str, things: Any) -> list[Any] | None:
-            resolver = Given(graph, layers, f"select({key}={things!r})")
+            resolver = ReferenceResolver(graph, layers, f"select({key}={things!r})")
             return None if things is None else resolver.ends(parts_of(things))
 
         input_tensors, output_tensors = tensors("inputs", inputs), tensors("outputs", outputs)
         if name is not None:
-            name = Given(graph, layers, f"select(name={name!r})").ops(words_of(name, "name"))
+            name = ReferenceResolver(graph, layers, f"select(name={name!r})").ops(words_of(name, "name"))
         layer_calls = made_by(one for word in words_of(layer, "layer") or () for one in fitting(layers, word))
         graph = self._around((scope, name, input_tensors, output_tensors, layer_calls))
         about: dict[str, Any] = {"inputs": input_tensors, "outputs": output_tensors, "layer": layer, "layers": layers}

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import PlanError
 from ..graph.graph import Graph
 from ..graph.names import tensor_name
-from ..graph.open_graph import Opened
+from ..graph.open_graph import OpenedGraph
 from ..graph.reports import Restored, Saved
 from ..graph.tf_types import TFSession
 from ..plan.steps import INITIAL
@@ -51,7 +51,9 @@ def restore(
     return restore(target, checkpoint, names=_renames(names), exclude=excluded, **more)
 
 
-def save(timeline: Timeline, values: Values, opened: Opened, path: Any, value_source: Any, **settings: Any) -> Saved:
+def save(
+    timeline: Timeline, values: Values, opened: OpenedGraph, path: Any, value_source: Any, **settings: Any
+) -> Saved:
     """Writes the graph of an editor with its values, as `Editor.save` does.
 
     Args:

@@ -8,12 +8,12 @@ from typing import Any
 
 from ..errors import PlanError, SelectionError, counted, few, one_or_all, warn
 from ..graph.boundary import region
-from ..graph.calls import Calls
+from ..graph.calls import CallTree
 from ..graph.graph import Graph
 from ..graph.layers import Layers, moved
 from ..graph.names import op_name, tensor_name
-from ..graph.open_graph import Opened
-from ..graph.references import Given
+from ..graph.open_graph import OpenedGraph
+from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.subject import Subject
@@ -34,7 +34,7 @@ def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: s
 
     request, graph, opened, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.opened, editor.layers
     packed = opened.packed if outputs is None else None
-    also = tuple(map(Given(graph, layers, request).op, also if isinstance(also, list | tuple) else [also]))
+    also = tuple(map(ReferenceResolver(graph, layers, request).op, also if isinstance(also, list | tuple) else [also]))
     ends = opened.outputs if outputs is None else outputs
     takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", request)
     _refuse_no_outputs(opened, gives, request)
@@ -77,7 +77,7 @@ def layer_of(
         there = _boundary(*about, inputs, outputs, "keras_layer", request)
         training = (training.snapshot, *there, _given(training, None))
     elif training is not None:
-        training = Given(graph, layers, request).tensor(training)
+        training = ReferenceResolver(graph, layers, request).tensor(training)
     return keras_layer(graph, takes, gives, _given(editor, values), name, training, trainable, request)
 
 
@@ -105,13 +105,13 @@ def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: 
     if hasattr(training, "opened"):
         training = training.snapshot, training.history.renamed, training.opened.origin, _given(training, None)
     elif training is not None:
-        training = Given(graph, editor.layers, request).tensor(training)
+        training = ReferenceResolver(graph, editor.layers, request).tensor(training)
     first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
     about = _given(editor, values), name, training, request
     return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
 
 
-def _refuse_no_outputs(opened: Opened, gives: Any, request: str) -> None:
+def _refuse_no_outputs(opened: OpenedGraph, gives: Any, request: str) -> None:
     """Refuses a function that returns nothing; of a file that serves several, these are named."""
     if isinstance(gives, (Mapping, list, tuple)) and not gives:
         ways = [f"gs.open(..., signature={one.name!r})" for one in opened.serving.signatures]
@@ -120,7 +120,7 @@ def _refuse_no_outputs(opened: Opened, gives: Any, request: str) -> None:
 
 
 def _boundary(
-    graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, verb: str, request: str
+    graph: Graph, opened: OpenedGraph, layers: Layers, inputs: Any, outputs: Any, verb: str, request: str
 ) -> tuple[Any, Any]:
     """The tensors that a layer takes and gives; by default those of the function that was opened."""
     takes = (
@@ -164,7 +164,7 @@ def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str,
         if not isinstance(getattr(thing, "name", thing), str):
             problem = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
             raise SelectionError(request, problem, "Give one name such as 'x:0', several, or a dict")
-        tensors = Given(graph, layers, request).ends([thing])
+        tensors = ReferenceResolver(graph, layers, request).ends([thing])
         for tensor in tensors:
             graph.tensor(tensor_name(tensor), request)
         return tensors[0] if len(tensors) == 1 else tensors
@@ -205,7 +205,7 @@ def _given(editor: Subject, values: Any) -> Any:
     return values if giver is None else giver.reader
 
 
-def _as_packed(opened: Opened) -> Any:
+def _as_packed(opened: OpenedGraph) -> Any:
     """The results of a function in the form that it returns them in: one, several, or by name."""
     names = list(opened.outputs.values())
     if opened.packed is None:
@@ -223,7 +223,7 @@ def _as_packed(opened: Opened) -> Any:
     return dict(opened.outputs)
 
 
-def inlined(graph: Graph, opened: Opened, values: Values, calls: Iterable[Any]) -> tuple[Opened, str]:
+def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[Any]) -> tuple[OpenedGraph, str]:
     """Returns a new graph in which function calls are replaced by what they compute, and the call that makes it.
 
     Args:
@@ -239,6 +239,6 @@ def inlined(graph: Graph, opened: Opened, values: Values, calls: Iterable[Any]) 
     expansion = inlined(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
     ends_now = {key: expansion.tensors.get(name, name) for key, name in opened.outputs.items()}
-    layers = moved(opened.layers, graph, Calls(snapshot(expansion.graph), body), expansion.tensors, call)
+    layers = moved(opened.layers, graph, CallTree(snapshot(expansion.graph), body), expansion.tensors, call)
     about = {"code": opened.code + call, "session": None, "values": values.in_other(expansion.graph), "layers": layers}
     return replace(opened, graph=expansion.graph, outputs=ends_now, ends=((), ()), lack="", **about), call

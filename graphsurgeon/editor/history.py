@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..errors import Kind, PlanError, StalePlanError, SurgeryError, counted
-from ..graph.calls import Calls
+from ..graph.calls import CallTree
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
 from ..graph.layers import NO_LAYERS, Layers, copied, moved
-from ..graph.lazy_graph import Current, current, identity, made, pending
+from ..graph.lazy_graph import LiveGraphAttribute, current, identity, made, pending
 from ..graph.names import free_name, op_name, renamed_again
-from ..graph.open_graph import Opened, OpenedFile
-from ..graph.provenance import Origin, claim, leave, orphans_of
+from ..graph.open_graph import OpenedFile, OpenedGraph
+from ..graph.provenance import OpOrigin, claim, leave, orphans_of
 from ..graph.tf_types import TFGraph, TFOp
 from ..plan.effect import Effect
 from ..plan.plan import Plan
@@ -41,7 +41,7 @@ def before(editor: Subject) -> Any:
     about = editor.opened.ends_as(History(live_events[:-1]).renamed)
     title = f"{editor.title} before step {event.number}"
     make: Any = type(editor)
-    older = make(Opened(event.before, title, **about))
+    older = make(OpenedGraph(event.before, title, **about))
     then, now = (one.snapshot.state.variables for one in (older, editor))
     current_names = {renamed.get(name, name): name for name in then}
     pairs = {new: old for new, old in current_names.items() if new in now}
@@ -327,7 +327,7 @@ def _layers_after(
     """Returns the layers after a plan: the earlier ones with their current ops, and those of copies."""
     from ..tf.functions.insides import body
 
-    calls, effect = Calls(graph, body), event.applied.effect
+    calls, effect = CallTree(graph, body), event.applied.effect
     if event.before is not None and layers:
         names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
         how = f"step {event.number}, {event.text}"
@@ -379,11 +379,11 @@ class Timeline:
         changes: who hears of it.
     """
 
-    _graph = Current()
+    _graph = LiveGraphAttribute()
 
     def __init__(
         self,
-        opened: Opened,
+        opened: OpenedGraph,
         snapshot: Graph | None = None,
         follows: tuple[Log, int, str] | None = None,
         changes: Changes | None = None,
@@ -440,7 +440,7 @@ class Timeline:
         """Names of ops left without a role, by this editor or another one of the graph."""
         return frozenset(orphans_of(self._graph))
 
-    def origin(self, op: TFOp) -> Origin:
+    def origin(self, op: TFOp) -> OpOrigin:
         """Returns the origin of an op, as `Editor.provenance` does."""
         from ..tf.copy.append import origin
 
@@ -450,8 +450,8 @@ class Timeline:
         source = origin(graph, self._graph, name)
         orphan_steps = orphans_of(self._graph)
         if source is None and name in orphan_steps:
-            return Origin(name, "orphan", orphan_steps[name])
-        return source or Origin(name)
+            return OpOrigin(name, "orphan", orphan_steps[name])
+        return source or OpOrigin(name)
 
     @gc_paused()
     def apply(self, plan: Plan, values: Holder, record: bool = True) -> Applied:

@@ -12,13 +12,13 @@ from ..graph.graph import Graph, Mask
 from ..graph.layers import NO_LAYERS, Layers
 from ..graph.names import op_name
 from ..graph.op_packages import unknown_rows
-from ..graph.open_graph import Serving
+from ..graph.open_graph import ServingInfo
 from ..graph.security import SAVERS
 from ..graph.traversal import backward, end_of, forward
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..view.helpers import training_ops
 
-NOTHING = Serving()
+NOTHING = ServingInfo()
 _QUIET = (
     "NoOp",
     "Assign",
@@ -44,7 +44,7 @@ def summary(
     graph: Graph,
     orphans: frozenset[str] = frozenset(),
     warnings: Sequence[str] = (),
-    serving: Serving = NOTHING,
+    serving: ServingInfo = NOTHING,
     layers: Layers = NO_LAYERS,
     results: Sequence[str] = (),
     new_ops: frozenset[str] = frozenset(),
@@ -121,7 +121,7 @@ def _saving(graph: Graph) -> Mask:
     return np.asarray(after | (needs & ~outside & ~kinds), np.bool_)
 
 
-def _served(serving: Serving) -> list[tuple[str, list[str]]]:
+def _served(serving: ServingInfo) -> list[tuple[str, list[str]]]:
     """The signatures of a file; of one that was opened, how many others there are, and what was left out."""
     names = [one.name for one in serving.signatures]
     if not serving.opened:

@@ -14,7 +14,7 @@ from ..errors import PlanError, counted, few, warn
 from ..graph.graph import Graph
 from ..graph.lazy_graph import current, identity
 from ..graph.names import op_name
-from ..graph.open_graph import Opened
+from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphans_of
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFGraph, TFSession
@@ -88,7 +88,7 @@ class Values:
         timeline: the current graph, and the plans that made it.
     """
 
-    def __init__(self, opened: Opened, timeline: Timeline) -> None:
+    def __init__(self, opened: OpenedGraph, timeline: Timeline) -> None:
         self._session, self._source = opened.session, opened.values
         self._timeline = timeline
         self._first = weakref.ref(identity(opened.graph))

@@ -14,7 +14,7 @@ from ..editor.open import open
 from ..editor.summary import outputs_of
 from ..errors import PlanError, counted, few
 from ..graph.names import free_name, op_name, tensor_name
-from ..graph.open_graph import Opened
+from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import COLLECTION
 from ..graph.tf_types import TFNodeDef
 from ..graph.traversal import backward
@@ -249,7 +249,7 @@ class Assembly:
         # An editor remembers its plans, a plan the graph it copies from, and the graph where each op was before: all
         # ancestors would be kept for good, and described at greater length with each generation. So its editor goes.
         tensors = {name: self._like.graph.get_tensor_by_name(f"{name}:0") for name in self._like.inputs}
-        editor = Editor(Opened(graph_with_placeholders(tensors, "made(...)"), "candidate"))
+        editor = Editor(OpenedGraph(graph_with_placeholders(tensors, "made(...)"), "candidate"))
         plan = editor.plan()
         for number, (piece, names) in enumerate(self._pieces):
             if not piece.ops:

@@ -33,7 +33,7 @@ _AT_CWD, _EXCHANGE = -100, 2
 _written: dict[str, tuple[int, ...]] = {}
 
 
-class Taken(PlanError):
+class TargetExistsError(PlanError):
     """A file already exists at the path to be written, and replacing it was not requested."""
 
 
@@ -133,7 +133,9 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, request: str) ->
         raise PlanError(request, problem, "Choose another path, or make it writable")
     if overwrite or _written.get(_key(file)) == _stamp(file):
         return
-    raise Taken(request, f"{os.fspath(path)!r} is there already", "Choose another path, or type overwrite=True")
+    raise TargetExistsError(
+        request, f"{os.fspath(path)!r} is there already", "Choose another path, or type overwrite=True"
+    )
 
 
 def claim(path: str | os.PathLike[str]) -> None:

@@ -12,14 +12,14 @@ import numpy as np
 
 from ..errors import SelectionError
 from .edges import Edges, Ints, stacked
-from .functions import READ_BY_GRADIENT, Called, called_by, given, gives_way, gradient_of, short_name
-from .graph import Graph, TensorInfo, Unfolded
+from .functions import READ_BY_GRADIENT, Callee, called_by, given, gives_way, gradient_of, short_name
+from .graph import Graph, TensorInfo, UnfoldedOrigin
 from .names import free_name, op_name, scopes_around, under
 
-MOST = 200_000
+MAX_EXPANDED_OPS = 200_000
 """The number of ops up to which a graph is unfolded. Functions that call functions twice can lead to any number."""
 
-Body = Callable[[Graph, str, int, dict[Any, Graph]], Graph]
+BodyReader = Callable[[Graph, str, int, dict[Any, Graph]], Graph]
 """Gives the body of a function that an op of a snapshot calls: ``_Arg``, the ops, ``_Retval``, in that order.
 
 The bodies are kept in the dictionary: a function that many ops call with the same inputs is read once.
@@ -31,7 +31,7 @@ def _unread(graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Gr
 
 
 @dataclass(frozen=True)
-class Call:
+class CallSite:
     """An op that calls functions.
 
     Args:
@@ -47,7 +47,7 @@ class Call:
     op: int
     scope: str
     plain: bool
-    functions: tuple[Called, ...] = ()
+    functions: tuple[Callee, ...] = ()
     missing: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
 
@@ -66,7 +66,7 @@ class Call:
 
 
 @dataclass(eq=False)
-class Part:
+class CallFrame:
     """The graph itself, or the body of a function under one op that calls it.
 
     Args:
@@ -83,10 +83,10 @@ class Part:
     path: str = ""
     functions: tuple[str, ...] = ()
     call: int = -1
-    around: Part | None = None
+    around: CallFrame | None = None
     below: str = ""
     gradient: bool = False
-    inner: dict[tuple[int, str], Part] = field(default_factory=dict)
+    inner: dict[tuple[int, str], CallFrame] = field(default_factory=dict)
 
     @property
     def function(self) -> str:
@@ -148,7 +148,7 @@ class Part:
         """Returns the tensors that an op reads, by their names in the whole."""
         return [self.tensor(*end) for end in self.graph.data.ends(op)]
 
-    def source(self, op: int) -> tuple[Part, int]:
+    def source(self, op: int) -> tuple[CallFrame, int]:
         """Returns the op whose value an argument has, through all calls. Returns any other op itself."""
         part = self
         while part.around is not None and op < len(part.arguments) and (outer := part.arguments[op]) is not None:
@@ -156,7 +156,7 @@ class Part:
         return part, op
 
     @cached_property
-    def calls(self) -> dict[int, Call]:
+    def calls(self) -> dict[int, CallSite]:
         """The ops that call functions, or have a gradient that is one, by number."""
         graph, functions, gradients = self.graph, self.graph.functions, self.graph.gradients
         kinds, first, kind_of = graph.kinds
@@ -166,18 +166,18 @@ class Part:
         result = {}
         for op in np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else ():
             node = graph.nodes[op]
-            called: Sequence[Called] = called_by(node, functions) if node is not None else ()
+            called: Sequence[Callee] = called_by(node, functions) if node is not None else ()
             slope, _ = gradient_of(node, gradients, functions)
             if called or slope in functions:
                 result[op] = self._call(op, called, slope)
         return result
 
     @cached_property
-    def scopes(self) -> dict[str, Call]:
+    def scopes(self) -> dict[str, CallSite]:
         """Scope -> the call whose functions hang in it."""
         return {call.scope: call for call in self.calls.values()}
 
-    def _call(self, op: int, called: Sequence[Called], slope: str = "") -> Call:
+    def _call(self, op: int, called: Sequence[Callee], slope: str = "") -> CallSite:
         graph = self.graph
         functions, name, plain = graph.functions, graph.names[op], gives_way(graph.nodes[op], graph.functions)
         missing = tuple(one.function for one in called if one.function not in functions)
@@ -189,7 +189,7 @@ class Part:
         if slope in functions and slope not in self.functions and len(functions[slope].node_def):
             own = {n.name.partition("/")[0] for one in inside if plain for n in functions[one.function].node_def}
             below = free_name("gradient", lambda wish: wish in own or graph.taken(f"{name}/{wish}"))
-            inside = (*inside, Called(slope, below, gradient=True))
+            inside = (*inside, Callee(slope, below, gradient=True))
         scope = name
         if plain and inside and name in graph.scopes.index:
             leaves = [node.name.lower() for node in functions[inside[0].function].node_def]
@@ -198,20 +198,20 @@ class Part:
                 return any(f"{wish.lower()}/{leaf}" in graph.lowered for leaf in leaves)
 
             scope = free_name(name, is_used, as_tensorflow=True)
-        return Call(op, scope, plain, inside, missing, around)
+        return CallSite(op, scope, plain, inside, missing, around)
 
-    def body(self, call: Call, called: Called, read_body: Callable[[Graph, str, int], Graph]) -> Part:
+    def body(self, call: CallSite, called: Callee, read_body: Callable[[Graph, str, int], Graph]) -> CallFrame:
         """Returns a function under one of the ops that call it, made once."""
         key = (call.op, called.below)
         if key not in self.inner:
             graph = read_body(self.graph, called.function, call.op)
             path = under(under(self.path, call.scope), called.below) if called.below else under(self.path, call.scope)
             functions = (*self.functions, called.function)
-            self.inner[key] = Part(graph, path, functions, call.op, self, called.below, called.gradient)
+            self.inner[key] = CallFrame(graph, path, functions, call.op, self, called.below, called.gradient)
         return self.inner[key]
 
 
-class Calls:
+class CallTree:
     """The calls of a graph, at any depth, unfolded on demand.
 
     Args:
@@ -220,16 +220,16 @@ class Calls:
         most: the number of ops up to which a graph is unfolded.
     """
 
-    def __init__(self, graph: Graph, body: Body = _unread, most: int = MOST) -> None:
+    def __init__(self, graph: Graph, body: BodyReader = _unread, most: int = MAX_EXPANDED_OPS) -> None:
         self.base, self.most = graph, most
         cache: dict[Any, Graph] = {}
         self._body = lambda graph, function, op: body(graph, function, op, cache)
-        self._root = Part(graph)
+        self._root = CallFrame(graph)
         all_ = np.arange(graph.size, dtype=np.int32)
-        self._none = Expanded(graph, (self._root,), np.zeros(graph.size, np.int32), all_, (all_,))
-        self._made: dict[frozenset[str], Expanded] = {}
+        self._none = ExpandedGraph(graph, (self._root,), np.zeros(graph.size, np.int32), all_, (all_,))
+        self._made: dict[frozenset[str], ExpandedGraph] = {}
 
-    def expanded(self, scopes: Iterable[str]) -> Expanded:
+    def expanded(self, scopes: Iterable[str]) -> ExpandedGraph:
         """Returns the graph with calls unfolded.
 
         Args:
@@ -242,21 +242,21 @@ class Calls:
         if opened not in self._made:
             while len(self._made) > 3:
                 del self._made[next(iter(self._made))]
-            self._made[opened] = _Joined(self._root, opened, self._body, self._graph).done()
+            self._made[opened] = _Expander(self._root, opened, self._body, self._graph).done()
         return self._made[opened]
 
     def _graph(self, scopes: Iterable[str]) -> Graph:
         return self.expanded(scopes).graph
 
-    def everything(self) -> Expanded:
+    def everything(self) -> ExpandedGraph:
         """Returns the graph with all calls unfolded, the outer ones first, as far as there is room for their ops."""
         return self.expanded(under(part.path, call.scope) for part, call in self._walk(None))
 
     @cached_property
-    def listed(self) -> Expanded:
+    def listed(self) -> ExpandedGraph:
         """All ops at any depth, including the calls themselves, up to the limit: the ops that a search looks in."""
         scopes = frozenset(under(part.path, call.scope) for part, call in self._walk(None))
-        return _Joined(self._root, scopes, self._body, self._graph, keep=True).done() if scopes else self._none
+        return _Expander(self._root, scopes, self._body, self._graph, keep=True).done() if scopes else self._none
 
     def to(self, name: str) -> list[str]:
         """Returns the scopes of the calls to unfold, outermost first, for the op, tensor or scope `name` to be there.
@@ -276,7 +276,7 @@ class Calls:
             if not path or path[-1] != call:
                 path.append(call)
 
-    def _through(self, part: Part, rest: str, name: str) -> tuple[str, Part] | None:
+    def _through(self, part: CallFrame, rest: str, name: str) -> tuple[str, CallFrame] | None:
         """Returns the call that `rest` leads into, and the part there."""
         for call in part.calls.values():
             if not rest.startswith(f"{call.scope}/"):
@@ -300,7 +300,7 @@ class Calls:
             self._refuse(*op, request)
 
     @staticmethod
-    def _refuse(part: Part, call: Call, request: str) -> None:
+    def _refuse(part: CallFrame, call: CallSite, request: str) -> None:
         if call.functions:
             return
         op = call.op
@@ -323,7 +323,7 @@ class Calls:
             "Open the file that holds the function too",
         )
 
-    def find(self, scope: str) -> tuple[Part, Call] | None:
+    def find(self, scope: str) -> tuple[CallFrame, CallSite] | None:
         """Returns the call of a scope and the part that it is in; None if no call has this scope."""
         part = self._root
         while True:
@@ -339,7 +339,7 @@ class Calls:
                 return None
             part = inner
 
-    def at(self, op: str) -> tuple[Part, int] | None:
+    def at(self, op: str) -> tuple[CallFrame, int] | None:
         """Returns the part that an op is in, and its number there; None if no op has this name."""
         todo = [self._root]
         for part in todo:
@@ -351,7 +351,7 @@ class Calls:
                 todo += [one for one in inner if op.startswith(f"{one.path}/")]
         return None
 
-    def readers(self, op: str, inside: Callable[[Part, int], bool]) -> Iterator[tuple[Part, int]]:
+    def readers(self, op: str, inside: Callable[[CallFrame, int], bool]) -> Iterator[tuple[CallFrame, int]]:
         """Yields the consumers of an op, also by an argument of a function, with the part that they are in.
 
         Args:
@@ -367,10 +367,10 @@ class Calls:
                 for inner in (one for one in bodies if not one.gradient):
                     todo += [(inner, i) for i, end in enumerate(inner.arguments) if end and end[0] == number]
 
-    def _bodies(self, part: Part, call: Call | None) -> list[Part]:
+    def _bodies(self, part: CallFrame, call: CallSite | None) -> list[CallFrame]:
         return [part.body(call, called, self._body) for called in call.functions] if call is not None else []
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[CallFrame]:
         """Yields the graph itself and the functions under all the ops that call them, as far as there is room."""
         yield self._root
         for part, call in self._walk(None):
@@ -386,7 +386,7 @@ class Calls:
                 names.append(part.named(call.op))
         return names
 
-    def _walk(self, targets: frozenset[str] | None) -> Iterator[tuple[Part, Call]]:
+    def _walk(self, targets: frozenset[str] | None) -> Iterator[tuple[CallFrame, CallSite]]:
         """Yields the calls to unfold, outer ones first, as far as there is room; all there are for None."""
         budget, todo = self.most - self.base.size, [self._root]
         for part in todo:
@@ -402,7 +402,7 @@ class Calls:
 
 
 @dataclass(frozen=True, eq=False)
-class Expanded:
+class ExpandedGraph:
     """A graph with some of its calls unfolded.
 
     Args:
@@ -414,7 +414,7 @@ class Expanded:
     """
 
     graph: Graph
-    parts: tuple[Part, ...]
+    parts: tuple[CallFrame, ...]
     part: Ints
     number: Ints
     places: tuple[Ints, ...]
@@ -426,13 +426,13 @@ class Expanded:
         return np.where(self.part == 0, self.number, first[self.part]).astype(np.int32)
 
     @staticmethod
-    def _top(part: Part) -> int:
+    def _top(part: CallFrame) -> int:
         while part.around is not None and part.around.around is not None:
             part = part.around
         return part.call
 
     @cached_property
-    def folded(self) -> dict[int, Call]:
+    def folded(self) -> dict[int, CallSite]:
         """The ops that call functions and are not unfolded, by number, without calls whose ops took their place."""
         open_ = {(id(part.around), part.call) for part in self.parts[1:]}
         return {
@@ -454,7 +454,7 @@ class Expanded:
         at = np.flatnonzero(np.isin(self.origin, list(marks)))
         return {int(i): marks[int(self.origin[i])] for i in at}
 
-    def seen_in(self, other: Expanded) -> Ints:
+    def seen_in(self, other: ExpandedGraph) -> Ints:
         """Returns for each op where it is in another expansion of the graph: itself, or the call it is folded into."""
         spots: list[Ints] = []
         places = {id(part): place for part, place in zip(other.parts, other.places, strict=True)}
@@ -475,19 +475,19 @@ class Expanded:
         inner = [k for k, part in enumerate(self.parts) if _of_gradient(part)]
         return np.flatnonzero(np.isin(self.part, inner)).astype(np.int32)
 
-    def inside(self, op: int) -> Part | None:
+    def inside(self, op: int) -> CallFrame | None:
         """Returns the function that an op is in; None for an op of the graph itself."""
         k = int(self.part[op])
         return self.parts[k] if k else None
 
 
-def _of_gradient(part: Part | None) -> bool:
+def _of_gradient(part: CallFrame | None) -> bool:
     while part is not None and not part.gradient:
         part = part.around
     return part is not None
 
 
-class _Outputs:
+class _OutputLookup:
     """Tells dtype and shape of the outputs of ops that each are of one of several graphs.
 
     Args:
@@ -507,12 +507,12 @@ class _Outputs:
         return self._graphs[self._part[op]].stated(self._number[op])
 
 
-class _Joined:
+class _Expander:
     """Puts the parts of a graph together; used once."""
 
     def __init__(
         self,
-        root: Part,
+        root: CallFrame,
         opened: frozenset[str],
         read_body: Callable[[Graph, str, int], Graph],
         expand: Callable[[Iterable[str]], Graph],
@@ -538,7 +538,7 @@ class _Joined:
         self.data = _whole([part.graph.data for part in self.parts], self.first)
         self.control = _whole([part.graph.control for part in self.parts], self.first)
 
-    def done(self) -> Expanded:
+    def done(self) -> ExpandedGraph:
         """Returns the graph with its calls unfolded."""
         drop = np.zeros(self.total, np.bool_)
         for op, below in self.open.items():
@@ -557,15 +557,15 @@ class _Joined:
             types.append(graph.types[i])
             nodes.append(graph.nodes[i])
         base, parts = self.parts[0].graph, tuple(self.parts)
-        outputs_of = _Outputs([part.graph for part in parts], part_of.tolist(), number.tolist())
+        outputs_of = _OutputLookup([part.graph for part in parts], part_of.tolist(), number.tolist())
         graph_out = replace(
             base, names=names, types=types, nodes=nodes, index=dict(zip(names, range(len(names)), strict=True)),
             data=self._data(order, place), control=self._control(order, place, drop), owner=object(),
             outputs_of=outputs_of, stamps=(), unfolded=self._unfolded(names, place),
         )  # fmt: skip
-        return Expanded(graph_out, parts, part_of, number, tuple(np.split(place, self.first[1:])))
+        return ExpandedGraph(graph_out, parts, part_of, number, tuple(np.split(place, self.first[1:])))
 
-    def _unfolded(self, names: Sequence[str], place: Ints) -> Unfolded:
+    def _unfolded(self, names: Sequence[str], place: Ints) -> UnfoldedOrigin:
         root = self.parts[0]
         calls = {p.call_name: p.around.graph.nodes[p.call] for p in self.parts if p.around is not None}
         results = dict[str, str]()
@@ -573,7 +573,7 @@ class _Joined:
             inner, out = self._end((op, port))
             if place[inner] >= 0:
                 results.setdefault(f"{names[place[inner]]}:{out}", f"{root.graph.names[op]}:{port}")
-        return Unfolded(root.graph, calls, self.opened, results, self.expand)
+        return UnfoldedOrigin(root.graph, calls, self.opened, results, self.expand)
 
     # -- edges --------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from .names import op_name
 from .traversal import backward, forward
 from .variables import FEED_TYPES
 
-CURE = (
+GENERAL_ADVICE = (
     "run it in a session whose tf.compat.v1.ConfigProto has graph_options.rewrite_options.disable_meta_optimizer = True"
 )
 
@@ -79,7 +79,7 @@ def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
             kind = graph.types[first]
             result.append(
                 f"{graph.names[first]!r} begins a row of {counted(length, 'ops')} like {kind}: "
-                f"TensorFlow's graph optimiser {hazard.outcome}; {CURE}"
+                f"TensorFlow's graph optimiser {hazard.outcome}; {GENERAL_ADVICE}"
             )
     return result
 
@@ -138,7 +138,7 @@ _CODES = {"ERROR_NEEDS_FLEX_OPS": SELECT, "ERROR_NEEDS_CUSTOM_OPS": CUSTOM, MISS
 
 
 @dataclass(frozen=True)
-class Said:
+class ConverterMessage:
     """One error of a converter, or of freezing.
 
     Args:
@@ -155,7 +155,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Converted:
+class ConversionResult:
     """The result of a converter.
 
     Args:
@@ -166,7 +166,7 @@ class Converted:
 
     model: bytes = b""
     said: str = ""
-    errors: tuple[Said, ...] = ()
+    errors: tuple[ConverterMessage, ...] = ()
 
 
 class Unconvertible(PlanError):
@@ -177,7 +177,9 @@ class Unconvertible(PlanError):
         made: what freezing or the converter said.
     """
 
-    def __init__(self, request: str, problem: str = "", suggestion: str = "", made: Converted = Converted()) -> None:
+    def __init__(
+        self, request: str, problem: str = "", suggestion: str = "", made: ConversionResult = ConversionResult()
+    ) -> None:
         super().__init__(request, problem, suggestion)
         self.made = made
 
@@ -279,7 +281,7 @@ class Compatibility:
     __repr__ = __str__
 
 
-def blockers(graph: Graph, conversion: Converted) -> tuple[Blocker, ...]:
+def blockers(graph: Graph, conversion: ConversionResult) -> tuple[Blocker, ...]:
     """Returns the ops that a converter cannot take, in graph order; empty if it made a model.
 
     Args:

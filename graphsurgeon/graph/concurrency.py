@@ -33,7 +33,7 @@ def gc_paused() -> Iterator[None]:
 # One lock for all doors: a thread that waits for several doors takes all of them at once, so no thread waits while
 # holding a door that another one needs. It is held for a few comparisons only.
 _changed = threading.Condition()
-_queue: list[_Request] = []  # those who wait, in the order in which they came
+_queue: list[_LockRequest] = []  # those who wait, in the order in which they came
 _held: dict[int, int] = {}  # thread -> how many requests of it are inside
 
 
@@ -41,7 +41,7 @@ class BusyError(Exception):
     """Others were inside all the time."""
 
 
-class Door:
+class RWLock:
     """A lock for values that many threads read and one thread renews.
 
     Threads get in in the order in which they came, as far as they are in each other's way: neither readers nor a
@@ -112,10 +112,10 @@ class Door:
 
 
 @dataclass(eq=False)
-class _Request:
+class _LockRequest:
     thread: int
-    shared: Sequence[Door]
-    alone: Sequence[Door]
+    shared: Sequence[RWLock]
+    alone: Sequence[RWLock]
     open_ended: bool
 
     def fits(self) -> bool:
@@ -123,7 +123,7 @@ class _Request:
         shared = all(door.admits(self.thread, alone=False) for door in self.shared)
         return shared and all(door.admits(self.thread, alone=True) for door in self.alone)
 
-    def waits_for(self, other: _Request) -> bool:
+    def waits_for(self, other: _LockRequest) -> bool:
         """Whether another one, who came before and waits, is to go in first."""
         if any(door.needs_others for door in other.alone):
             return False  # who is inside there may need this one to come out
@@ -152,8 +152,8 @@ def _count(counts: dict[int, int], thread: int, more: int) -> None:
 
 @contextmanager
 def entered(
-    shared: Sequence[Door] = (),
-    alone: Sequence[Door] = (),
+    shared: Sequence[RWLock] = (),
+    alone: Sequence[RWLock] = (),
     *,
     open_ended: bool = False,
     timeout: float | None = None,
@@ -170,7 +170,7 @@ def entered(
     Raises:
         BusyError: others were inside all the time.
     """
-    entry = _Request(threading.get_ident(), shared, alone, open_ended)
+    entry = _LockRequest(threading.get_ident(), shared, alone, open_ended)
     with _changed:
         if not entry.ready():
             _queue.append(entry)
@@ -192,7 +192,7 @@ def entered(
 _T = TypeVar("_T")
 
 
-class Locked(Protocol):
+class LockedObject(Protocol):
     """An object whose cached properties are computed under one reentrant lock."""
 
     @property
@@ -234,7 +234,7 @@ class once(Generic[_T]):
     @overload
     def __get__(self, thing: None, owner: type) -> once[_T]: ...
     @overload
-    def __get__(self, thing: Locked, owner: type) -> _T: ...
+    def __get__(self, thing: LockedObject, owner: type) -> _T: ...
     def __get__(self, thing: Any, owner: type) -> Any:
         if thing is None:
             return self

@@ -21,7 +21,7 @@ BRANCHES, CASES = ("If", "StatelessIf"), ("Case", "StatelessCase")
 
 
 @dataclass(frozen=True, eq=False)
-class Decided:
+class PredicateEffect:
     """A graph in which the TF1 conds that depend on one condition are decided.
 
     Args:
@@ -132,7 +132,7 @@ def _root(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
+def decided(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
     """Returns the effect of a known predicate on a graph.
 
     Args:
@@ -193,4 +193,6 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
         else:
             subs[op, 0] = live_ends[0]
     switches = [op for op in switches if not dead[op]]
-    return Decided(values, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, observed)
+    return PredicateEffect(
+        values, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, observed
+    )

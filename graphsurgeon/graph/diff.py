@@ -70,7 +70,7 @@ def pair(
     if by in ("name", "structure"):
         _named(a, b, place, used, alone, strict=by == "structure")
     if by == "structure" and not (used.all() or ((place >= 0) | alone).all()):
-        _Surroundings(a, b, place, used, alone, meanings).pair()
+        _NeighborhoodMatcher(a, b, place, used, alone, meanings).pair()
         _named(a, b, place, used, alone, strict=False)
     return place
 
@@ -112,7 +112,7 @@ def attributes(node: TFNodeDef | None, meaning: Meaning = attribute_bytes) -> di
     return {key: meaning(values[key]) for key in values if key not in VOLATILE}
 
 
-class _Side(NamedTuple):
+class _DiffSide(NamedTuple):
     """One of the two graphs, with the parts that are compared."""
 
     graph: Graph
@@ -120,7 +120,7 @@ class _Side(NamedTuple):
     rounds: list[Hashes]
 
 
-class _Surroundings:
+class _NeighborhoodMatcher:
     """Pairs ops that look alike and stand alike: hashes propose, types, attributes and edges decide."""
 
     def __init__(
@@ -141,7 +141,7 @@ class _Surroundings:
         own = _mixed(np.arange(len(there), dtype=np.uint64) + np.uint64(1 << 40))
         starts[0][there], starts[1][place[there]] = own, own
         self.a, self.b = (
-            _Side(graph, label, _rounds(graph, start))
+            _DiffSide(graph, label, _rounds(graph, start))
             for graph, label, start in zip((a, b), labels, starts, strict=True)
         )
         self.todo = list(zip(there.tolist(), place[there].tolist(), strict=True))
@@ -263,7 +263,7 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Change:
+class OpChange:
     """One thing that differs at an op that both graphs have.
 
     Args:
@@ -300,7 +300,7 @@ class Diff:
     a: Graph
     b: Graph
     place: Ints
-    changes: tuple[Change, ...] = field(repr=False)
+    changes: tuple[OpChange, ...] = field(repr=False)
     draw: Callable[[Diff], dict[str, str]] | None = None
 
     @cached_property
@@ -320,7 +320,7 @@ class Diff:
         old, new, place = self.a.names, self.b.names, self.place.tolist()
         return tuple((old[i], new[j]) for i, j in enumerate(place) if j >= 0 and old[i] != new[j])
 
-    def of(self, kind: str) -> tuple[Change, ...]:
+    def of(self, kind: str) -> tuple[OpChange, ...]:
         """Returns the changes of one kind, such as ``input`` or ``attribute``.
 
         Args:
@@ -329,7 +329,7 @@ class Diff:
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
-    def rewired(self) -> tuple[Change, ...]:
+    def rewired(self) -> tuple[OpChange, ...]:
         """The inputs that read another tensor."""
         return self.of("input")
 
@@ -455,14 +455,14 @@ def diff(
           z input 0: y:0 -> x:0
     """
     place = pair(a, b, by, mapping, meanings)
-    work = _Work(a, b, place, describe or _plain, meanings)
+    work = _Differ(a, b, place, describe or _plain, meanings)
     pairs = [*work.types(), *work.inputs(), *work.control(), *work.inside(), *work.outputs()]
     order = {kind: number for number, kind in enumerate(KINDS)}
     pairs.sort(key=lambda pair: (order[pair[1].kind], pair[0]))
     return Diff(a, b, place, tuple(change for _, change in pairs))
 
 
-class _Work:
+class _Differ:
     """Finds the changes, each with the number of its op in the second graph."""
 
     def __init__(
@@ -478,14 +478,14 @@ class _Work:
         self.theirs = place[self.ours]
         self.pairs: list[tuple[int, int]] = list(zip(self.ours.tolist(), self.theirs.tolist(), strict=True))
 
-    def _change(self, i: int, j: int, kind: str, what: Any, was: str, now: str) -> tuple[int, Change]:
-        return j, Change(kind, self.b.names[j], self.a.names[i], str(what), was, now)
+    def _change(self, i: int, j: int, kind: str, what: Any, was: str, now: str) -> tuple[int, OpChange]:
+        return j, OpChange(kind, self.b.names[j], self.a.names[i], str(what), was, now)
 
-    def types(self) -> Iterator[tuple[int, Change]]:
+    def types(self) -> Iterator[tuple[int, OpChange]]:
         a, b = self.a.types, self.b.types
         return (self._change(i, j, "type", "", a[i], b[j]) for i, j in self.pairs if a[i] != b[j])
 
-    def inputs(self) -> Iterator[tuple[int, Change]]:
+    def inputs(self) -> Iterator[tuple[int, OpChange]]:
         a, b, place = self.a.data, self.b.data, self.place
         same = np.zeros(self.a.size, np.bool_)
         same[self.ours] = a.degrees[self.ours] == b.degrees[self.theirs]
@@ -502,7 +502,7 @@ class _Work:
                     was, now = (g.name(t) if t else "" for g, t in ((self.a, old), (self.b, new)))
                     yield self._change(i, j, "input", slot, was, now)
 
-    def control(self) -> Iterator[tuple[int, Change]]:
+    def control(self) -> Iterator[tuple[int, OpChange]]:
         a, b, place = self.a.control, self.b.control, self.place
         rows = a.rows
         paired = place[rows] >= 0
@@ -521,7 +521,7 @@ class _Work:
             was, now = sorted(self.a.control_names(i)), sorted(self.b.control_names(j))
             yield self._change(i, j, "control", "", ", ".join(was), ", ".join(now))
 
-    def inside(self) -> Iterator[tuple[int, Change]]:
+    def inside(self) -> Iterator[tuple[int, OpChange]]:
         """Attributes and devices; nodes known to be the same are not looked at."""
         a, b = self.a, self.b
         stamped = len(a.stamps) == a.size and len(b.stamps) == b.size
@@ -534,7 +534,7 @@ class _Work:
                 yield self._change(i, j, "device", "", was, now)
             yield from self._attributes(i, j, old, new)
 
-    def _attributes(self, i: int, j: int, old: Any, new: Any) -> Iterator[tuple[int, Change]]:
+    def _attributes(self, i: int, j: int, old: Any, new: Any) -> Iterator[tuple[int, OpChange]]:
         was, now = (attributes(node, meaning) or {} for node, meaning in zip((old, new), self.meanings, strict=True))
         if was == now:
             return
@@ -560,7 +560,7 @@ class _Work:
             carried.add(mark + (self.b.names[partner] if partner >= 0 else lead + name))
         return carried == set(texts[1])
 
-    def outputs(self) -> Iterator[tuple[int, Change]]:
+    def outputs(self) -> Iterator[tuple[int, OpChange]]:
         a, b = self.a, self.b
         if a.outputs_of is None or b.outputs_of is None:
             return

@@ -157,7 +157,7 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Link:
+class PathStep:
     """One step of a path: `target` needs `source`.
 
     Args:
@@ -195,7 +195,7 @@ class Path:
 
     op: str
     end: str
-    links: tuple[Link, ...]
+    links: tuple[PathStep, ...]
     cause: str
 
     @property
@@ -240,7 +240,7 @@ class WhyNot:
     reason: str
     cause: str
     tensors: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[PathStep, ...] = ()
 
     @property
     def text(self) -> str:
@@ -385,19 +385,19 @@ def _search(graph: Graph, cause: Cause, number: int, within: Mask | None) -> lis
     return shortest(*((col, row) if cause.up else (row, col)), number, cause.ends)
 
 
-def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[Link, ...]:
+def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[PathStep, ...]:
     return tuple(link(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(way))
 
 
-def link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> Link:
+def link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> PathStep:
     """Returns how an op reads another one, but for the tensors that are cut; else that it waits for it."""
     for at, (op, port) in enumerate(graph.data.ends(target)):
         if op == source and (source, port) not in cuts:
-            return Link(graph.names[source], graph.names[target], f"{graph.names[source]}:{port}", at)
-    return Link(graph.names[source], graph.names[target])
+            return PathStep(graph.names[source], graph.names[target], f"{graph.names[source]}:{port}", at)
+    return PathStep(graph.names[source], graph.names[target])
 
 
-def _shortened(links: tuple[Link, ...]) -> list[str]:
+def _shortened(links: tuple[PathStep, ...]) -> list[str]:
     lines = [f"  {link}" for link in links]
     if len(lines) <= _SHOWN:
         return lines

@@ -26,7 +26,7 @@ READ_BY_GRADIENT = "_saved_gradient_reads"
 _TRACED = re.compile(r"__(?:inference|forward|backward)_(.+?)(?:_\d+)*")
 
 
-class Called(NamedTuple):
+class Callee(NamedTuple):
     """A function that an op calls.
 
     Args:
@@ -40,7 +40,7 @@ class Called(NamedTuple):
     gradient: bool = False
 
 
-def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Called]:
+def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Callee]:
     """Returns the functions that an op calls, whether they are known or not.
 
     A plain call is a scope: ``call/inner``. For any other op, the attribute comes in between: ``loop/body/inner``,
@@ -51,17 +51,17 @@ def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Called]:
         functions: the names of the known functions. An op whose type is one of them is also a call.
     """
     if node.op in functions:
-        return [Called(node.op)]
+        return [Callee(node.op)]
     attributes = getattr(node, "attr", {})
     if node.op in CALLS:
-        return [Called(attributes["f"].func.name)] if "f" in attributes else []
+        return [Callee(attributes["f"].func.name)] if "f" in attributes else []
     calls = []
     for key in sorted(attributes):
         kind = attributes[key].WhichOneof("value")
         if kind == "func":
-            calls.append(Called(attributes[key].func.name, key))
+            calls.append(Callee(attributes[key].func.name, key))
         elif kind == "list":
-            calls += [Called(f.name, f"{key}_{i}") for i, f in enumerate(attributes[key].list.func)]
+            calls += [Callee(f.name, f"{key}_{i}") for i, f in enumerate(attributes[key].list.func)]
     return calls
 
 

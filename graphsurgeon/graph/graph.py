@@ -20,10 +20,10 @@ from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import reversed_edges, side_by_side, stacked
 from .functions import called_by, gradient_of, reachable, referred
-from .lazy_graph import Current, current, made
+from .lazy_graph import LiveGraphAttribute, current, made
 from .names import Scopes, begins_with, scopes_around
 from .tf_types import TFGraph
-from .variables import State, VariableInfo
+from .variables import GraphState, VariableInfo
 
 Mask = NDArray[np.bool_]
 DTYPES = {
@@ -97,7 +97,7 @@ def value_info(info: VariableInfo) -> TensorInfo:
 
 
 @dataclass(eq=False)
-class Unfolded:
+class UnfoldedOrigin:
     """The origin of a graph in which calls are unfolded.
 
     Args:
@@ -131,7 +131,7 @@ class Unfolded:
 
 
 @dataclass(frozen=True, eq=False)
-class Derived:
+class DerivedOrigin:
     """The owner of a graph that was made of another one, by a plan or a cut: no live graph has its ops, or its numbers.
 
     Args:
@@ -152,7 +152,7 @@ class Graph:
         data: row i = producers of the data inputs of op i, in input order.
         control: row i = control inputs of op i.
         owner: identifies the graph: the live graph, which may be deferred or pending, or any other object. Ops that two
-            snapshots of one owner share have the same numbers. After a plan, or a cut, the owner is `Derived`.
+            snapshots of one owner share have the same numbers. After a plan, or a cut, the owner is `DerivedOrigin`.
         outputs_of: op number -> TensorInfo of each of its outputs; None if they are not known.
         title: the name of the graph in messages.
         state_of: reads its variables and collections, at the first access.
@@ -176,14 +176,14 @@ class Graph:
     data: Edges
     control: Edges
     index: dict[str, int]
-    owner: Current = Current()  # noqa: RUF009  a descriptor
+    owner: LiveGraphAttribute = LiveGraphAttribute()  # noqa: RUF009  a descriptor
     outputs_of: Callable[[int], Sequence[TensorInfo] | None] | None = None
     title: str = "graph"
-    state_of: Callable[[], State] | None = None
+    state_of: Callable[[], GraphState] | None = None
     stamps: Sequence[bytes] = ()
     functions_of: Callable[[], Mapping[str, Any]] | None = None
     gradients_of: Callable[[], Mapping[str, str]] | None = None
-    unfolded: Unfolded | None = None
+    unfolded: UnfoldedOrigin | None = None
     unknown: frozenset[str] = frozenset()
     first: weakref.ref[Graph] | None = None
 
@@ -292,20 +292,20 @@ class Graph:
     def origin(self) -> Any:
         """The owner of the graph that this one, with its calls folded, was made of; else its own owner."""
         owner = self.folded.owner
-        return current(owner.origin) if isinstance(owner, Derived) else owner
+        return current(owner.origin) if isinstance(owner, DerivedOrigin) else owner
 
     @property
     def derived(self) -> bool:
         """Whether it was made of another graph, by a plan or a cut."""
-        return isinstance(self.folded.owner, Derived)
+        return isinstance(self.folded.owner, DerivedOrigin)
 
     def __repr__(self) -> str:
         return f"<Graph {self.title}: {counted(self.size, 'ops')}>"
 
     @cached_property
-    def state(self) -> State:
+    def state(self) -> GraphState:
         """Variables and collections; empty if they are not known."""
-        return self.state_of() if self.state_of else State()
+        return self.state_of() if self.state_of else GraphState()
 
     @cached_property
     def functions(self) -> Mapping[str, Any]:

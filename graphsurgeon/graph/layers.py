@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..errors import SelectionError, counted, few, nearest
-from .calls import Calls, Part
+from .calls import CallFrame, CallTree
 from .functions import called_by, short_name
 from .graph import Graph, Mask
 from .names import op_name, outer_name, shared_scope, under
@@ -24,7 +24,7 @@ NONE = "it was not opened from a Keras model or a tf.Module, and only these list
 
 
 @dataclass(frozen=True)
-class Call:
+class LayerCall:
     """One call of a layer: the ops that it made, and the tensors it took and gave, by name."""
 
     ops: tuple[str, ...]
@@ -52,7 +52,7 @@ class Layer:
     name: str
     class_name: str  # given by tf/functions/layer_calls.py (live), tf/open/layers.py, tf/open/layers.py
     path: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[LayerCall, ...] = ()
     variables: tuple[str, ...] = ()
 
     @property
@@ -79,7 +79,7 @@ class Layer:
         return f"{title}: {', '.join([*parts, ends])}"
 
 
-class Later(Sequence[Layer]):
+class LazyLayers(Sequence[Layer]):
     """Layers that are searched for at the first access.
 
     Args:
@@ -323,7 +323,7 @@ def _is_closest(layers: Layers, word: str, graph: Graph) -> bool:
     return bool(close) and nearest(op_name(word), [*close, *graph.names])[:1] == close[:1]
 
 
-def moved(layers: Layers, before: Graph, calls: Calls, tensors: Mapping[str, str], how: str) -> Layers:
+def moved(layers: Layers, before: Graph, calls: CallTree, tensors: Mapping[str, str], how: str) -> Layers:
     """Returns the layers as they are in a graph that was made from their graph.
 
     Args:
@@ -355,7 +355,7 @@ def moved(layers: Layers, before: Graph, calls: Calls, tensors: Mapping[str, str
     return replace(layers, items=tuple(filter(None, result)), gone={**layers.gone, **removed})
 
 
-def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
+def copied(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
     """Returns the layers in a copy of their ops; their paths begin with the scope of the copy.
 
     Args:
@@ -384,7 +384,7 @@ def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -
 
 
 def fitted(
-    layer: Layer, calls: Calls, ops: Callable[[str], list[str]], tensor: Callable[[str], str] = str
+    layer: Layer, calls: CallTree, ops: Callable[[str], list[str]], tensor: Callable[[str], str] = str
 ) -> Layer | None:
     """Returns a layer as it is in a graph; None if nothing of it is left.
 
@@ -400,14 +400,14 @@ def fitted(
         place = calls.at(op)
         return "" if place is None else place[0].tensor(place[1], int(port))
 
-    def call(old: Call) -> Call:
+    def call(old: LayerCall) -> LayerCall:
         places = {new: at for op in old.ops for new in ops(op) if (at := calls.at(new)) is not None}
         ops_of_call = tuple(new for new, (part, i) in places.items() if part.graph.types[i] != "_Arg")
         inputs, gives = (tuple(filter(None, map(there, end))) for end in (old.inputs, old.outputs))
         fed = _fed([places[op] for op in ops_of_call]) if ops_of_call else dict.fromkeys(inputs, "")
         if len(inputs) < len(old.inputs) or not set(inputs) <= set(fed):  # it reads another tensor now
             inputs = tuple(t for t, kind in fed.items() if kind not in _OWN)
-        return Call(ops_of_call, inputs, gives)
+        return LayerCall(ops_of_call, inputs, gives)
 
     pairs = [(old, call(old)) for old in layer.calls]
     new_calls = tuple(new for old, new in pairs if (new.ops or not old.ops) and (new.outputs or not old.outputs))
@@ -417,7 +417,7 @@ def fitted(
     return replace(layer, calls=new_calls, variables=variables)
 
 
-def _fed(ops: Sequence[tuple[Part, int]]) -> dict[str, str]:
+def _fed(ops: Sequence[tuple[CallFrame, int]]) -> dict[str, str]:
     """The tensors that enter some ops, each with the type of op that it comes from, outside of all calls."""
     own = {part.named(i) for part, i in ops}
     fed = {}
@@ -429,7 +429,7 @@ def _fed(ops: Sequence[tuple[Part, int]]) -> dict[str, str]:
     return fed
 
 
-def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
+def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, LayerCall]]:
     """Returns the name scopes that are exactly one call of a layer, with a slash at the end, each with that call.
 
     A scope with all calls of a layer counts as that layer too. It may also contain the ops that hold the variables.
@@ -442,17 +442,17 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
         [('n/d/', 'Dense')]
     """
     scopes = graph.scopes
-    result: dict[str, tuple[Layer, Call]] = {}
+    result: dict[str, tuple[Layer, LayerCall]] = {}
     if graph.unfolded is not None:
         result |= scopes_of(graph.unfolded.graph, layers)
     for layer in layers:
-        at: dict[str, list[Call]] = {}
+        at: dict[str, list[LayerCall]] = {}
         for call in layer.calls:
             at.setdefault(shared_scope(call.ops), []).append(call)
         for scope, calls in at.items():
             if scope not in scopes.index:
                 continue
-            call = calls[0] if len(calls) == 1 else Call(layer.ops, layer.inputs, layer.outputs)
+            call = calls[0] if len(calls) == 1 else LayerCall(layer.ops, layer.inputs, layer.outputs)
             variable_ops = sum(
                 int(graph.scope_mask(name).sum()) for name in layer.variables if name.startswith(f"{scope}/")
             )
@@ -489,11 +489,11 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
             numbers = [graph.index[name]]
         else:
             continue
-        result.append(_of_calls(path, kind, [(Part(graph), numbers)]))
-    return in_order(Calls(graph), result)
+        result.append(_of_calls(path, kind, [(CallFrame(graph), numbers)]))
+    return in_order(CallTree(graph), result)
 
 
-def _of_calls(path: str, kind: str, calls: Iterable[tuple[Part, list[int]]]) -> Layer:
+def _of_calls(path: str, kind: str, calls: Iterable[tuple[CallFrame, list[int]]]) -> Layer:
     """A layer whose calls have made these ops, by their numbers."""
     layer_calls, variables = [], dict[str, None]()
     for part, numbers in calls:
@@ -503,11 +503,11 @@ def _of_calls(path: str, kind: str, calls: Iterable[tuple[Part, list[int]]]) -> 
         variables |= {at.named(i): None for at, i in sources if at.graph.types[i] in VARIABLE_TYPES}
         gives = tuple(f"{part.named(i)}:{port}" for i in numbers for port in _read_outside(part.graph, i, own))
         inputs = tuple(t for t, of in fed.items() if of not in _OWN)
-        layer_calls.append(Call(tuple(part.named(i) for i in numbers), inputs, gives))
+        layer_calls.append(LayerCall(tuple(part.named(i) for i in numbers), inputs, gives))
     return Layer(path.rpartition("/")[2], kind, path, tuple(layer_calls), tuple(variables))
 
 
-def in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
+def in_order(calls: CallTree, layers: Iterable[Layer]) -> tuple[Layer, ...]:
     """Returns layers in the order of their first ops; a layer inside another comes after it.
 
     Args:
@@ -523,7 +523,7 @@ def in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
     return tuple(sorted(layers, key=order))
 
 
-def _place(part: Part, number: int) -> list[int]:
+def _place(part: CallFrame, number: int) -> list[int]:
     """The place of an op in the whole; ops inside a call come after the call."""
     path = [number]
     while part.around is not None:
@@ -535,7 +535,7 @@ def _place(part: Part, number: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Owner:
+class VariableOwner:
     """A layer or module that holds variables; its ops are not known yet.
 
     Args:
@@ -554,7 +554,7 @@ class Owner:
     methods: tuple[str, ...] = ()
 
 
-def named_owners(names: Mapping[str, str]) -> list[Owner]:
+def named_owners(names: Mapping[str, str]) -> list[VariableOwner]:
     """Returns the owners of variables by name alone: each scope that contains variables.
 
     Args:
@@ -572,10 +572,10 @@ def named_owners(names: Mapping[str, str]) -> list[Owner]:
         parts = name.split("/")[:-1]
         for end in range(1, len(parts) + 1):
             by_path.setdefault("/".join(parts[:end]), {})[op] = None
-    return [Owner(path, path, "", tuple(ops)) for path, ops in sorted(by_path.items()) if path not in blurred]
+    return [VariableOwner(path, path, "", tuple(ops)) for path, ops in sorted(by_path.items()) if path not in blurred]
 
 
-def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
+def by_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Layer, ...]:
     """Returns the layers that are certain from the owners of the variables that ops read.
 
     A layer is a scope of its name that reads one of its variables, or a call of a function of its name that takes
@@ -601,15 +601,15 @@ def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
     for name in variables:
         machinery[graph.scopes.numbers(name)] = True
     scopes = _scope_names(inside, machinery | graph.mask([graph.index[name] for name in variables]))
-    claims: dict[str, list[Owner]] = {}
-    places: dict[str, tuple[Part, str]] = {}
+    claims: dict[str, list[VariableOwner]] = {}
+    places: dict[str, tuple[CallFrame, str]] = {}
     for owner in owners:
         for part, place in _read_in(inside, owner, scopes):
             name = under(part.path, place)
             places[name] = part, place
             claims.setdefault(name, []).append(owner)
-    calls: dict[str, list[tuple[Part, list[int]]]] = {}
-    owner_of: dict[str, Owner] = {}
+    calls: dict[str, list[tuple[CallFrame, list[int]]]] = {}
+    owner_of: dict[str, VariableOwner] = {}
     for name, who in claims.items():
         part, place = places[name]
         numbers = _numbers(part, place) if len(who) == 1 else []
@@ -622,13 +622,13 @@ def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
     return in_order(inside, (_of_calls(path, owner_of[path].class_name, calls[path]) for path in calls))
 
 
-def _numbers(part: Part, place: str) -> list[int]:
+def _numbers(part: CallFrame, place: str) -> list[int]:
     """The ops of a scope, or the op of that name."""
     graph = part.graph
     return graph.scopes.numbers(place) if place in graph.scopes.index else [graph.index[place]]
 
 
-def _scope_names(inside: Calls, variables: Mask) -> set[str]:
+def _scope_names(inside: CallTree, variables: Mask) -> set[str]:
     """The words in the names of scopes, with and without the number at the end; not of scopes with variables alone."""
     result = set[str]()
     for part in inside.parts():
@@ -638,16 +638,16 @@ def _scope_names(inside: Calls, variables: Mask) -> set[str]:
     return result | {lead for lead, _, number in (name.rpartition("_") for name in result) if number.isdecimal()}
 
 
-def _read_in(inside: Calls, owner: Owner, scopes: Container[str]) -> list[tuple[Part, str]]:
+def _read_in(inside: CallTree, owner: VariableOwner, scopes: Container[str]) -> list[tuple[CallFrame, str]]:
     """The scopes, and the calls of functions, in which an owner reads its variables.
 
     The model around it may have no scope, such as a model in `TimeDistributed`: `scopes` are the names of all scopes.
     """
     parts = [part for part in owner.scope.split("/") if part]
     parts = [part for part in parts[:-1] if part in scopes] + parts[-1:]
-    result: dict[tuple[int, str], tuple[Part, str]] = {}
+    result: dict[tuple[int, str], tuple[CallFrame, str]] = {}
 
-    def place(part: Part, reader: int) -> str:
+    def place(part: CallFrame, reader: int) -> str:
         scopes = _scopes_like(part, reader, parts)
         # An op in a layer may be called as the layer is, a layer as the model is: that has layers with others.
         own = (scope for scope in scopes[:0:-1] if variables.issuperset(_variables_in(part, scope)))
@@ -663,13 +663,13 @@ def _read_in(inside: Calls, owner: Owner, scopes: Container[str]) -> list[tuple[
     return list(result.values())
 
 
-def _variables_in(part: Part, scope: str) -> set[str]:
+def _variables_in(part: CallFrame, scope: str) -> set[str]:
     """The variables that ops of a scope read."""
     ends = (maker for i in part.graph.scopes.numbers(scope) for maker, _ in part.graph.data.ends(i))
     return {at.named(i) for at, i in map(part.source, ends) if at.graph.types[i] in VARIABLE_TYPES}
 
 
-def _scopes_like(part: Part, reader: int, like: Sequence[str]) -> list[str]:
+def _scopes_like(part: CallFrame, reader: int, like: Sequence[str]) -> list[str]:
     """The scopes of an op, innermost first, that have the name of the last of some parts, or that name with a number.
 
     They are in scopes with the names of the other parts, around the op or around the call of its function. Scopes of
@@ -686,7 +686,7 @@ def _scopes_like(part: Part, reader: int, like: Sequence[str]) -> list[str]:
     return result
 
 
-def _scopes_around(part: Part, op: int) -> list[list[str]]:
+def _scopes_around(part: CallFrame, op: int) -> list[list[str]]:
     """The scopes that an op is in, those of the graph itself first, then those of each function around it.
 
     The scopes of a loop are also in the names of the ops of its body; they are not repeated.
@@ -710,7 +710,7 @@ def is_like(part: str, name: str) -> bool:
     return name == part or (lead == part and number.isdecimal())
 
 
-def _is_method(graph: Graph, op: int, owner: Owner) -> bool:
+def _is_method(graph: Graph, op: int, owner: VariableOwner) -> bool:
     """Whether an op is a call of a function that is called as one of the owner's, and takes its variables alone."""
     called = called_by(graph.nodes[op], graph.functions)
     inputs = {op_name(t) for t in graph.input_names(op)}

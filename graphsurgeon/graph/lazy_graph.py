@@ -14,7 +14,7 @@ _MARK = "graphsurgeon_pending"
 _DEFERRED = "graphsurgeon_deferred"
 
 
-class Deferred:
+class DeferredGraph:
     """A live graph that is made when it is first needed. Until then, it identifies the graph of a file.
 
     The live graph gets its attributes.
@@ -55,7 +55,7 @@ def current(graph: Any) -> Any:
         >>> before is graph, current(graph) is live
         (True, True)
     """
-    return graph.live if isinstance(graph, Deferred) and graph.live is not None else graph
+    return graph.live if isinstance(graph, DeferredGraph) and graph.live is not None else graph
 
 
 def identity(graph: Any) -> Any:
@@ -73,7 +73,7 @@ def identity(graph: Any) -> Any:
     return getattr(graph, _DEFERRED, graph)
 
 
-class Current:
+class LiveGraphAttribute:
     """An attribute with a live graph as its value. The live graph replaces a deferred graph as soon as it is made.
 
     Example:
@@ -96,7 +96,7 @@ class Current:
         thing.__dict__[self._name] = graph
 
 
-class Pending:
+class LazyGraph:
     """The content of a live graph that is still empty.
 
     The graph is deferred, and it owns all its snapshots. It is made, and its ops are added, when it is first needed.
@@ -194,7 +194,7 @@ class Pending:
             self.judge()
             if self._fill is not None and not self.filled and not (whole and self.refusal is not None):
                 try:
-                    graph = graph.made() if isinstance(graph, Deferred) else graph
+                    graph = graph.made() if isinstance(graph, DeferredGraph) else graph
                     self._fill(graph)
                     self.filled = True
                 except OpenError as error:
@@ -209,9 +209,9 @@ class Pending:
         self.refusal, self._fill = refusal, None
 
 
-def pending(graph: Any) -> Pending | None:
+def pending(graph: Any) -> LazyGraph | None:
     """Returns the pending content of a live graph; None if the graph is not pending."""
-    handle: Pending | None = getattr(current(graph), _MARK, None)
+    handle: LazyGraph | None = getattr(current(graph), _MARK, None)
     return handle
 
 

@@ -106,7 +106,7 @@ def unknown_words(graph: Graph, among: Mask | None = None) -> str:
 def refused(graph: Graph) -> str:
     """Returns why TensorFlow refuses a graph, and what can still be done with it; empty if it accepts the graph.
 
-    This is only what is known so far; `Pending.judge` finds out more.
+    This is only what is known so far; `LazyGraph.judge` finds out more.
     """
     waiting = pending(graph.owner)
     if waiting is None or waiting.refusal is None:

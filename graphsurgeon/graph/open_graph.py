@@ -10,7 +10,7 @@ from typing import Any
 
 from .graph import TensorInfo
 from .layers import NO_LAYERS, Layers
-from .lazy_graph import Current
+from .lazy_graph import LiveGraphAttribute
 from .names import renamed_end
 from .tf_types import TFSession
 
@@ -37,7 +37,7 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class Serving:
+class ServingInfo:
     """The signatures of a file, and the one that was opened.
 
     Args:
@@ -93,7 +93,7 @@ class OpenedFile:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedGraph:
     """An opened graph, with its source.
 
     Args:
@@ -113,7 +113,7 @@ class Opened:
         file: the file that it came from, if any.
     """
 
-    graph: Current = Current()  # noqa: RUF009  a descriptor
+    graph: LiveGraphAttribute = LiveGraphAttribute()  # noqa: RUF009  a descriptor
     title: str = "graph"
     code: str = ""
     session: TFSession | None = None
@@ -121,7 +121,7 @@ class Opened:
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    serving: Serving = field(default_factory=Serving)
+    serving: ServingInfo = field(default_factory=ServingInfo)
     packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
     layers: Layers = NO_LAYERS
@@ -134,7 +134,7 @@ class Opened:
             object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
 
     def ends_as(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Returns inputs, outputs and ends after ops are renamed, as arguments of another `Opened`.
+        """Returns inputs, outputs and ends after ops are renamed, as arguments of another `OpenedGraph`.
 
         Args:
             names: op -> its new name.

@@ -86,7 +86,7 @@ _HOW = {
 
 
 @dataclass(frozen=True)
-class Origin:
+class OpOrigin:
     """The origin of an op; prints as one line.
 
     Args:
@@ -148,7 +148,7 @@ def step_of(data: Any) -> int:
     return int(words[1]) if len(words) == 3 and words[1].isdigit() and len(words[1]) < 10 else 0
 
 
-def origins(records: Sequence[Any]) -> Mapping[str, Origin]:
+def origins(records: Sequence[Any]) -> Mapping[str, OpOrigin]:
     """Returns op name -> origin, for all ops that are not originals; data that is not a record is ignored.
 
     Example:
@@ -162,8 +162,8 @@ def origins(records: Sequence[Any]) -> Mapping[str, Origin]:
 
 
 @lru_cache(maxsize=8)
-def _origins(records: tuple[bytes, ...]) -> Mapping[str, Origin]:
-    out: dict[str, Origin] = {}
+def _origins(records: tuple[bytes, ...]) -> Mapping[str, OpOrigin]:
+    out: dict[str, OpOrigin] = {}
     for data in sorted(records, key=step_of):
         try:
             _read(step_of(data), _unpacked(data), out)
@@ -182,8 +182,8 @@ def _unpacked(data: bytes) -> dict[str, Any]:
     return dict(json.loads(body))
 
 
-def _read(step: int, about: Mapping[str, Any], out: dict[str, Origin]) -> None:
-    new: dict[str, Origin] = {}
+def _read(step: int, about: Mapping[str, Any], out: dict[str, OpOrigin]) -> None:
+    new: dict[str, OpOrigin] = {}
     for copy in about.get("copies", ()):
         names, earlier, scope, graph = (
             copy.get("names", {}),
@@ -193,26 +193,26 @@ def _read(step: int, about: Mapping[str, Any], out: dict[str, Origin]) -> None:
         )
         for op in copy["ops"]:
             name = names.get(op) or under(scope, op)
-            new[name] = Origin(name, "copied", step, op, graph, str(earlier.get(op, "")))
+            new[name] = OpOrigin(name, "copied", step, op, graph, str(earlier.get(op, "")))
     for name, (kind, was, graph) in about.get("made", {}).items():
-        new[name] = Origin(name, kind if kind in _HOW else "inserted", step, str(was), str(graph))
+        new[name] = OpOrigin(name, kind if kind in _HOW else "inserted", step, str(was), str(graph))
     for name in about.get("removed", ()):
         out.pop(name, None)
     renamed_origins = {str(now): out.pop(name) for name, now in about.get("renamed", {}).items() if name in out}
     out |= {name: replace(origin, op=name) for name, origin in renamed_origins.items()}
     out |= new
     for name, what in about.get("changed", {}).items():
-        old = out.get(name, Origin(name))
+        old = out.get(name, OpOrigin(name))
         out[name] = replace(old, changes=(*old.changes, (step, str(what))))
 
 
-def attribute(origin: Origin) -> bytes:
+def attribute(origin: OpOrigin) -> bytes:
     """Returns an origin as the value of an attribute of its node."""
     about = {key: getattr(origin, key) for key in ("kind", "step", "was", "graph", "before", "changes")}
     return json.dumps({k: v for k, v in about.items() if v}, separators=(",", ":")).encode()
 
 
-def from_attribute(op: str, data: bytes) -> Origin:
+def from_attribute(op: str, data: bytes) -> OpOrigin:
     """Returns the origin in such an attribute; an original if the attribute cannot be read.
 
     Example:
@@ -225,6 +225,8 @@ def from_attribute(op: str, data: bytes) -> Origin:
         kind = about.get("kind", "original")
         changes = tuple((int(step), str(what)) for step, what in about.get("changes", ()))
         was, graph, before = (str(about.get(key, "")) for key in ("was", "graph", "before"))
-        return Origin(op, kind if kind in _HOW else "inserted", int(about.get("step", 0)), was, graph, before, changes)
+        return OpOrigin(
+            op, kind if kind in _HOW else "inserted", int(about.get("step", 0)), was, graph, before, changes
+        )
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return Origin(op)
+        return OpOrigin(op)

@@ -13,7 +13,7 @@ from .names import free_name, op_name
 
 
 @dataclass(frozen=True)
-class Given:
+class ReferenceResolver:
     """Replaces the names of layers by those of ops and tensors. Everything else is returned as it is given.
 
     A name of an op means the op, even if a layer has it too. For a tensor, a layer means its outputs. For one op, it

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import Derived, Edges, Graph, Ints, Mask, TensorInfo
+from .graph import DerivedOrigin, Edges, Graph, Ints, Mask, TensorInfo
 from .traversal import backward, strong_components
 
 #: Tells the outputs of an op, by its number.
 Telling = Callable[[int], Sequence[TensorInfo] | None]
 
 
-class _Part(NamedTuple):
+class _OutputRange(NamedTuple):
     """Consecutive ops whose outputs one call returns.
 
     Args:
@@ -32,7 +32,7 @@ class _Part(NamedTuple):
     numbers: Ints | None
 
 
-class KnownOutputs:
+class OutputTable:
     """Tells the outputs of ops; it grows and shrinks without one call inside another for each step of a plan.
 
     Args:
@@ -50,16 +50,16 @@ class KnownOutputs:
         (True, TensorInfo(dtype='int32', shape=None), None)
     """
 
-    def __init__(self, parts: Sequence[_Part], unshaped: frozenset[int] = frozenset()) -> None:
+    def __init__(self, parts: Sequence[_OutputRange], unshaped: frozenset[int] = frozenset()) -> None:
         self._parts = parts
         self._firsts = [part.first for part in parts]
         self._unshaped = unshaped
 
     @classmethod
-    def of(cls, graph: Graph) -> KnownOutputs:
+    def of(cls, graph: Graph) -> OutputTable:
         """Returns the known outputs of the ops of a graph."""
         outputs = graph.outputs_of
-        return outputs if isinstance(outputs, KnownOutputs) else cls([_Part(0, outputs, None)])
+        return outputs if isinstance(outputs, OutputTable) else cls([_OutputRange(0, outputs, None)])
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         at = bisect_right(self._firsts, number) - 1
@@ -69,15 +69,17 @@ class KnownOutputs:
         infos = lookup(number - first if numbers is None else int(numbers[number - first]))
         return [TensorInfo(t.dtype, None) for t in infos] if infos and number in self._unshaped else infos
 
-    def longer(self, *more: tuple[int, Telling | None]) -> KnownOutputs:
+    def longer(self, *more: tuple[int, Telling | None]) -> OutputTable:
         """Returns the same with more ops.
 
         Args:
             more: for each call the number of its first op, and the call, which counts its ops from 0.
         """
-        return KnownOutputs([*self._parts, *(_Part(first, lookup, None) for first, lookup in more)], self._unshaped)
+        return OutputTable(
+            [*self._parts, *(_OutputRange(first, lookup, None) for first, lookup in more)], self._unshaped
+        )
 
-    def cut(self, stay: NDArray[np.integer], size: int) -> KnownOutputs:
+    def cut(self, stay: NDArray[np.integer], size: int) -> OutputTable:
         """Returns the known outputs of a graph that has only some of the ops.
 
         Args:
@@ -90,13 +92,13 @@ class KnownOutputs:
             begin, until = np.searchsorted(stay, [first, end]).tolist()
             mine = (stay[begin:until] - first).astype(np.int32)
             if len(mine):
-                parts.append(_Part(begin, lookup, mine if numbers is None else numbers[mine]))
+                parts.append(_OutputRange(begin, lookup, mine if numbers is None else numbers[mine]))
         unshaped = np.flatnonzero(np.isin(stay, list(self._unshaped))) if self._unshaped else stay[:0]
-        return KnownOutputs(parts or [_Part(0, None, None)], frozenset(unshaped.tolist()))
+        return OutputTable(parts or [_OutputRange(0, None, None)], frozenset(unshaped.tolist()))
 
-    def without_shapes(self, ops: Iterable[int]) -> KnownOutputs:
+    def without_shapes(self, ops: Iterable[int]) -> OutputTable:
         """Returns the same, but with only the dtypes of the outputs of some ops."""
-        return KnownOutputs(self._parts, self._unshaped.union(ops))
+        return OutputTable(self._parts, self._unshaped.union(ops))
 
 
 #: The ops that close a loop of TF1: those of the next round, and those that take its value.
@@ -189,8 +191,8 @@ def cut_out(graph: Graph, removed: Sequence[int]) -> Graph:
         data=_kept(graph.data, keep, place),
         control=_kept(graph.control, keep, place),
         index=dict(zip(names, range(len(names)), strict=True)),
-        owner=Derived(graph.origin),
-        outputs_of=KnownOutputs.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
+        owner=DerivedOrigin(graph.origin),
+        outputs_of=OutputTable.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
     )
 
 

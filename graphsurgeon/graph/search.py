@@ -24,7 +24,7 @@ KEYS = ("attr", "device", "dtype", "is", "layer", "layer-type", "op", "shape", "
 AttributeText = Callable[[Any], str]
 
 
-class Index:
+class SearchIndex:
     """The indexes of a graph for a search, made when they are first needed and kept.
 
     Args:
@@ -125,14 +125,14 @@ class Index:
         return mask
 
 
-_indexes: WeakKeyDictionary[Graph, Index] = WeakKeyDictionary()
+_indexes: WeakKeyDictionary[Graph, SearchIndex] = WeakKeyDictionary()
 
 
-def index_of(graph: Graph) -> Index:
+def index_of(graph: Graph) -> SearchIndex:
     """Returns the index of a graph, made once for as long as the graph lives."""
     index = _indexes.get(graph)
     if index is None:
-        index = _indexes[graph] = Index(graph)
+        index = _indexes[graph] = SearchIndex(graph)
     return index
 
 
@@ -207,7 +207,7 @@ def hits(
     return ordered
 
 
-def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers: Layers) -> Mask:
+def _fits(index: SearchIndex, word: str, query: str, attribute: AttributeText, layers: Layers) -> Mask:
     """Returns a mask of the ops that fit one word."""
     (key, colon, value), request = word.partition(":"), f"find({query!r})"
     if len(word) > 2 and word[0] == word[-1] == "/":
@@ -237,7 +237,7 @@ def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers:
     return index.holding(word.lower() if colon and not value.isdigit() else key.lower())
 
 
-def _asked(index: Index, key: str, value: str, attribute: AttributeText) -> Mask:
+def _asked(index: SearchIndex, key: str, value: str, attribute: AttributeText) -> Mask:
     """Returns a mask of the ops that have what ``key:value`` asks for."""
     low = value.lower()
     if key in ("op", "type"):
@@ -263,7 +263,7 @@ def _any_value(value: Any) -> str:
     return ""
 
 
-def _of(index: Index, table: dict[str, list[int]], fits: Callable[[str], object]) -> Mask:
+def _of(index: SearchIndex, table: dict[str, list[int]], fits: Callable[[str], object]) -> Mask:
     return index.mask([op for text, ops in table.items() if fits(text) for op in ops])
 
 

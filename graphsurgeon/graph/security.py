@@ -1,7 +1,7 @@
 """Ops that reach out of the graph (files, network, Python, other code), and which graphs are trusted to run.
 
-A file with ops that reach out of a graph has an `Origin`. A live graph has a list of its origins, which is passed on to
-graphs that are made from it. Before a graph runs, its origins must be trusted.
+A file with ops that reach out of a graph has a `GraphOrigin`. A live graph has a list of its origins, which is passed
+on to graphs that are made from it. Before a graph runs, its origins must be trusted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..errors import counted, few
 from .functions import called_by, given, gives_way
 from .graph import Graph
-from .lazy_graph import Deferred, current
+from .lazy_graph import DeferredGraph, current
 from .names import op_name
 from .stablehlo import library_calls
 from .tf_types import TFGraph, TFNodeDef
@@ -298,7 +298,7 @@ def risks(
           1 op more that does only what you request:
           reads files       'r' (ReadFile) reads a whole file; you give the path when you run it
     """
-    reader = _Reader(graph, whole)
+    reader = _RiskFinder(graph, whole)
     risky = list(reader.risky())
     if not risky:
         return Risks(graph.title, unknown=tuple(sorted(graph.unknown)))
@@ -313,7 +313,7 @@ def risks(
     )
 
 
-class _Found(NamedTuple):
+class _RiskyNode(NamedTuple):
     """An op of a risky type.
 
     Args:
@@ -331,7 +331,7 @@ class _Found(NamedTuple):
     known: RiskyOp
 
 
-class _Origin(NamedTuple):
+class _TextOrigin(NamedTuple):
     """The origin of a text.
 
     Args:
@@ -347,7 +347,7 @@ class _Origin(NamedTuple):
     unknown: bool = False
 
 
-def _risk(reader: _Reader, one: _Found, loaded: Mapping[str, str], assets: Collection[str]) -> Risk | None:
+def _risk(reader: _RiskFinder, one: _RiskyNode, loaded: Mapping[str, str], assets: Collection[str]) -> Risk | None:
     """What an op does; None if it has no such effect."""
     rule, load = one.known, next((loaded[op] for op in one.outer if op in loaded), "")
     origin = reader.path(one)
@@ -367,7 +367,7 @@ def _risk(reader: _Reader, one: _Found, loaded: Mapping[str, str], assets: Colle
     return Risk(one.name, one.node.op, kind, reason, ", ".join(texts), load, why)
 
 
-def _harmless(kind: str, origin: _Origin) -> str:
+def _harmless(kind: str, origin: _TextOrigin) -> str:
     """Why an op does only what its user requests; empty if that is not known."""
     if origin.unknown or not all(_ADDED.fullmatch(text) for text in origin.added):
         return ""
@@ -376,7 +376,7 @@ def _harmless(kind: str, origin: _Origin) -> str:
     return "you give the path when you run it" if origin.fed and not origin.texts else ""
 
 
-def _loaded(graph: Graph, load: Mapping[str, str], risky: list[_Found]) -> dict[str, str]:
+def _loaded(graph: Graph, load: Mapping[str, str], risky: list[_RiskyNode]) -> dict[str, str]:
     """Op of the graph that leads to something risky -> what makes it run at load."""
     state, ways = graph.state, dict[str, list[str]]()
     for op, why in load.items():
@@ -394,7 +394,7 @@ def _loaded(graph: Graph, load: Mapping[str, str], risky: list[_Found]) -> dict[
     return out
 
 
-class _Reader:
+class _RiskFinder:
     """Walks over the ops of a graph and of the functions they call, and finds where texts come from.
 
     Args:
@@ -409,16 +409,16 @@ class _Reader:
         self._scopes: dict[str, str] = {}  # function -> the scope that it is
         self._reach(whole)
 
-    def risky(self) -> Iterator[_Found]:
+    def risky(self) -> Iterator[_RiskyNode]:
         """Yields each op of a risky type."""
         for i in self._graph.typed(RISKY).nonzero()[0].tolist():
             name, node = self._graph.names[i], self._graph.nodes[i]
-            yield _Found("", name, (name,), node, RISKY[self._graph.types[i]])
+            yield _RiskyNode("", name, (name,), node, RISKY[self._graph.types[i]])
         for function, scope in self._scopes.items():
             nodes = [node for node in self._functions[function].node_def if node.op in RISKY]
             outer = self._outer(function) if nodes else ()
             for node in nodes:
-                yield _Found(function, f"{scope}/{node.name}", outer, node, RISKY[node.op])
+                yield _RiskyNode(function, f"{scope}/{node.name}", outer, node, RISKY[node.op])
 
     def _outer(self, function: str) -> tuple[str, ...]:
         """The ops of the graph that lead to a function."""
@@ -427,24 +427,24 @@ class _Reader:
             dict.fromkeys(node.name for one in callers for place, node in self._callers.get(one, ()) if not place)
         )
 
-    def path(self, one: _Found) -> _Origin:
+    def path(self, one: _RiskyNode) -> _TextOrigin:
         """Returns the origin of the path, address or token of an op."""
         place = one.known.path
         if place is None:
-            return _Origin(unknown=True)
+            return _TextOrigin(unknown=True)
         if isinstance(place, str):
             attributes = getattr(one.node, "attr", {})
             if place not in attributes:
-                return _Origin(frozenset({""}))  # its default: none
+                return _TextOrigin(frozenset({""}))  # its default: none
             value = attributes[place]
             if one.known.calls is not None:
                 called = one.known.calls(value.s)
-                return _Origin(unknown=True) if called is None else _Origin(frozenset(called or {""}))
+                return _TextOrigin(unknown=True) if called is None else _TextOrigin(frozenset(called or {""}))
             texts = value.list.s if value.WhichOneof("value") == "list" else [value.s]
-            return _Origin(frozenset(text.decode("utf-8", "replace") for text in texts) or frozenset({""}))
+            return _TextOrigin(frozenset(text.decode("utf-8", "replace") for text in texts) or frozenset({""}))
         inputs = [text for text in one.node.input if text[:1] != "^"]
         if place >= len(inputs):
-            return _Origin(unknown=True)
+            return _TextOrigin(unknown=True)
         return self._origin(one.place, inputs[place])
 
     def _reach(self, whole: bool) -> None:
@@ -481,7 +481,7 @@ class _Reader:
             return self._nodes_of(place).get(name)
         return self._graph.nodes[self._graph.index[name]] if name in self._graph.index else None
 
-    def _origin(self, place: str, text: str) -> _Origin:
+    def _origin(self, place: str, text: str) -> _TextOrigin:
         """Follows a text back to its origin, also through calls."""
         texts, more_texts = set[str](), set[str]()
         fed = unknown = False
@@ -518,7 +518,7 @@ class _Reader:
                          if node.op == "StringJoin" or i == at]  # fmt: skip
             elif node.op not in _FED or place:
                 unknown = True
-        return _Origin(frozenset(texts), frozenset(more_texts), fed, unknown)
+        return _TextOrigin(frozenset(texts), frozenset(more_texts), fed, unknown)
 
     def _given(self, function: str, argument: str) -> list[tuple[str, str]] | None:
         """The values that calls pass to an argument; empty without calls of the function; None if they are not
@@ -550,7 +550,7 @@ _numbers = itertools.count()
 _trusted: set[bytes] = set()
 
 
-class Origin:
+class GraphOrigin:
     """A file, or a proto, with ops that reach out of its graph.
 
     Args:
@@ -609,13 +609,13 @@ def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
     return numbers is None or any(called_by(graph.nodes[i], graph.functions) for i in numbers)
 
 
-def origins(graph: TFGraph | Deferred) -> tuple[Origin, ...]:
+def origins(graph: TFGraph | DeferredGraph) -> tuple[GraphOrigin, ...]:
     """Returns the origins of a live graph, including trusted ones."""
-    result: tuple[Origin, ...] = getattr(current(graph), _MARK, ())
+    result: tuple[GraphOrigin, ...] = getattr(current(graph), _MARK, ())
     return result
 
 
-def note(graph: TFGraph | Deferred, new_origins: Iterable[Origin]) -> None:
+def note(graph: TFGraph | DeferredGraph, new_origins: Iterable[GraphOrigin]) -> None:
     """Adds these origins to those of a live graph."""
     setattr(current(graph), _MARK, tuple(dict.fromkeys([*origins(graph), *new_origins])))
 

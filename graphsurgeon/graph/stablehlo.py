@@ -49,7 +49,7 @@ def library_calls(module: bytes) -> tuple[str, ...] | None:
         None
     """
     try:
-        return tuple(sorted(set(_Module(module).targets()) - BUILT_IN))
+        return tuple(sorted(set(_BytecodeModule(module).targets()) - BUILT_IN))
     except (ValueError, LookupError, RecursionError):
         return None
 
@@ -62,14 +62,14 @@ def op_names(module: bytes) -> tuple[str, ...]:
         ()
     """
     try:
-        names = _Module(module).ops
+        names = _BytecodeModule(module).ops
     except (ValueError, LookupError):
         return ()
     plain = (_VERSIONED.sub(r"stablehlo.\1", name) for name in names)
     return tuple(name for name in dict.fromkeys(plain) if name.rpartition(".")[2] not in _FRAME)
 
 
-class _Reader:
+class _BytecodeReader:
     """Reads MLIR's encoding, and raises an IndexError after the end.
 
     Args:
@@ -117,7 +117,7 @@ class _Reader:
         return kind & 0x7F, self.take(size)
 
 
-class _Module:
+class _BytecodeModule:
     """The tables of a module, and its ops.
 
     Args:
@@ -128,7 +128,7 @@ class _Module:
     """
 
     def __init__(self, data: bytes) -> None:
-        reader = _Reader(data)
+        reader = _BytecodeReader(data)
         if reader.take(len(_MAGIC)) != _MAGIC:
             raise ValueError
         self._version = reader.number()
@@ -139,18 +139,18 @@ class _Module:
         while reader:
             kind, section = reader.section()
             sections[kind] = section
-        self._strings = _strings(_Reader(sections[_STRINGS]))
-        self._dialects, self.ops = self._names(_Reader(sections[_DIALECTS]))
-        self._attributes = self._table(_Reader(sections[_OFFSETS]), _Reader(sections[_ATTRIBUTES]))
-        properties = _Reader(sections.get(_PROPERTIES, b"\x01"))
+        self._strings = _strings(_BytecodeReader(sections[_STRINGS]))
+        self._dialects, self.ops = self._names(_BytecodeReader(sections[_DIALECTS]))
+        self._attributes = self._table(_BytecodeReader(sections[_OFFSETS]), _BytecodeReader(sections[_ATTRIBUTES]))
+        properties = _BytecodeReader(sections.get(_PROPERTIES, b"\x01"))
         self._properties = [properties.take(properties.number()) for _ in range(properties.number())]
         self._ir = sections[_IR]
 
     def targets(self) -> Iterator[str]:
         """Returns the target of each custom call."""
-        return self._block(_Reader(self._ir)) if any(_CALL in name for name in self.ops) else iter(())
+        return self._block(_BytecodeReader(self._ir)) if any(_CALL in name for name in self.ops) else iter(())
 
-    def _names(self, reader: _Reader) -> tuple[list[str], list[str]]:
+    def _names(self, reader: _BytecodeReader) -> tuple[list[str], list[str]]:
         """Returns the names of the dialects and of the op types."""
         dialects, ops = list[str](), list[str]()
         for _ in range(reader.number()):
@@ -167,7 +167,7 @@ class _Module:
                 ops.append(f"{dialect}.{self._strings[name]}")
         return dialects, ops
 
-    def _table(self, reader: _Reader, data: _Reader) -> list[tuple[str, bytes]]:
+    def _table(self, reader: _BytecodeReader, data: _BytecodeReader) -> list[tuple[str, bytes]]:
         """Returns the dialect and the bytes of each attribute; an attribute that is written as text has no dialect."""
         count = reader.number()
         reader.number()  # how many types follow
@@ -179,14 +179,14 @@ class _Module:
                 rows.append((dialect if coded else "", data.take(size)))
         return rows
 
-    def _region(self, reader: _Reader) -> Iterator[str]:
+    def _region(self, reader: _BytecodeReader) -> Iterator[str]:
         blocks = reader.number()
         if blocks:
             reader.number()  # how many values the region defines
         for _ in range(blocks):
             yield from self._block(reader)
 
-    def _block(self, reader: _Reader) -> Iterator[str]:
+    def _block(self, reader: _BytecodeReader) -> Iterator[str]:
         ops, has_arguments = reader.flagged()
         if has_arguments:
             arguments = reader.number()
@@ -199,7 +199,7 @@ class _Module:
         for _ in range(ops):
             yield from self._op(reader)
 
-    def _op(self, reader: _Reader) -> Iterator[str]:
+    def _op(self, reader: _BytecodeReader) -> Iterator[str]:
         name, has = self.ops[reader.number()], reader.byte()
         reader.number()  # the location
         attributes = reader.number() if has & _HAS_ATTRIBUTES else None
@@ -215,14 +215,18 @@ class _Module:
         if not has & _HAS_REGIONS:
             return
         regions, isolated = reader.flagged()
-        inner = _Reader(reader.section()[1]) if regions and isolated and self._version >= _REGION_SECTIONS else reader
+        inner = (
+            _BytecodeReader(reader.section()[1])
+            if regions and isolated and self._version >= _REGION_SECTIONS
+            else reader
+        )
         for _ in range(regions):
             yield from self._region(inner)
 
     def _target(self, attributes: int | None, properties: int | None) -> str:
         """Returns the target of a custom call: the attribute of this name, or the third property."""
         if properties is not None:
-            reader = _Reader(self._properties[properties])
+            reader = _BytecodeReader(self._properties[properties])
             first = reader.number()
             if reader:
                 reader.number()
@@ -244,19 +248,19 @@ class _Module:
             raise ValueError
         return self._strings[reader.number()]
 
-    def _coded(self, number: int) -> tuple[tuple[str, int], _Reader]:
+    def _coded(self, number: int) -> tuple[tuple[str, int], _BytecodeReader]:
         """Returns the kind of an attribute, and a reader of its value."""
         dialect, data = self._attributes[number]
-        reader = _Reader(data)
+        reader = _BytecodeReader(data)
         return (dialect, reader.number()), reader
 
 
-def _strings(reader: _Reader) -> list[str]:
+def _strings(reader: _BytecodeReader) -> list[str]:
     sizes = reader.numbers()
     return [reader.take(size)[:-1].decode("utf-8", "replace") for size in reversed(sizes)]
 
 
-def _pass_uses(reader: _Reader, values: int) -> None:
+def _pass_uses(reader: _BytecodeReader, values: int) -> None:
     """Passes over the order of the uses of some values."""
     for _ in range(reader.number() if values > 1 else 1):
         if values > 1:

@@ -25,7 +25,7 @@ _COUNT, _NAN, _LOW, _NEGATIVE, _ZEROS, _POSITIVE, _HIGH, _MIN, _MAX, _MEAN, _VAR
 
 
 @dataclass(frozen=True, eq=False)
-class Noted:
+class TensorStats:
     """The summary of a tensor at one moment of a run.
 
     Args:
@@ -137,14 +137,14 @@ def _rounds(rounds: Sequence[int]) -> str:
 
 def noted(
     tensor: str, array: NDArray[Any], dtype: str, rounds: tuple[int, ...] = (), *, sampling: bool = True
-) -> Noted:
+) -> TensorStats:
     """Returns the summary of the value of a tensor.
 
     Args:
         tensor: its name.
         array: its value; no part of it is kept.
         dtype: its dtype; for text only the shape is noted.
-        rounds: as for `Noted`.
+        rounds: as for `TensorStats`.
         sampling: whether a sample is taken.
 
     Example:
@@ -152,7 +152,7 @@ def noted(
         c:0  float32 (3), min 0, max 2, mean 1, std 1, 33 % zeros, 1 infinite
     """
     if dtype == "string":
-        return Noted(tensor, rounds, np.asarray(array.shape, np.float64), np.zeros(0, np.float32), dtype)
+        return TensorStats(tensor, rounds, np.asarray(array.shape, np.float64), np.zeros(0, np.float32), dtype)
     flat = array.ravel()
     with np.errstate(all="ignore"):
         if flat.dtype.kind == "b":
@@ -161,7 +161,7 @@ def noted(
             flat = np.abs(flat) if flat.dtype.kind == "c" else flat.astype(np.float32)
         numbers = np.asarray([*_counted(flat), 0, array.ndim, *array.shape], np.float64)
         some = flat[:: step_of(flat.size)] if flat.size > SAMPLE else flat
-        return Noted(tensor, rounds, numbers, (some if sampling else some[:0]).astype(np.float32), dtype)
+        return TensorStats(tensor, rounds, numbers, (some if sampling else some[:0]).astype(np.float32), dtype)
 
 
 #: So many elements are turned to float64 at a time: they stay near the processor.
@@ -202,7 +202,7 @@ def step_of(size: int) -> int:
 
 
 @dataclass(frozen=True)
-class Cost:
+class OpCost:
     """The cost of an op in a run, over all of its rounds.
 
     Args:

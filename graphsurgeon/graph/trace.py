@@ -22,7 +22,7 @@ from .control_flow import order
 from .graph import Graph
 from .names import op_name, tensor_name
 from .rewiring import TURNING
-from .tensor_stats import Cost, Noted
+from .tensor_stats import OpCost, TensorStats
 from .traversal import shortest
 from .variables import FEED_TYPES, VARIABLE_TYPES
 
@@ -45,11 +45,11 @@ class FirstBad:
         source: ``"feed"``, ``"variable"`` or ``"constant"`` if the value is given and not computed; else empty.
     """
 
-    note: Noted
+    note: TensorStats
     type: str
-    inputs: tuple[Noted, ...]
+    inputs: tuple[TensorStats, ...]
     path: tuple[str, ...]
-    then: Noted | None = None
+    then: TensorStats | None = None
     source: str = ""
 
     @property
@@ -78,7 +78,7 @@ class FirstBad:
 
 def first_bad(
     graph: Graph,
-    notes: Mapping[str, Sequence[Noted]],
+    notes: Mapping[str, Sequence[TensorStats]],
     handed_on: Mapping[str, str] | None = None,
     fed: Iterable[str] = (),
     skipped: Container[str] = (),
@@ -101,20 +101,20 @@ def first_bad(
         >>> first_bad(graph, notes).op
         'y'
     """
-    return _Search(graph, notes, handed_on or {}, frozenset(fed), skipped).found()
+    return _FirstBadSearch(graph, notes, handed_on or {}, frozenset(fed), skipped).found()
 
 
-class _Search:
+class _FirstBadSearch:
     def __init__(
         self,
         graph: Graph,
-        notes: Mapping[str, Sequence[Noted]],
+        notes: Mapping[str, Sequence[TensorStats]],
         handed_on: Mapping[str, str],
         fed: frozenset[str],
         skipped: Container[str],
     ) -> None:
         self.graph, self.fed, self.skipped = graph, fed, skipped
-        self.at: dict[tuple[int, int], dict[_Rounds, Noted]] = {}
+        self.at: dict[tuple[int, int], dict[_Rounds, TensorStats]] = {}
         for name, group in notes.items():
             self.at[self.graph.tensor(name)] = {note.rounds: note for note in group}
         for name, origin in handed_on.items():
@@ -145,7 +145,7 @@ class _Search:
             cause = min(computed or causes, key=lambda one: (order[one[0]], one[1].rounds))
         return self._result(*cause, then)
 
-    def inputs(self, op: int, rounds: _Rounds) -> list[Noted]:
+    def inputs(self, op: int, rounds: _Rounds) -> list[TensorStats]:
         """Returns the summaries of the inputs of an op when it ran."""
         result = []
         if self.graph.types[op] in TURNING and rounds:
@@ -160,7 +160,7 @@ class _Search:
                 result.append(notes[rounds[: len(some)]])
         return result
 
-    def _cause(self, op: int, note: Noted) -> tuple[int, Noted]:
+    def _cause(self, op: int, note: TensorStats) -> tuple[int, TensorStats]:
         """The origin of a NaN, back through infinities: the op among them that is computed first."""
         graph, order = self.graph, self._order
         todo, visited, ends = [(op, note)], {(op, note.rounds)}, []
@@ -176,7 +176,7 @@ class _Search:
                     todo.append((maker, one))
         return min(ends or [(op, note)], key=lambda one: (one[1].rounds[:1], order[one[0]], one[1].rounds))
 
-    def _result(self, op: int, note: Noted, then: Noted | None) -> FirstBad:
+    def _result(self, op: int, note: TensorStats, then: TensorStats | None) -> FirstBad:
         graph, kind = self.graph, self.graph.types[op]
         back = [name for i in self._way(op) if (name := graph.names[i]) not in self.skipped]
         source = ""
@@ -204,7 +204,7 @@ class _Search:
         return order(self.graph)
 
 
-Notes = Mapping[str, Sequence[Noted]]
+Notes = Mapping[str, Sequence[TensorStats]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +220,8 @@ class FirstDifference:
         tensors: the number of tensors that differ.
     """
 
-    note: Noted
-    other: Noted
+    note: TensorStats
+    other: TensorStats
     type: str
     difference: float
     tensors: int
@@ -304,7 +304,7 @@ def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[st
     return result
 
 
-def difference(note: Noted, other: Noted) -> float:
+def difference(note: TensorStats, other: TensorStats) -> float:
     """Returns how far two tensors are apart, in parts of the largest absolute value of the first.
 
     Example:
@@ -326,7 +326,7 @@ def difference(note: Noted, other: Noted) -> float:
     return float(np.abs(mine - theirs).max() / scale)
 
 
-_NUMBER: dict[str, Callable[[Noted], float]] = {
+_NUMBER: dict[str, Callable[[TensorStats], float]] = {
     "magnitude": lambda note: max(abs(note.min), abs(note.max)),
     "zeros": lambda note: 100.0 * note.zeros / note.size if note.size else 0.0,
     "not finite": lambda note: float(note.nans + note.infinite),
@@ -367,8 +367,8 @@ class Trace:
     """
 
     graph: Graph
-    notes: tuple[Noted, ...]
-    costs: Mapping[str, Cost] = field(default_factory=dict)
+    notes: tuple[TensorStats, ...]
+    costs: Mapping[str, OpCost] = field(default_factory=dict)
     results: Mapping[str, Any] = field(default_factory=dict)
     feeds: Mapping[str, Any] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
@@ -379,14 +379,14 @@ class Trace:
     # -- one tensor, one op ---------------------------------------------------------------------
 
     @cached_property
-    def by_tensor(self) -> Mapping[str, tuple[Noted, ...]]:
+    def by_tensor(self) -> Mapping[str, tuple[TensorStats, ...]]:
         """Tensor -> its summaries, by round."""
-        groups: dict[str, list[Noted]] = {}
+        groups: dict[str, list[TensorStats]] = {}
         for note in self.notes:
             groups.setdefault(note.tensor, []).append(note)
         return {name: tuple(sorted(notes, key=lambda note: note.rounds)) for name, notes in groups.items()}
 
-    def rounds(self, tensor: Any) -> tuple[Noted, ...]:
+    def rounds(self, tensor: Any) -> tuple[TensorStats, ...]:
         """Returns the summaries of a tensor, one for each round of its loop; one if it is in no loop.
 
         Args:
@@ -404,7 +404,7 @@ class Trace:
             return self.by_tensor[source]
         raise SelectionError(request, f"{name!r} has no numbers: {self.why_not(name)}", self._instead())
 
-    def __getitem__(self, tensor: Any) -> Noted:
+    def __getitem__(self, tensor: Any) -> TensorStats:
         """Returns the summary of a tensor; in a loop, that of the last round, or of the first that is not finite."""
         notes = self.rounds(tensor)
         return next((note for note in notes if note.bad), notes[-1])
@@ -418,7 +418,7 @@ class Trace:
     def __iter__(self) -> Iterator[str]:
         return iter(self.by_tensor)
 
-    def cost(self, op: Any) -> Cost:
+    def cost(self, op: Any) -> OpCost:
         """Returns the time and memory of an op.
 
         Args:
@@ -520,7 +520,7 @@ class Trace:
         return differences(self.by_tensor, other.by_tensor, names or {})
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns a row for each tensor that has numbers: those of `Noted`, with time and memory of its op.
+        """Returns a row for each tensor that has numbers: those of `TensorStats`, with time and memory of its op.
 
         The inputs of an op come before its outputs. The `notes` are in the order of the run.
         """
@@ -675,8 +675,8 @@ class Trace:
             graph = Graph.of(rows, title=about["title"])
             parts = {key: np.split(arrays[key], arrays[f"{key}_ends"][:-1]) for key in ("numbers", "samples")}
             columns = (about["tensors"], about["rounds"], parts["numbers"], parts["samples"], about["dtypes"])
-            notes = tuple(Noted(t, tuple(r), n, s, d) for t, r, n, s, d in zip(*columns, strict=False))
-            costs = {row[0]: Cost(*row) for row in about["costs"]}
+            notes = tuple(TensorStats(t, tuple(r), n, s, d) for t, r, n, s, d in zip(*columns, strict=False))
+            costs = {row[0]: OpCost(*row) for row in about["costs"]}
             results, fed = unpacked(arrays, "result"), unpacked(arrays, "feed")
         except FileNotFoundError:
             raise OpenError(request, "there is no such file", "Give the path that trace.save(path) was given") from None
@@ -704,7 +704,7 @@ def _refuse_no_trace(other: Any, request: str) -> None:
         raise SelectionError(f"{request}(other)", problem, suggestion)
 
 
-def _handed_on(trace: Trace) -> dict[str, tuple[Noted, ...]]:
+def _handed_on(trace: Trace) -> dict[str, tuple[TensorStats, ...]]:
     """What tensors held that are handed on as they are, under their own names."""
     return {
         name: tuple(replace(note, tensor=name) for note in trace.by_tensor[source])

@@ -211,7 +211,7 @@ _SAME = frozenset({"Identity", "Snapshot", "CheckNumerics", "Print", "DebugIdent
 _SIZES = ("Shape", "ShapeN", "Size", "Rank")
 
 
-class Rewired(NamedTuple):
+class RewiredInput(NamedTuple):
     """An input of an op that reads another tensor.
 
     Args:
@@ -259,7 +259,7 @@ class Gradients:
         return np.asarray(np.isin(self._of[self.graph.scopes.home], ops), np.bool_)
 
     def stale(
-        self, after: Graph, edges: Sequence[Rewired], changed_ops: Sequence[int], names: Mapping[str, str]
+        self, after: Graph, edges: Sequence[RewiredInput], changed_ops: Sequence[int], names: Mapping[str, str]
     ) -> tuple[list[int], list[int]]:
         """Returns the ops whose existing gradient is no longer theirs, and the gradient ops concerned.
 
@@ -424,7 +424,7 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
 
 
 @dataclass
-class _Needs:
+class _UpdateNeeds:
     """The requirements of the value that an op assigns.
 
     Args:
@@ -438,9 +438,11 @@ class _Needs:
     missing: str = ""
 
 
-def _needs(graph: Graph, number: int, cuts: frozenset[tuple[int, int]], region: Mask, others: Mask) -> _Needs | None:
+def _needs(
+    graph: Graph, number: int, cuts: frozenset[tuple[int, int]], region: Mask, others: Mask
+) -> _UpdateNeeds | None:
     """The requirements of an update; None if it updates another part of the graph, below or next to the region."""
-    needs = _Needs()
+    needs = _UpdateNeeds()
     visited, todo = {number}, [graph.data.ends(number)[1]]
     while todo:
         op, port = todo.pop()

@@ -162,7 +162,7 @@ def variable_read_by(op: str, readers: Iterable[tuple[str, str, str | None]], **
 
 
 @dataclass(frozen=True)
-class Entry:
+class CollectionEntry:
     """One thing in a collection.
 
     Args:
@@ -178,7 +178,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class State:
+class GraphState:
     """The state of a graph: its contents other than ops and edges.
 
     Args:
@@ -189,11 +189,11 @@ class State:
     """
 
     variables: Mapping[str, VariableInfo] = field(default_factory=dict)
-    collections: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    collections: Mapping[str, tuple[CollectionEntry, ...]] = field(default_factory=dict)
     contexts: tuple[frozenset[str], ...] = ()
     init_ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def renamed(self, names: Mapping[str, str]) -> State:
+    def renamed(self, names: Mapping[str, str]) -> GraphState:
         """Returns the same state after ops are renamed: old name -> new one.
 
         Example:
@@ -207,14 +207,14 @@ class State:
         }
         contexts = tuple(frozenset(map(new, ops)) for ops in self.contexts)
         init_ops = {new(op): tuple(map(new, ops)) for op, ops in self.init_ops.items()}
-        return State({v.op: v for v in variables}, collections, contexts, init_ops)
+        return GraphState({v.op: v for v in variables}, collections, contexts, init_ops)
 
 
 #: Entries of these kinds are called as an op or a tensor is.
 _NAMED = frozenset({"op", "tensor", "variable"})
 
 
-def _entry_renamed(entry: Entry, new: Callable[[str], str]) -> Entry:
+def _entry_renamed(entry: CollectionEntry, new: Callable[[str], str]) -> CollectionEntry:
     name = new(entry.name) if entry.kind in _NAMED else entry.name
     return replace(entry, name=name, parts=tuple(map(new, entry.parts)))
 

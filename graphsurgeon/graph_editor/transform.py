@@ -16,7 +16,7 @@ from typing import Any
 from ..editor.editor import Editor
 from ..errors import StalePlanError, counted, few
 from ..graph.concurrency import gc_paused
-from ..graph.open_graph import Opened
+from ..graph.open_graph import OpenedGraph
 from ..graph.selection import listed
 from ..graph.tf_types import TFGraph
 from ..tf import graph_parts
@@ -160,8 +160,8 @@ def _apply(
     same = info.graph is info.graph_
     with as_values():
         journal = rewiring.journal(info.graph)
-        source = Editor(Opened(info.graph, "the source graph"), journal.known())
-        destination = source if same else Editor(Opened(info.graph_, "the destination graph"))
+        source = Editor(OpenedGraph(info.graph, "the source graph"), journal.known())
+        destination = source if same else Editor(OpenedGraph(info.graph_, "the destination graph"))
         snapshot = source.snapshot
         journal.keep(snapshot)
         selection = listed(snapshot, (snapshot.index[op.name] for op in info.sgv.ops))

@@ -14,7 +14,7 @@ from ..graph.layers import Layer
 from ..graph.match.match import Match
 from ..graph.match.pattern import Pattern
 from ..graph.names import free_name, parts, scopes_around, tensor_name
-from ..graph.references import Given
+from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection, listed
 from ..graph.tf_types import TFNodeDef
 from .adapters import CASTABLE
@@ -139,8 +139,8 @@ class Arguments:
         name = self.name_in(self.base, thing)
         return name if isinstance(thing, str) or getattr(thing, "graph", None) is None else self._renamed(name)
 
-    def _given(self, graph: Graph) -> Given:
-        return Given(graph, self.backend.layers(graph), self.request)
+    def _given(self, graph: Graph) -> ReferenceResolver:
+        return ReferenceResolver(graph, self.backend.layers(graph), self.request)
 
     def layer(self, thing: Any) -> Layer | None:
         """Returns the layer of the graph that is given; None if an op has the name, also one made by a step."""

@@ -13,7 +13,7 @@ from ..errors import few
 from ..graph.boundary import Tensor
 from ..graph.graph import Edges, Graph, Ints, TensorInfo
 from ..graph.names import op_name, under
-from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, Entry, VariableInfo, variable_renamed
+from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, CollectionEntry, VariableInfo, variable_renamed
 from .dependencies import Closure
 from .steps import CopyStep
 from .workbench import Workbench
@@ -287,7 +287,7 @@ class Copied:
         return [*self.placeholders, *self.constants]
 
 
-def moved_entries(copied: Copied, collection: str) -> tuple[Entry, ...]:
+def moved_entries(copied: Copied, collection: str) -> tuple[CollectionEntry, ...]:
     """Returns the entries that a copy adds for a collection of the source, by their names in the destination.
 
     Args:
@@ -295,7 +295,7 @@ def moved_entries(copied: Copied, collection: str) -> tuple[Entry, ...]:
         collection: the name of the collection in the source.
     """
     new_names, whole = {v.was: v.name for v in copied.variables}, bool(copied.step.selection.mask.all())
-    out = list[Entry]()
+    out = list[CollectionEntry]()
     for entry in copied.source.state.collections.get(collection, ()):
         if entry.kind == "variable":
             out += [replace(entry, name=new_names[entry.name])] if entry.name in new_names else []

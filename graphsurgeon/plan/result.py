@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph.graph import Graph
 from ..graph.names import under
-from ..graph.provenance import Origin, written
+from ..graph.provenance import OpOrigin, written
 from ..graph.rewiring import Edge
 from ..graph.tf_types import TFGraph, TFNodeDef, TFOp, TFVariable
 from ..graph.variables import VariableInfo
@@ -101,7 +101,7 @@ class Made:
     init_ops: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
-def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Origin]]) -> bytes:
+def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, OpOrigin]]) -> bytes:
     """Returns the facts of a plan that its graph keeps.
 
     Args:
@@ -110,7 +110,7 @@ def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Ori
         before: returns the origins of the ops of a source.
     """
     copies, new_ops, covered = [], {}, set()
-    origins: dict[int, Mapping[str, Origin]] = {}  # many copies may be of one source
+    origins: dict[int, Mapping[str, OpOrigin]] = {}  # many copies may be of one source
     for copied in effect.copies:
         if copied.role == "graft":
             continue  # ops that a plan builds come from no other graph
@@ -144,7 +144,7 @@ def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Ori
     return written(step, about)
 
 
-def _copy_record(copied: Copied, origins: Mapping[str, Origin]) -> dict[str, Any]:
+def _copy_record(copied: Copied, origins: Mapping[str, OpOrigin]) -> dict[str, Any]:
     source = copied.source
     ops = [source.names[i] for i in copied.ops.tolist()]
     out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}

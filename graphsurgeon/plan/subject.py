@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ..graph.compatibility import Compatibility
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layers
-from ..graph.open_graph import Opened
+from ..graph.open_graph import OpenedGraph
 from ..graph.security import Risks
 from ..graph.selection import Selection
 from ..graph.trace import Trace
@@ -49,7 +49,7 @@ class Subject(Protocol):
         """The title of the graph."""
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedGraph:
         """The opened graph: its inputs and outputs."""
 
     @property

@@ -15,7 +15,7 @@ from ..graph.boundary import Tensor
 from ..graph.control_flow import ENTERS, EXITS, loops_of
 from ..graph.edges import Edges, stacked
 from ..graph.graph import Graph, TensorInfo, output_at
-from ..graph.rewiring import KnownOutputs, Telling, reordered_many, rewired
+from ..graph.rewiring import OutputTable, Telling, reordered_many, rewired
 from ..graph.tf_types import TFNodeDef
 
 
@@ -309,7 +309,7 @@ class Workbench:
             about |= {"index": self.index.all(), "stamps": (), "first": weakref.ref(graph)}
             self._own = False
         if blocks:
-            about["outputs_of"] = KnownOutputs.of(graph).longer(
+            about["outputs_of"] = OutputTable.of(graph).longer(
                 *((first, outputs_of) for first, _, _, outputs_of in blocks)
             )
         after = replace(graph, **about)

@@ -16,7 +16,7 @@ from ..graph.functions import types_inside
 from ..graph.graph import Graph
 from ..graph.names import free_name, renamed_end, tensor_name
 from ..graph.provenance import orphan_mask
-from ..graph.references import Given
+from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.trace import Trace
 from ..plan.plan import Plan
@@ -74,7 +74,7 @@ class Subject:
         return types_inside(self.graph.nodes[op], self.graph.functions)
 
     @property
-    def given(self) -> Given:
+    def given(self) -> ReferenceResolver:
         """The reader of the ops and tensors that the caller names."""
         return given(self.graph, self.request)
 
@@ -87,9 +87,9 @@ class Subject:
         return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
 
 
-def given(graph: Graph, request: str) -> Given:
+def given(graph: Graph, request: str) -> ReferenceResolver:
     """Returns the reader of the ops and tensors of a graph that the caller of a recipe names."""
-    return Given(graph, layers_of(graph), request)
+    return ReferenceResolver(graph, layers_of(graph), request)
 
 
 def answers(ed: Editor, feeds: Any, targets: Any, plan: Plan | None = None) -> Trace:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..editor.applied import Applied
 from ..errors import Kind, PlanError, SelectionError, counted, warn
-from ..graph.concurrency import BusyError, Door, entered
+from ..graph.concurrency import BusyError, RWLock, entered
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFSession
 
@@ -138,7 +138,7 @@ class Replica:
         self._pairs = {pair.old.op: pair for pair in pairs}
         self._source, self._opened, self._grouped, self._settle = source, opened, grouped, settle
         # One door guards runs that step the original, the other guards runs of the duplicate.
-        self._original, self._door, self._one = Door(), Door(), threading.RLock()
+        self._original, self._door, self._one = RWLock(), RWLock(), threading.RLock()
         self._known: dict[str, bytes] = {}
         self._count = self._steps = 0
         self._closed = False
@@ -365,7 +365,7 @@ class Replica:
 
     @contextmanager
     def _alone(
-        self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[Door], timeout: float
+        self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float
     ) -> Iterator[None]:
         """Keeps others out of some doors while these ops run in the observed session."""
         from ..tf.run.session_tracking import alone

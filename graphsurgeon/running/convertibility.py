@@ -15,7 +15,7 @@ from ..graph.compatibility import (
     VARIABLE,
     Blocker,
     Compatibility,
-    Converted,
+    ConversionResult,
     Unconvertible,
     advised,
     blockers,
@@ -25,7 +25,7 @@ from ..graph.conditions import skipping
 from ..graph.functions import CALLS
 from ..graph.graph import Graph
 from ..graph.names import named, op_name, tensor_name
-from ..graph.references import Given
+from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
@@ -56,7 +56,7 @@ def check(
     targets, fed = asked_for(editor, outputs, "check", "outputs"), _fed(editor, inputs)
     ends: dict[str, Any] = {"outputs": targets, "inputs": fed or None}
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        path, proof, conversion = Path(folder, "frozen.pb"), "", Converted()
+        path, proof, conversion = Path(folder, "frozen.pb"), "", ConversionResult()
         try:
             editor.save(path, **ends, freeze=True, values="initial", verify=False)
         except Unconvertible as error:
@@ -78,7 +78,9 @@ def check(
     return Compatibility(editor.title, target, converter(target), blocked, ops, part_inputs, tuple(targets), proof)
 
 
-def _unfrozen(editor: Subject, target: str, conversion: Converted, fed: list[str], targets: list[str]) -> Compatibility:
+def _unfrozen(
+    editor: Subject, target: str, conversion: ConversionResult, fed: list[str], targets: list[str]
+) -> Compatibility:
     """What keeps a graph from a target that cannot be frozen, so that there is nothing to convert."""
     graph = editor.snapshot
     part = select(graph, inputs=fed or None, outputs=targets).mask
@@ -135,7 +137,7 @@ def _proved(saved: Any) -> str:
 def _fed(editor: Subject, inputs: Any) -> list[str]:
     several = [] if inputs is None else inputs.values() if isinstance(inputs, Mapping) else inputs
     names = [several] if isinstance(several, str) or hasattr(several, "name") else list(several)
-    names = Given(editor.snapshot, editor.layers, f"check(inputs={inputs!r})").ends(names)
+    names = ReferenceResolver(editor.snapshot, editor.layers, f"check(inputs={inputs!r})").ends(names)
     for one in names:
         editor.snapshot.tensor(tensor_name(one), f"check(inputs={one!r})")
     return [tensor_name(one) for one in names]

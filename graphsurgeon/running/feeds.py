@@ -16,7 +16,7 @@ from ..graph.graph import TensorInfo
 from ..graph.names import tensor_name
 from ..graph.op_packages import unknown_words
 from ..graph.provenance import orphan_mask
-from ..graph.references import Given
+from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from ..plan.dependencies import READERS
@@ -51,7 +51,7 @@ def given(editor: Subject, feeds: Any, request: str, random: bool = False) -> di
         problem = f"an object of type {type(feeds).__name__} is not a mapping"
         raise PlanError(f"{request}(feeds={feeds_text})", problem, f"Give {{{example}: array}}")
     arguments, values = editor.inputs, {}
-    layers = Given(graph, editor.layers, request)
+    layers = ReferenceResolver(graph, editor.layers, request)
     for key, value in (feeds or {}).items():
         name = arguments[key] if isinstance(key, str) and key in arguments else layers.tensor(key)
         name = tensor_name(name if not isinstance(name, str) or ":" in name else f"{name}:0")

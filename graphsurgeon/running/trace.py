@@ -22,15 +22,15 @@ import numpy as np
 
 from ..errors import Kind, PlanError, SelectionError, SurgeryError, ended, few
 from ..graph.arrays import packed
-from ..graph.calls import Calls
+from ..graph.calls import CallTree
 from ..graph.concurrency import gc_paused
 from ..graph.control_flow import in_the_open
 from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Graph, TensorInfo
 from ..graph.names import op_name, outer_name, placeholder_name, renamed_again, renamed_end, tensor_name
-from ..graph.open_graph import Opened
+from ..graph.open_graph import OpenedGraph
 from ..graph.parts import lost_writes, refuse_inner
-from ..graph.references import Given
+from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection, select
 from ..graph.tensor_stats import Watch
 from ..graph.trace import Trace
@@ -121,7 +121,7 @@ _HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": 
 
 
 @dataclass(frozen=True)
-class _How:
+class _RunOptions:
     """The options of a run, from the arguments of `trace`."""
 
     session: Any
@@ -183,7 +183,11 @@ def trace(
         return isolated_trace(editor, targets, fed, session=session, watch=watch, **how)
     with gc_paused():
         return _run(
-            editor, needed, targets, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory, op_names)
+            editor,
+            needed,
+            targets,
+            fed,
+            _RunOptions(session, timeout, rounds, watch, seed, called or {}, memory, op_names),
         )
 
 
@@ -217,7 +221,7 @@ def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
     about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
-    result: Subject = make(Opened(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
+    result: Subject = make(OpenedGraph(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
     try:
         result.apply(plan.anew() if plan.steps else plan)
     except PlanError as error:
@@ -237,7 +241,7 @@ def _now(editor: Subject, tensor: str) -> str:
 def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
     """The names of the ops whose tensors are noted."""
     if not isinstance(ops, Selection):
-        resolver = Given(editor.snapshot, editor.layers, "trace(ops=...)")
+        resolver = ReferenceResolver(editor.snapshot, editor.layers, "trace(ops=...)")
         return frozenset(editor.select(name=list(map(op_name, resolver.ops(ops)))).names)
     if not len(ops):
         raise SelectionError("trace(ops=...)", "the selection is empty", "Select what is to be noted, or leave ops out")
@@ -302,7 +306,11 @@ def asked_for(editor: Subject, fetches: Any, request: str = "trace", key: str = 
     if not several:
         problem = "nothing is asked for"
         raise PlanError(f"{request}({key}={fetches!r})", problem, "Name a tensor or an op, or leave it out")
-    layers, things, targets = Given(graph, editor.layers, f"{request}({key}={fetches!r})"), list[Any](), list[str]()
+    layers, things, targets = (
+        ReferenceResolver(graph, editor.layers, f"{request}({key}={fetches!r})"),
+        list[Any](),
+        list[str](),
+    )
     for one in several:
         own = isinstance(one, str) and one in editor.outputs
         things += [_now(editor, editor.outputs[one])] if own else layers.ends([one])
@@ -321,7 +329,7 @@ def _run(
     needed: Selection,
     fetches: Sequence[str],
     fed: Mapping[str, Any],
-    how: _How,
+    how: _RunOptions,
 ) -> Trace:
     from ..tf.run.probes import constants, probe
     from ..tf.run.traced_run import fill, lasts, passes, unoptimised, watched_run
@@ -398,7 +406,7 @@ def _leave_out(
 
 
 def _copied(
-    editor: Subject, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _How
+    editor: Subject, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _RunOptions
 ) -> tuple[Subject, Graph, Graph]:
     """A copy that can be run, its snapshot, and that without what is ours: the seeds of random ops."""
     from ..tf.open.snapshot import snapshot
@@ -420,7 +428,7 @@ def _added(graph: Graph, ran: Graph) -> frozenset[str]:
         return frozenset()
     from ..tf.functions.insides import body
 
-    return frozenset(more - Calls(graph, body).listed.graph.index.keys())
+    return frozenset(more - CallTree(graph, body).listed.graph.index.keys())
 
 
 def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection, list[str], str]:
@@ -465,7 +473,7 @@ def _scratch(
 
     outputs = {name: name for name in fetches if ":" in name}
     make: Any = type(editor)
-    scratch: Subject = make(Opened(fresh(), f"a run of {editor.title}", outputs=outputs))
+    scratch: Subject = make(OpenedGraph(fresh(), f"a run of {editor.title}", outputs=outputs))
     names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
     values = session if session is not None else editor
     kinds = {needed.graph.types[i] for i in needed.numbers}

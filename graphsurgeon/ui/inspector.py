@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import counted, few
 from ..graph.arrays import bytes_of, size_text, variable_bytes
-from ..graph.calls import Calls, Expanded
+from ..graph.calls import CallTree, ExpandedGraph
 from ..graph.functions import CALLS, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, gradient_of
 from ..graph.graph import Graph, Mask, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
@@ -32,7 +32,7 @@ _FLOPS_OF = 2000
 """The largest number of ops whose floating-point operations are counted: TensorFlow takes about 20 µs for each."""
 
 
-def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) -> dict[str, Any]:
+def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = None) -> dict[str, Any]:
     """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box, and more for an op.
 
     Args:
@@ -88,7 +88,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     return _panel(graph, name.strip("~/"), rows, ends, _MOST, python=_python(inside, name))
 
 
-def ops_inside(tree: Tree, name: str, calls: Calls) -> list[str]:
+def ops_inside(tree: Tree, name: str, calls: CallTree) -> list[str]:
     """Returns the names of the ops that a box holds, at any depth of calls.
 
     Args:
@@ -107,7 +107,7 @@ def ops_inside(tree: Tree, name: str, calls: Calls) -> list[str]:
     return [deep.graph.names[i] for i in np.flatnonzero(_within(deep, tree.calls, np.flatnonzero(mask))).tolist()]
 
 
-def _within(deep: Expanded, picture: Expanded, ops: Any) -> Mask:
+def _within(deep: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
     """The ops at any depth that are in some that are shown; of a gradient only where it is shown: others run."""
     visible = deep.seen_in(picture)
     mask: Mask = np.isin(visible, ops)
@@ -194,7 +194,7 @@ def _tensor(graph: Graph, name: str) -> dict[str, str]:
     return {"tensor": name, "text": str(info) if info else ""}
 
 
-def _places(tree: Tree, op: int, calls: Calls | None) -> list[list[str]]:
+def _places(tree: Tree, op: int, calls: CallTree | None) -> list[list[str]]:
     """Returns rows on the function that an op is in, or calls, and on the other callers of the function."""
     if calls is None:
         return []
@@ -211,12 +211,12 @@ def _places(tree: Tree, op: int, calls: Calls | None) -> list[list[str]]:
     return rows
 
 
-def _elsewhere(calls: Calls, function: str, own: str) -> list[list[str]]:
+def _elsewhere(calls: CallTree, function: str, own: str) -> list[list[str]]:
     others = [name for name in calls.callers(function) if name != own]
     return [["also called by", few(others)]] if others else []
 
 
-def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any]:
+def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, Any]:
     graph = tree.graph
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
@@ -301,7 +301,7 @@ def _flops_text(flops: tuple[int, bool]) -> str:
     return f"{flops[0]:,}" + (" per example" if flops[1] else "")
 
 
-def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> tuple[int, bool]:
+def _flops(facts: Facts, tree: Tree, ops: list[int], calls: CallTree | None) -> tuple[int, bool]:
     """Returns the floating-point operations of ops, and of their functions, once each; 0 if there are too many."""
     if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
         return _flops_of(facts, tree.graph, ops)

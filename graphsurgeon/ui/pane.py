@@ -19,7 +19,7 @@ from ..view.aligned import aligned
 from ..view.first_picture import Known, first_unfolded, pinned
 from ..view.layout import LayoutCancelled, PlacedScene, place
 from ..view.paint import Paint, painted
-from ..view.plan_marks import Kinds, added, lost
+from ..view.plan_marks import EdgeKinds, added, lost
 from ..view.scene import MOST, Scene, boxes_shown, build
 from ..view.svg import panes, to_svg
 from ..view.tree import Tree, find_item, keys_to, ops_named
@@ -69,7 +69,7 @@ class EdgeStep:
     other: Graph
     later: bool
 
-    def kinds(self, graph: Graph) -> Kinds:
+    def kinds(self, graph: Graph) -> EdgeKinds:
         """Returns the kinds of the edges of the graph in the picture."""
         effect = self.effect
         if not self.later:

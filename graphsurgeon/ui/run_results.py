@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import LayoutError, counted
 from ..graph.arrays import size_text
 from ..graph.graph import Graph, shape_text
-from ..graph.tensor_stats import Noted
+from ..graph.tensor_stats import TensorStats
 from ..graph.trace import NUMBERS, FirstBad, FirstDifference, Trace
 from .values import FEW, image
 
@@ -185,7 +185,7 @@ class Ran:
         """Returns the same for one tensor, of which all elements may be given; nothing if it has no numbers."""
         return [self._tensor(self.trace[name], name, whole)] if name in self.trace else []
 
-    def _tensor(self, note: Noted, name: str, whole: Any) -> dict[str, Any]:
+    def _tensor(self, note: TensorStats, name: str, whole: Any) -> dict[str, Any]:
         rows, rounds = [["held", f"{note.dtype} {shape_text(note.shape)}"]], self.trace.rounds(note.tensor)
         if note.rounds:
             rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} recorded"])
@@ -211,7 +211,7 @@ class Ran:
             "more": array is None and own and note.numeric and len(note.shape) > 1,
         }
 
-    def _held(self, note: Noted) -> Any:
+    def _held(self, note: TensorStats) -> Any:
         """All elements of a tensor, if they are known."""
         if not note.numeric:
             return None

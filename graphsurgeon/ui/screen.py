@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LayoutError, PlanError, SelectionError, SurgeryError, counted
-from ..graph.calls import Expanded
+from ..graph.calls import ExpandedGraph
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
 from ..graph.lazy_graph import pending
@@ -350,7 +350,7 @@ class Screen:
         """
         return self._stage.around(self.source.snapshot, names).graph
 
-    def expanded(self, unfolded: frozenset[str]) -> Expanded:
+    def expanded(self, unfolded: frozenset[str]) -> ExpandedGraph:
         """Returns the graph of the source with the calls unfolded that are among these fold keys.
 
         Args:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SelectionError, counted
-from ..graph.calls import Calls, Expanded
+from ..graph.calls import CallTree, ExpandedGraph
 from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
 from ..graph.lazy_graph import current
@@ -62,7 +62,7 @@ class Stage:
         self.progress: Callable[[str], None] = lambda text: None
         self._sources: list[Callable[[], Any]] = []
         self._trees: deque[Tree] = deque(maxlen=_TREES)
-        self._calls: deque[Calls] = deque(maxlen=_TREES)
+        self._calls: deque[CallTree] = deque(maxlen=_TREES)
         self._left: deque[tuple[Graph, frozenset[str], frozenset[str]]] = deque(maxlen=_TREES)
         self._kept: Graph | None = None
         self._names: dict[Subject, tuple[Graph, Mapping[str, str]]] = {}
@@ -96,19 +96,19 @@ class Stage:
         """Returns the Keras layers of a graph that is shown."""
         return (self.source if graph.owner is self.source.snapshot.owner else self.destination).layers
 
-    def calls(self, state: State, pane: str) -> Calls:
+    def calls(self, state: State, pane: str) -> CallTree:
         """Returns the calls of the graph of a pane."""
         return self.calls_of(self.graph(state, pane))
 
-    def calls_of(self, graph: Graph) -> Calls:
+    def calls_of(self, graph: Graph) -> CallTree:
         """Returns the calls of a graph; those of the last few graphs are kept, with all that has been unfolded."""
         calls = next((c for c in self._calls if c.base is graph), None)
         if calls is None:
-            calls = Calls(graph, self.facts.body)
+            calls = CallTree(graph, self.facts.body)
             self._calls.appendleft(calls)
         return calls
 
-    def shown(self, state: State, pane: str, also: Iterable[str] = ()) -> Expanded:
+    def shown(self, state: State, pane: str, also: Iterable[str] = ()) -> ExpandedGraph:
         """Returns the graph of a pane with its open calls unfolded.
 
         Args:
@@ -118,7 +118,7 @@ class Stage:
         """
         return self.calls(state, pane).expanded(_scopes({*self.unfolded(state, pane), *also}))
 
-    def expanded(self, subject: Subject, keys: Iterable[str] = ()) -> Expanded:
+    def expanded(self, subject: Subject, keys: Iterable[str] = ()) -> ExpandedGraph:
         """Returns the graph of an editor with the calls unfolded that are among fold keys."""
         return self.calls_of(subject.snapshot).expanded(_scopes(keys))
 
@@ -126,7 +126,7 @@ class Stage:
         """Returns the tree of the graph of a pane, with its open calls, and others, unfolded."""
         return self.tree_of(state, self.shown(state, pane, also))
 
-    def around(self, graph: Graph, names: Iterable[str]) -> Expanded:
+    def around(self, graph: Graph, names: Iterable[str]) -> ExpandedGraph:
         """Returns a graph with the calls unfolded that boxes, ops and tensors of these names are inside of.
 
         A call and the frame of an unfolded one are not inside of it; missing names do not count.
@@ -160,7 +160,7 @@ class Stage:
         boxes = [name if one is None else one[0].named(one[1].op) for name, one in call_sites]
         return self.tree_of(state, self.around(graph, boxes)), boxes
 
-    def tree_of(self, state: State, picture: Expanded) -> Tree:
+    def tree_of(self, state: State, picture: ExpandedGraph) -> Tree:
         """Returns the tree of a graph under the filters of a state; the last few are kept."""
         filters = replace(state.filters, gone=self._gone(picture.parts[0].graph))
         tree = next((t for t in self._trees if t.graph is picture.graph and t.filters == filters), None)

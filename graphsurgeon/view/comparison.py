@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import LayoutError
-from ..graph.diff import Change, Diff
+from ..graph.diff import Diff, OpChange
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
 from .boxes import Box, Item, elide, frames
 from .first_picture import first_unfolded, open_item
-from .plan_marks import NEW, REMOVED, SAME, Kinds, count_text, edge_keys, mark_edges
+from .plan_marks import NEW, REMOVED, SAME, EdgeKinds, count_text, edge_keys, mark_edges
 from .scene import Scene, build
 from .tree import Tree
 
@@ -46,7 +46,7 @@ def contrast(diff: Diff) -> Scene:
     return scene
 
 
-def united(diff: Diff) -> tuple[Graph, Kinds]:
+def united(diff: Diff) -> tuple[Graph, EdgeKinds]:
     """Returns both graphs as one, with the edges of both, and the kinds of its edges.
 
     Args:
@@ -57,7 +57,7 @@ def united(diff: Diff) -> tuple[Graph, Kinds]:
     spot[spot < 0] = np.arange(diff.b.size, whole.size)
     data, kinds = _edges(whole.data, a.data, diff.b.size, spot, whole.size)
     control, waits = _edges(whole.control, a.control, diff.b.size, spot, whole.size)
-    return replace(whole, data=data, control=control, owner=object()), Kinds(kinds, waits)
+    return replace(whole, data=data, control=control, owner=object()), EdgeKinds(kinds, waits)
 
 
 def _edges(now: Edges, then: Edges, count: int, spot: Ints, size: int) -> tuple[Edges, Ints]:
@@ -109,13 +109,13 @@ def _mixed(tree: Tree, item: Item, marks: Mapping[int, str], touched: Mask) -> b
 
 def _texts(diff: Diff) -> dict[int, str]:
     """For each changed op its difference, in a word or two."""
-    by_op: dict[int, list[Change]] = {}
+    by_op: dict[int, list[OpChange]] = {}
     for change in diff.changes:
         by_op.setdefault(diff.b.index[change.op], []).append(change)
     return {op: _word(changes) for op, changes in by_op.items()}
 
 
-def _word(changes: list[Change]) -> str:
+def _word(changes: list[OpChange]) -> str:
     words = []
     for change in changes:
         plain = {"type": f"was {change.was}", "input": "rewired", "attribute": change.what, "output": "shape"}

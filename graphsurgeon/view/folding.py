@@ -164,7 +164,7 @@ def _with_series(
         tail = "/" if items[places[0]].kind in ("scope", "block") else ""
         alike = items[places[0]].kind != "block" or len({likeness(items[place]) for place in places}) == 1
         holds = "" if alike else counted(len(places), "blocks")
-        folds.append(_Fold(places, f"~{path}{pattern}{tail}", pattern, pattern, holds, alike))
+        folds.append(_FoldGroup(places, f"~{path}{pattern}{tail}", pattern, pattern, holds, alike))
     return _folded(items, edges, folds, path)
 
 
@@ -209,7 +209,7 @@ def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[li
         pattern = f"{items[run[0]].leaf}→{items[run[-1]].leaf}"
         label = "→".join(types[:3]) + f" … ({len(run)})"
         holds = f"{items[run[0]].leaf} … {items[run[-1]].leaf}"
-        folds.append(_Fold(run, f"~{path}{pattern}", label, pattern, holds, alike=False))
+        folds.append(_FoldGroup(run, f"~{path}{pattern}", label, pattern, holds, alike=False))
     return _folded(items, edges, folds, path, LEAST)
 
 
@@ -226,11 +226,11 @@ def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[
             label = f"{kind} ×{len(group):,}"
             pattern = f"{label} ({items[group[0]].leaf})"
             names = f"{items[group[0]].leaf} … {items[group[-1]].leaf}"
-            folds.append(_Fold(group, f"~{path}{pattern}", label, pattern, names))
+            folds.append(_FoldGroup(group, f"~{path}{pattern}", label, pattern, names))
     return _folded(items, edges, folds, path, LEAST)
 
 
-class _Fold(NamedTuple):
+class _FoldGroup(NamedTuple):
     """Items that become one: their places, and their texts; see `Item`."""
 
     places: list[int]
@@ -241,7 +241,9 @@ class _Fold(NamedTuple):
     alike: bool = True
 
 
-def _folded(items: list[Item], edges: Ints, folds: list[_Fold], path: str, least: int = 0) -> tuple[list[Item], Ints]:
+def _folded(
+    items: list[Item], edges: Ints, folds: list[_FoldGroup], path: str, least: int = 0
+) -> tuple[list[Item], Ints]:
     """Returns items and edges with folds in them, the largest first, as long as no less than `least` items are left."""
     into, new = list(range(len(items))), {}
     count = len(items)

@@ -247,7 +247,7 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
 
 
 @dataclass(frozen=True)
-class _Scale:
+class _ColorScale:
     """The position of numbers between the smallest and the largest; zero has none on a logarithmic scale."""
 
     low: float
@@ -255,7 +255,7 @@ class _Scale:
     tiny: float  # the smallest size of a number; 0 if the scale is linear
 
     @classmethod
-    def of(cls, numbers: Sequence[float], wish: str) -> _Scale:
+    def of(cls, numbers: Sequence[float], wish: str) -> _ColorScale:
         """Makes the scale of some numbers."""
         sizes = [abs(n) for n in numbers if n]
         wide = bool(sizes) and max(sizes) >= _WIDE * min(sizes)
@@ -300,7 +300,7 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
     reduce = paint.reduce if paint.reduce != "auto" else _reduction(by_box, paint.scale)
     totals = [_total(values, reduce) if values else None for values in by_box]
     finite = [t for t in totals if t is not None and math.isfinite(t)]
-    scale = _Scale.of([t for t in finite if t], paint.scale)
+    scale = _ColorScale.of([t for t in finite if t], paint.scale)
 
     colors: list[dict[str, Any]] = []
     for total, values in zip(totals, by_box, strict=True):
@@ -370,7 +370,7 @@ def _reduction(by_box: Sequence[Sequence[float]], wish: str) -> str:
     sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in by_box]
     if not any(sizes):
         return "sum"
-    scale = _Scale.of([total for total in sums if total], wish)
+    scale = _ColorScale.of([total for total in sums if total], wish)
     hit = sums[sizes.index(max(sizes))]
     hidden = not hit or (hit < max(sums) and scale.step(hit) < len(STEPS) // 2)
     return "max" if hidden else "sum"

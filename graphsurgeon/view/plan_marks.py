@@ -90,14 +90,14 @@ SAME, NEW, REMOVED, JOINED = range(4)
 """Kinds of an edge: in both graphs, only in the later one, only in the earlier one, new at an op that stays."""
 
 
-class Kinds(NamedTuple):
+class EdgeKinds(NamedTuple):
     """The kind of each data edge and of each control edge of a graph."""
 
     data: Ints
     control: Ints
 
 
-def added(after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[tuple[str, int]] = ()) -> Kinds:
+def added(after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[tuple[str, int]] = ()) -> EdgeKinds:
     """Returns the kinds of the edges of the later of two graphs.
 
     Args:
@@ -119,25 +119,25 @@ def added(after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[
         if op is not None and position < after.data.degrees[op]:
             at = int(after.data.ptr[op]) + position
             data[at] = JOINED if data[at] else SAME
-    return Kinds(data, control)
+    return EdgeKinds(data, control)
 
 
-def lost(before: Graph, after: Graph, same: tuple[Ints, Ints]) -> Kinds:
+def lost(before: Graph, after: Graph, same: tuple[Ints, Ints]) -> EdgeKinds:
     """Returns the kinds of the edges of the earlier of two graphs; the arguments are those of `added`."""
     data, control = added(before, after, same[::-1])
-    return Kinds(np.where(data, REMOVED, SAME), np.where(control, REMOVED, SAME))
+    return EdgeKinds(np.where(data, REMOVED, SAME), np.where(control, REMOVED, SAME))
 
 
-def of_marks(graph: Graph, marks: Mapping[int, str]) -> Kinds:
+def of_marks(graph: Graph, marks: Mapping[int, str]) -> EdgeKinds:
     """Returns the kinds of edges that follow from the states of the ops at their ends."""
     kind = np.zeros(graph.size, np.int32)
     for op, state in marks.items():
         kind[op] = {"new": NEW, "removed": REMOVED}.get(state, SAME)
     arrays = (np.maximum(kind[edges.rows], kind[edges.node]) for edges in (graph.data, graph.control))
-    return Kinds(*arrays)
+    return EdgeKinds(*arrays)
 
 
-def mark_edges(graph: Graph, kinds: Kinds, boxes: Sequence[Box], edges: Sequence[Edge], op_box: Ints) -> None:
+def mark_edges(graph: Graph, kinds: EdgeKinds, boxes: Sequence[Box], edges: Sequence[Edge], op_box: Ints) -> None:
     """Gives each drawn edge the state of the edges that it combines; if only some changed, it counts them."""
     number = {box.id: at for at, box in enumerate(boxes)}
     data, control = (

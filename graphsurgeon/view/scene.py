@@ -18,7 +18,7 @@ from ..graph.graph import DTYPES, Graph, Ints, TensorInfo, output_at, shape_text
 from .boxes import Box, Edge, Group, Item, elide, frames
 from .families import UNKNOWN, family
 from .helpers import KINDS, TRAINING, behind
-from .plan_marks import Kinds, Marks, mark, mark_edges, of_marks
+from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
 from .tree import Tree, find_item
 
 PARTS = 4
@@ -244,7 +244,7 @@ def build(
     unfolded: Iterable[str] = frozenset(),
     marks: Marks | None = None,
     pins: Iterable[int] = (),
-    kinds: Kinds | None = None,
+    kinds: EdgeKinds | None = None,
 ) -> Scene:
     """Returns the boxes, groups and edges to draw of a graph.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import counted
-from ..graph.calls import Call, Expanded
+from ..graph.calls import CallSite, ExpandedGraph
 from ..graph.graph import Graph, Ints, Mask
 from . import folding
 from .boxes import Item
@@ -41,7 +41,7 @@ class Tree:
     graph: Graph
     filters: Filters = field(default_factory=Filters)
     layers: Mapping[str, str] = field(default_factory=dict)
-    calls: Expanded | None = None
+    calls: ExpandedGraph | None = None
     _made: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
 
     @cached_property
@@ -169,11 +169,11 @@ class Tree:
         return self.calls.said if self.calls is not None else {}
 
     @cached_property
-    def folded(self) -> Mapping[int, Call]:
+    def folded(self) -> Mapping[int, CallSite]:
         """The calls that are not unfolded, by the number of the op."""
         return self.calls.folded if self.calls is not None else {}
 
-    def call(self, item: Item) -> Call | None:
+    def call(self, item: Item) -> CallSite | None:
         """Returns the call of an item; None if the item is not a call, or is unfolded."""
         return self.folded.get(item.op) if item.one_op else None
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.graph.calls import Calls
+from graphsurgeon.graph.calls import CallTree
 from graphsurgeon.graph.functions import called_by
 from graphsurgeon.graph.graph import Graph, PlainNode
 from tests.refusal import refuses
@@ -36,8 +36,8 @@ def body(graph: Graph, name: str, call: int, made: dict[Any, Graph]) -> Graph:
     return Graph.read(nodes, functions_of=lambda: graph.functions, title=name)
 
 
-def calls(ops: list[tuple[str, str, list[str]]], most: int = 1000, **functions: Definition) -> Calls:
-    return Calls(Graph.of(ops, functions_of=lambda: functions), body, most)
+def calls(ops: list[tuple[str, str, list[str]]], most: int = 1000, **functions: Definition) -> CallTree:
+    return CallTree(Graph.of(ops, functions_of=lambda: functions), body, most)
 
 
 def rows(graph: Graph) -> dict[str, list[str]]:
@@ -153,7 +153,7 @@ def test_a_function_that_is_not_there_says_so():
 
     graph = Graph.read([Node("call", "PartitionedCall", [], {"f": Value()})])
     assert [one.function for one in called_by(graph.nodes[0])] == ["gone"]
-    found = Calls(graph, body)
+    found = CallTree(graph, body)
     assert found.expanded(["call"]).graph is graph
     with refuses(SelectionError, "unfold('call'): function 'gone', which 'call' calls, is not in the graph", "Open"):
         found.refuse("call", "unfold('call')")
@@ -239,7 +239,7 @@ def test_whatever_is_unfolded_the_graph_computes_the_same(program: Any, data: st
     ops, functions = program
     ends = [name for name, _, _ in ops]
     readers = [(f"end{i}", "Abs", [name]) for i, name in enumerate(ends)]
-    found = Calls(Graph.of([*ops, *readers], functions_of=lambda: functions), body)
+    found = CallTree(Graph.of([*ops, *readers], functions_of=lambda: functions), body)
     whole = found.everything()
     assert not set(whole.graph.types) & {*functions, "_Arg", "_Retval"}
     scopes = sorted({p.path for p in whole.parts[1:]})
@@ -282,9 +282,11 @@ def test_a_function_without_a_name_is_called_by_no_op():
 SLOPE = function("b dy", [("sign", "Neg", ["b"]), ("mul", "Mul", ["sign", "dy"])], ["mul"])
 
 
-def sloped(gradients: dict[str, str], **functions: Definition) -> Calls:
+def sloped(gradients: dict[str, str], **functions: Definition) -> CallTree:
     about: dict[str, Any] = {"functions_of": lambda: functions, "gradients_of": lambda: gradients}
-    return Calls(Graph.of([("x", "Placeholder", []), ("call", "once", ["x"]), ("y", "Abs", ["call"])], **about), body)
+    return CallTree(
+        Graph.of([("x", "Placeholder", []), ("call", "once", ["x"]), ("y", "Abs", ["call"])], **about), body
+    )
 
 
 def test_the_gradient_of_a_function_hangs_in_the_scope_of_its_call():

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.graph.compatibility import VARIABLE, Compatibility, Converted, Said, advised, blockers, cut
+from graphsurgeon.graph.compatibility import (
+    VARIABLE,
+    Compatibility,
+    ConversionResult,
+    ConverterMessage,
+    advised,
+    blockers,
+    cut,
+)
 from graphsurgeon.graph.graph import Graph
 
 #: wav -> mel -> a -> b (with weights) -> pick, and a constant that both ends read.
@@ -16,12 +24,12 @@ NET = Graph.of([
 
 def test_each_error_is_an_op_of_the_graph():
     errors = (
-        Said(("b/inner", "b"), "Odd", "ERROR_NEEDS_CUSTOM_OPS", "neither"),
-        Said(("mel",), "Mfcc", "ERROR_NEEDS_FLEX_OPS", "neither"),
-        Said(("mel",), "Mfcc", "ERROR_NEEDS_FLEX_OPS", "said twice"),
-        Said(("made_up_by_the_converter",), "While", "ERROR_UNKNOWN", "it has a shape that is not known"),
+        ConverterMessage(("b/inner", "b"), "Odd", "ERROR_NEEDS_CUSTOM_OPS", "neither"),
+        ConverterMessage(("mel",), "Mfcc", "ERROR_NEEDS_FLEX_OPS", "neither"),
+        ConverterMessage(("mel",), "Mfcc", "ERROR_NEEDS_FLEX_OPS", "said twice"),
+        ConverterMessage(("made_up_by_the_converter",), "While", "ERROR_UNKNOWN", "it has a shape that is not known"),
     )
-    found = blockers(NET, Converted(said="failed", errors=errors))
+    found = blockers(NET, ConversionResult(said="failed", errors=errors))
     assert [(one.op, one.type, one.kind) for one in found] == [
         ("", "While", "refused"), ("mel", "Mfcc", "TF Select"), ("b", "Odd", "custom op"),
     ]  # fmt: skip
@@ -29,9 +37,9 @@ def test_each_error_is_an_op_of_the_graph():
 
 
 def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
-    (one,) = blockers(NET, Converted(said="the converter died (SIGSEGV), in a separate process"))
+    (one,) = blockers(NET, ConversionResult(said="the converter died (SIGSEGV), in a separate process"))
     assert str(one) == "the converter died (SIGSEGV), in a separate process"
-    assert blockers(NET, Converted(model=b"model")) == ()
+    assert blockers(NET, ConversionResult(model=b"model")) == ()
     reported = Compatibility("net", "tflite", "TensorFlow 2", (one,), 8)
     assert str(reported).splitlines()[0] == "net: it does not become TFLite, says TensorFlow 2"
     assert reported
@@ -39,8 +47,8 @@ def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
 
 
 def test_what_cannot_be_frozen_is_said_before_a_converter_is_asked():
-    said = (Said(("mel",), "AssignAdd", VARIABLE, "'counted' (AssignAdd) in a function that 'mel' calls"),)
-    found = blockers(NET, Converted(said="failed", errors=said))
+    said = (ConverterMessage(("mel",), "AssignAdd", VARIABLE, "'counted' (AssignAdd) in a function that 'mel' calls"),)
+    found = blockers(NET, ConversionResult(said="failed", errors=said))
     assert str(Compatibility("net", "tfjs", "", found, 8)) == (
         "net: 1 of 8 ops keeps it from TF.js; its converter is asked once it can be frozen\n"
         "  variable  'mel' (AssignAdd): it needs a variable, and freezing makes that a constant"
@@ -63,7 +71,11 @@ def test_what_is_in_the_way_is_cut_off_at_its_side(ops, want):
 
 def test_each_blocker_says_what_to_type():
     found = blockers(
-        NET, Converted(said="x", errors=(Said(("mel",), "Mfcc", "", "no"), Said(("b",), "MatMul", "", "no")))
+        NET,
+        ConversionResult(
+            said="x",
+            errors=(ConverterMessage(("mel",), "Mfcc", "", "no"), ConverterMessage(("b",), "MatMul", "", "no")),
+        ),
     )
     reported = advised(found, {"gs.recipes.strip(ed)": ["b"]}, {"mel": "Cut it off: inputs='mel:0'"})
     assert [one.replacement for one in reported] == ["Cut it off: inputs='mel:0'", "gs.recipes.strip(ed) takes it out"]

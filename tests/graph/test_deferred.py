@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import weakref
 
-from graphsurgeon.graph.graph import Derived, Graph
-from graphsurgeon.graph.lazy_graph import Deferred, Pending, current, identity, made, pending
-from graphsurgeon.graph.open_graph import Opened
-from graphsurgeon.graph.security import Origin, note, origins
+from graphsurgeon.graph.graph import DerivedOrigin, Graph
+from graphsurgeon.graph.lazy_graph import DeferredGraph, LazyGraph, current, identity, made, pending
+from graphsurgeon.graph.open_graph import OpenedGraph
+from graphsurgeon.graph.security import GraphOrigin, note, origins
 
 
 class Live:
@@ -16,10 +16,10 @@ class Live:
 
 
 def test_the_owner_of_a_snapshot_is_the_live_graph_as_soon_as_that_is_made():
-    graph = Deferred(Live)
+    graph = DeferredGraph(Live)
     before = Graph.of([("a", "NoOp", [])], owner=graph)
-    plan = Graph.of([("a", "NoOp", [])], owner=Derived(before.origin))
-    opened = Opened(graph, "title")
+    plan = Graph.of([("a", "NoOp", [])], owner=DerivedOrigin(before.origin))
+    opened = OpenedGraph(graph, "title")
     assert before.owner is graph is plan.origin is opened.graph
     live = graph.made()
     assert isinstance(live, Live)
@@ -37,8 +37,8 @@ def test_a_live_graph_and_no_graph_are_what_they_are():
 
 
 def test_what_is_noted_before_and_after_is_on_the_live_graph():
-    graph = Deferred(Live)
-    one, two = (Origin(Graph.of([("w", "WriteFile", [])])) for _ in range(2))
+    graph = DeferredGraph(Live)
+    one, two = (GraphOrigin(Graph.of([("w", "WriteFile", [])])) for _ in range(2))
     note(graph, [one])
     live = graph.made()
     assert origins(live) == (one,)
@@ -47,9 +47,9 @@ def test_what_is_noted_before_and_after_is_on_the_live_graph():
 
 
 def test_a_pending_graph_is_made_when_it_is_filled():
-    graph, filled = Deferred(Live), []
+    graph, filled = DeferredGraph(Live), []
     read = Graph.of([("a", "NoOp", [])], owner=graph)
-    Pending(read, filled.append).wait_in(graph)
+    LazyGraph(read, filled.append).wait_in(graph)
     assert pending(graph) is not None
     assert not filled
     live = made(graph)
@@ -59,7 +59,7 @@ def test_a_pending_graph_is_made_when_it_is_filled():
 
 
 def test_weak_references_to_the_deferred_graph_last_as_long_as_the_live_graph():
-    graph = Deferred(Live)
+    graph = DeferredGraph(Live)
     kept, live = weakref.ref(graph), graph.made()
     del graph
     gc.collect()

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.tensor_stats import Noted
+from graphsurgeon.graph.tensor_stats import TensorStats
 from graphsurgeon.graph.trace import first_bad
 
 
-def held(name: str, nans: int = 0, infinite: int = 0, rounds: tuple[int, ...] = ()) -> Noted:
-    return Noted(
+def held(name: str, nans: int = 0, infinite: int = 0, rounds: tuple[int, ...] = ()) -> TensorStats:
+    return TensorStats(
         name, rounds, np.array([1, 2, nans, infinite, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 2.0]), np.zeros(0), "float32"
     )
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.graph.calls import Calls
+from graphsurgeon.graph.calls import CallTree
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.layers import Call, Layer, Layers, Owner, by_variables, ends, moved, named_owners, scopes_of
+from graphsurgeon.graph.layers import (
+    Layer,
+    LayerCall,
+    Layers,
+    VariableOwner,
+    by_variables,
+    ends,
+    moved,
+    named_owners,
+    scopes_of,
+)
 from tests.refusal import refuses
 
 OPS = [
@@ -15,11 +25,11 @@ OPS = [
     ("net/a/read", "ReadVariableOp", ["w"]), ("net/a/mul", "MatMul", ["x", "net/a/read"]),
     ("net/b/relu", "Relu", ["net/a/mul"]), ("net/a_1/mul", "MatMul", ["net/b/relu", "net/a/read"]),
 ]  # fmt: skip
-FIRST = Call(("net/a/read", "net/a/mul"), ("x:0",), ("net/a/mul:0",))
-AGAIN = Call(("net/a_1/mul",), ("net/b/relu:0",), ("net/a_1/mul:0",))
+FIRST = LayerCall(("net/a/read", "net/a/mul"), ("x:0",), ("net/a/mul:0",))
+AGAIN = LayerCall(("net/a_1/mul",), ("net/b/relu:0",), ("net/a_1/mul:0",))
 A = Layer("a", "Dense", "net/a", (FIRST, AGAIN), ("w",))
-B = Layer("b", "ReLU", "net/b", (Call(("net/b/relu",), ("net/a/mul:0",), ("net/b/relu:0",)),))
-NOTHING = Layer("drop", "Dropout", "drop", (Call((), ("net/b/relu:0",), ("net/b/relu:0",)),))
+B = Layer("b", "ReLU", "net/b", (LayerCall(("net/b/relu",), ("net/a/mul:0",), ("net/b/relu:0",)),))
+NOTHING = Layer("drop", "Dropout", "drop", (LayerCall((), ("net/b/relu:0",), ("net/b/relu:0",)),))
 LAYERS = Layers((A, B, NOTHING))
 
 
@@ -68,7 +78,7 @@ def test_a_layer_as_an_end_is_what_it_gives():
         ends(g, LAYERS, ["a"], "select()")
     with refuses(SelectionError, "select(): there is no layer 'dropp'", "Did you mean 'drop'?"):
         ends(g, LAYERS, ["dropp"], "select()")
-    silent = Layers((Layer("s", "Silent", "s", (Call((), (), ()),)),))
+    silent = Layers((Layer("s", "Silent", "s", (LayerCall((), (), ()),)),))
     with refuses(SelectionError, "the layer 's' gives no tensor", "Give a tensor by its name"):
         ends(g, silent, ["s"], "select()")
 
@@ -82,8 +92,8 @@ def test_an_op_goes_before_a_layer_of_its_name():
 
 def test_layers_follow_new_names():
     g = small([(n.replace("net/", "core/"), t, [i.replace("net/", "core/") for i in ins]) for n, t, ins in OPS])
-    new = moved(LAYERS, small(), Calls(g), {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
-    assert new.find("a").calls[0] == Call(("core/a/read", "core/a/mul"), ("x:0",), ("core/a/mul:0",))
+    new = moved(LAYERS, small(), CallTree(g), {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
+    assert new.find("a").calls[0] == LayerCall(("core/a/read", "core/a/mul"), ("x:0",), ("core/a/mul:0",))
     assert new.find("drop").outputs == ("core/b/relu:0",)
     assert new.find("a").variables == ("w",)
 
@@ -91,7 +101,7 @@ def test_layers_follow_new_names():
 def test_a_layer_whose_ops_are_gone_is_gone_and_said():
     left = [op for op in OPS if op[0] != "net/b/relu"]
     left[-1] = ("net/a_1/mul", "MatMul", ["net/a/mul", "net/a/read"])
-    new = moved(LAYERS, small(), Calls(small(left)), {}, "step 2, remove it")
+    new = moved(LAYERS, small(), CallTree(small(left)), {}, "step 2, remove it")
     assert [one.path for one in new] == ["net/a"]
     assert new.gone == {"net/b": "step 2, remove it", "drop": "step 2, remove it"}
     assert str(new).endswith("net/b  is gone: step 2, remove it\ndrop  is gone: step 2, remove it")
@@ -102,10 +112,10 @@ def test_a_layer_whose_ops_are_gone_is_gone_and_said():
 
 def test_a_call_that_was_inlined_is_what_is_in_its_scope():
     g = small([("x", "Placeholder", []), ("call/mul", "Mul", ["x"]), ("call/out", "Identity", ["call/mul"])])
-    layers = Layers((Layer("c", "LSTM", "c", (Call(("call",), ("x:0",), ("call:0",)),)),))
+    layers = Layers((Layer("c", "LSTM", "c", (LayerCall(("call",), ("x:0",), ("call:0",)),)),))
     before = small([("x", "Placeholder", []), ("call", "PartitionedCall", ["x"])])
-    (one,) = moved(layers, before, Calls(g), {"call:0": "call/out:0"}, "inlined")
-    assert one.calls == (Call(("call/mul", "call/out"), ("x:0",), ("call/out:0",)),)
+    (one,) = moved(layers, before, CallTree(g), {"call:0": "call/out:0"}, "inlined")
+    assert one.calls == (LayerCall(("call/mul", "call/out"), ("x:0",), ("call/out:0",)),)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +131,7 @@ def test_a_call_that_was_inlined_is_what_is_in_its_scope():
     ids=["all of a scope", "a part of one", "parts of two", "a scope of scopes", "no scope", "nothing"],
 )
 def test_scopes_that_are_exactly_a_layer(ops, found):
-    layers = Layers((Layer("d", "Dense", "d", (Call(ops, (), ()),)),))
+    layers = Layers((Layer("d", "Dense", "d", (LayerCall(ops, (), ()),)),))
     assert {scope: layer.class_name for scope, (layer, _) in scopes_of(small(), layers).items()} == found
 
 
@@ -139,8 +149,8 @@ READ = [
 
 def test_a_scope_that_reads_the_variables_of_its_name_is_a_layer():
     g = Graph.of(READ)
-    d, e = by_variables(Calls(g), named_owners({"d/w": "d/w", "e/w": "e/w"}))
-    assert d == Layer("d", "", "d", (Call(("d/read", "d/mul"), ("x:0",), ("d/mul:0",)),), ("d/w",))
+    d, e = by_variables(CallTree(g), named_owners({"d/w": "d/w", "e/w": "e/w"}))
+    assert d == Layer("d", "", "d", (LayerCall(("d/read", "d/mul"), ("x:0",), ("d/mul:0",)),), ("d/w",))
     assert [(call.inputs, call.outputs) for call in e.calls] == [
         (("d/mul:0",), ("net/e_1/mul:0",)), (("net/e_1/mul:0",), ("net/e_3/mul:0",))
     ]  # fmt: skip
@@ -156,9 +166,11 @@ def test_other_scopes_may_stand_around_a_layer_and_what_is_around_it_may_have_no
         ("net/out_1/map/d_2/mul", "Mul", ["x", "net/out_1/map/d_2/read"]), ("z", "Identity", ["net/out_1/map/d_2/mul"]),
     ])  # fmt: skip
     held = ("out/box/d/w",)
-    (found,) = by_variables(Calls(g), [Owner("out/box/d", "out/box/d", "D", held), Owner("box", "out/box", "B", held)])
+    (found,) = by_variables(
+        CallTree(g), [VariableOwner("out/box/d", "out/box/d", "D", held), VariableOwner("box", "out/box", "B", held)]
+    )
     assert (found.path, found.calls[0].outputs) == ("out/box/d", ("net/out_1/map/d_2/mul:0",))
-    assert by_variables(Calls(g), [Owner("d", "map/out/d", "D", held)]) == ()  # in another order
+    assert by_variables(CallTree(g), [VariableOwner("d", "map/out/d", "D", held)]) == ()  # in another order
 
 
 def test_an_op_that_is_called_as_its_layer_is_no_layer_in_it():
@@ -168,29 +180,33 @@ def test_an_op_that_is_called_as_its_layer_is_no_layer_in_it():
         ("n/d_1/read", "ReadVariableOp", ["d/b"]), ("n/d_1/add", "Add", ["n/d_1/d", "n/d_1/read"]),
         ("z", "Identity", ["n/d_1/add"]),
     ])  # fmt: skip
-    (layer,) = by_variables(Calls(g), [Owner("d", "d", "D", ("d/w", "d/b"))])
+    (layer,) = by_variables(CallTree(g), [VariableOwner("d", "d", "D", ("d/w", "d/b"))])
     assert [call.outputs for call in layer.calls] == [("n/d_1/add:0",)]
-    (layer,) = by_variables(Calls(g), [Owner("d", "d", "D", ("d/w",))])  # what is around it reads another variable
+    (layer,) = by_variables(
+        CallTree(g), [VariableOwner("d", "d", "D", ("d/w",))]
+    )  # what is around it reads another variable
     assert [call.outputs for call in layer.calls] == [("n/d_1/d:0",)]
 
 
 def test_a_call_that_gives_nothing_does_not_count_as_an_end():
     g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["x"])])
-    layer = Layer("d", "D", "d", (Call(("d/z",), ("x:0",), ()), Call(("d/y",), ("x:0",), ("d/y:0",))))
+    layer = Layer("d", "D", "d", (LayerCall(("d/z",), ("x:0",), ()), LayerCall(("d/y",), ("x:0",), ("d/y:0",))))
     assert ends(g, Layers((layer,)), ["d"], "select()") == ["d/y:0"]
 
 
 def test_what_two_claim_is_nobodys():
     g = Graph.of(READ)
-    one, two = Owner("a", "d", "A", ("d/w",)), Owner("b", "d", "B", ("d/w",))
-    assert by_variables(Calls(g), [one, two]) == ()
-    assert [layer.class_name for layer in by_variables(Calls(g), [one])] == ["A"]
-    assert by_variables(Calls(g), [Owner("c", "d", "C", ("e/w",))]) == ()  # it reads no variable of its own there
+    one, two = VariableOwner("a", "d", "A", ("d/w",)), VariableOwner("b", "d", "B", ("d/w",))
+    assert by_variables(CallTree(g), [one, two]) == ()
+    assert [layer.class_name for layer in by_variables(CallTree(g), [one])] == ["A"]
+    assert (
+        by_variables(CallTree(g), [VariableOwner("c", "d", "C", ("e/w",))]) == ()
+    )  # it reads no variable of its own there
     assert named_owners({"w": "d/w", "w_1": "d/w"}) == []
 
 
 def test_scopes_that_are_all_calls_of_a_layer_are_the_layer():
     g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["d/y"])])
-    calls = Call(("d/y",), ("x:0",), ("d/y:0",)), Call(("d/z",), ("d/y:0",), ("d/z:0",))
+    calls = LayerCall(("d/y",), ("x:0",), ("d/y:0",)), LayerCall(("d/z",), ("d/y:0",), ("d/z:0",))
     layer = Layer("d", "Dense", "d", calls)
-    assert scopes_of(g, Layers((layer,))) == {"d/": (layer, Call(layer.ops, layer.inputs, layer.outputs))}
+    assert scopes_of(g, Layers((layer,))) == {"d/": (layer, LayerCall(layer.ops, layer.inputs, layer.outputs))}

@@ -7,11 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.tensor_stats import Cost, Noted, noted
+from graphsurgeon.graph.tensor_stats import OpCost, TensorStats, noted
 
 
-def held(numbers: list[float], sample: list[float] = (), dtype: str = "float32", rounds: tuple[int, ...] = ()) -> Noted:  # type: ignore[assignment]
-    return Noted("y:0", rounds, np.array(numbers), np.array(sample, np.float32), dtype)
+def held(
+    numbers: list[float], sample: list[float] = (), dtype: str = "float32", rounds: tuple[int, ...] = ()
+) -> TensorStats:  # type: ignore[assignment]
+    return TensorStats("y:0", rounds, np.array(numbers), np.array(sample, np.float32), dtype)
 
 
 def test_shape_counts_and_moments():
@@ -37,8 +39,8 @@ def test_text_has_a_shape_alone():
 
 
 def test_a_cost_reads_as_a_line():
-    assert repr(Cost("y", 12e-6, 2048, 3, "CPU:0")).startswith("y  12 us, 2")
-    assert ", 3 times on CPU:0" in repr(Cost("y", 12e-6, 2048, 3, "CPU:0"))
+    assert repr(OpCost("y", 12e-6, 2048, 3, "CPU:0")).startswith("y  12 us, 2")
+    assert ", 3 times on CPU:0" in repr(OpCost("y", 12e-6, 2048, 3, "CPU:0"))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "uint64", "bool", "complex64"])

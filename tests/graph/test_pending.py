@@ -8,7 +8,7 @@ import pytest
 
 from graphsurgeon.errors import OpenError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.lazy_graph import Pending, filled, made, pending
+from graphsurgeon.graph.lazy_graph import LazyGraph, filled, made, pending
 from tests.refusal import refuses
 
 
@@ -25,7 +25,7 @@ def fill(graph):
 
 def test_it_is_filled_once_at_the_first_need():
     graph, read = Live(), Graph.of([("a", "Const", [])])
-    Pending(read, fill).wait_in(graph)
+    LazyGraph(read, fill).wait_in(graph)
     assert pending(graph).read is read
     assert graph.filled == 0
     assert made(graph) is graph
@@ -35,7 +35,7 @@ def test_it_is_filled_once_at_the_first_need():
 
 def test_many_threads_fill_it_once():
     graph = Live()
-    Pending(Graph.of([]), fill).wait_in(graph)
+    LazyGraph(Graph.of([]), fill).wait_in(graph)
     threads = [threading.Thread(target=made, args=(graph,)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -51,7 +51,7 @@ def test_a_refusal_is_remembered():
         asked.append(1)
         raise OpenError("open('x.pb')", "it is damaged", "Write it again")
 
-    Pending(Graph.of([]), refuse).wait_in(graph)
+    LazyGraph(Graph.of([]), refuse).wait_in(graph)
     for _ in range(2):
         with refuses(OpenError, "open('x.pb'): it is damaged", "Write it again"):
             made(graph)
@@ -61,7 +61,7 @@ def test_a_refusal_is_remembered():
 
 def test_a_known_refusal_asks_nobody():
     graph = Live()
-    Pending(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
+    LazyGraph(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
     with refuses(OpenError, "no such op"):
         made(graph)
     assert graph.filled == 0
@@ -69,7 +69,7 @@ def test_a_known_refusal_asks_nobody():
 
 def test_a_known_refusal_leaves_room_for_stand_ins():
     graph = Live()
-    Pending(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
+    LazyGraph(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
     for _ in range(2):
         assert made(graph, whole=False).filled == 1
         assert filled(graph)
@@ -80,7 +80,7 @@ def test_a_known_refusal_leaves_room_for_stand_ins():
 
 def test_a_hopeless_graph_has_none():
     graph = Live()
-    Pending(Graph.of([]), None, refusal=OpenError("open('x.pb')", "it is damaged", "Write it again")).wait_in(graph)
+    LazyGraph(Graph.of([]), None, refusal=OpenError("open('x.pb')", "it is damaged", "Write it again")).wait_in(graph)
     assert pending(graph).hopeless
     with refuses(OpenError, "it is damaged"):
         made(graph, whole=False)
@@ -90,7 +90,7 @@ def test_a_hopeless_graph_has_none():
 def test_it_is_judged_once_before_it_is_filled_and_not_before():
     graph, judged = Live(), []
     danger = OpenError("open('x.pb')", "it is dangerous", "Write it again")
-    waiting = Pending(Graph.of([]), fill, judge=lambda: judged.append(1) or danger)
+    waiting = LazyGraph(Graph.of([]), fill, judge=lambda: judged.append(1) or danger)
     waiting.wait_in(graph)
     assert not waiting.hopeless
     assert not judged
@@ -112,7 +112,7 @@ def test_another_failure_is_no_refusal():
             raise KeyboardInterrupt
         live.filled += 1
 
-    Pending(Graph.of([]), interrupted).wait_in(graph)
+    LazyGraph(Graph.of([]), interrupted).wait_in(graph)
     with pytest.raises(KeyboardInterrupt):
         made(graph)
     assert made(graph).filled == 1

@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.graph.layers import Call, Layer, Layers
+from graphsurgeon.graph.layers import Layer, LayerCall, Layers
 from graphsurgeon.graph.search import hits, search
 from tests.cost import lines
 from tests.refusal import refuses
@@ -135,8 +135,8 @@ def test_a_search_looks_at_each_op_once():
 
 
 def test_layers_are_asked_for_by_name_path_and_class():
-    conv = Layer("conv1", "Conv2D", "net/conv1", (Call(("net/conv1/Conv2D",), (), ()),), ("net/conv1/bias",))
-    layers = Layers((conv, Layer("relu", "ReLU", "relu", (Call(("net/conv10", "gone"), (), ()),))))
+    conv = Layer("conv1", "Conv2D", "net/conv1", (LayerCall(("net/conv1/Conv2D",), (), ()),), ("net/conv1/bias",))
+    layers = Layers((conv, Layer("relu", "ReLU", "relu", (LayerCall(("net/conv10", "gone"), (), ()),))))
     for query, expected in [
         ("layer:conv1", ["net/conv1/Conv2D", "net/conv1/bias"]),
         ("LAYER:net/*", ["net/conv1/Conv2D", "net/conv1/bias"]),

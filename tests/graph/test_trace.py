@@ -9,21 +9,21 @@ import pytest
 
 from graphsurgeon.errors import OpenError, PlanError, SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.tensor_stats import Cost, Noted
+from graphsurgeon.graph.tensor_stats import OpCost, TensorStats
 from graphsurgeon.graph.trace import Trace
 from tests.refusal import refuses
 
 
-def held(name: str, mean: float, rounds: tuple[int, ...] = (), nans: int = 0) -> Noted:
+def held(name: str, mean: float, rounds: tuple[int, ...] = (), nans: int = 0) -> TensorStats:
     numbers = np.array([1, 4, nans, 0, 0, 1, 3, 0, 0.0, 2 * mean, mean, 0.25, 1, 1, 4.0])
-    return Noted(name, rounds, numbers, np.array([mean], np.float32), "float32")
+    return TensorStats(name, rounds, numbers, np.array([mean], np.float32), "float32")
 
 
 @pytest.fixture
 def trace() -> Trace:
     graph = Graph.of([("x", "Placeholder", []), ("h", "VarHandleOp", []), ("y", "Neg", ["x"]), ("z", "Identity", ["y"]),
                       ("w", "Identity", ["z"]), ("off", "Exp", ["x"])], title="net")  # fmt: skip
-    costs = {"y": Cost("y", 2e-6, 64, 1, "CPU:0"), "x": Cost("x", 0.0, 0, 1, "CPU:0")}
+    costs = {"y": OpCost("y", 2e-6, 64, 1, "CPU:0"), "x": OpCost("x", 0.0, 0, 1, "CPU:0")}
     same = {"z:0": "y:0", "w:0": "z:0"}
     notes = (held("x:0", 1.0), held("y:0", 2.0))
     return Trace(graph, notes, costs, {"w:0": np.ones(2)}, {"x:0": np.zeros(2)}, same, "", {"h:0": "it is a handle"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.security import Origin, forget, hand_on, may_reach_out, note, origins
+from graphsurgeon.graph.security import GraphOrigin, forget, hand_on, may_reach_out, note, origins
 
 WRITES = Graph.of([("x", "Const", []), ("w", "WriteFile", ["x", "x"]), ("y", "Identity", ["x"])])
 
@@ -19,7 +19,7 @@ def test_only_what_can_reach_out_has_an_origin():
 
 def test_origins_go_where_the_ops_go():
     first, second, third = SimpleNamespace(), SimpleNamespace(), SimpleNamespace()
-    one, two = Origin(WRITES), Origin(WRITES)
+    one, two = GraphOrigin(WRITES), GraphOrigin(WRITES)
     note(first, [one])
     note(second, [two])
     hand_on(third, first, second, first)
@@ -34,7 +34,7 @@ def test_origins_go_where_the_ops_go():
 
 
 def test_trust_is_of_bytes():
-    one, same, other = Origin(WRITES), Origin(WRITES), Origin(WRITES)
+    one, same, other = GraphOrigin(WRITES), GraphOrigin(WRITES), GraphOrigin(WRITES)
     one.key = same.key = b"bytes of test_trust_is_of_bytes"
     assert [each.trusted for each in (one, same, other)] == [False] * 3
     one.trust()
@@ -43,6 +43,6 @@ def test_trust_is_of_bytes():
 
 def test_what_an_origin_never_had_is_none_of_its_risks():
     mixed = Graph.of([("w", "WriteFile", []), ("p", "PyFunc", [])])
-    assert [one.op for one in Origin(WRITES).left_in(mixed)] == ["w"]
-    assert not Origin(WRITES).left_in(Graph.of([("p", "PyFunc", [])]))
-    assert [one.op for one in Origin(WRITES).risks] == ["w"]
+    assert [one.op for one in GraphOrigin(WRITES).left_in(mixed)] == ["w"]
+    assert not GraphOrigin(WRITES).left_in(Graph.of([("p", "PyFunc", [])]))
+    assert [one.op for one in GraphOrigin(WRITES).risks] == ["w"]

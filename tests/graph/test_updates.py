@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.training import updates
-from graphsurgeon.graph.variables import Entry, State, VariableInfo
+from graphsurgeon.graph.variables import CollectionEntry, GraphState, VariableInfo
 
 #: Two blocks, each with a moving average; a counter that the first reads; an optimizer, and a step that counts.
 OPS = [
@@ -40,11 +40,11 @@ def graph(said=(), metrics=()):
     variables = {name: VariableInfo(name, f"{name}/start", trainable=name == "w", collections=("variables",))
                  for name in ("seen1", "seen2", "seed", "w", "slot", "step", "total")}  # fmt: skip
     collections = {
-        "update_ops": tuple(Entry("op", name) for name in said),
-        "global_step": (Entry("variable", "step"),),
-        "metric_variables": tuple(Entry("variable", name) for name in metrics),
+        "update_ops": tuple(CollectionEntry("op", name) for name in said),
+        "global_step": (CollectionEntry("variable", "step"),),
+        "metric_variables": tuple(CollectionEntry("variable", name) for name in metrics),
     }
-    return Graph.of(OPS, state_of=lambda: State(variables, collections))
+    return Graph.of(OPS, state_of=lambda: GraphState(variables, collections))
 
 
 def of(g, names, *inputs):
@@ -80,5 +80,5 @@ def test_the_collection_says_which_they_are():
 
 
 def test_a_graph_without_variables_has_none():
-    g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])], state_of=State)
+    g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])], state_of=GraphState)
     assert of(g, ["y"], "x:0") == of(g, [], "x:0")

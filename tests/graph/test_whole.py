@@ -16,7 +16,7 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph import atomic_files
-from graphsurgeon.graph.atomic_files import Taken, beside, claim, put, put_back, refuse_there, write_whole
+from graphsurgeon.graph.atomic_files import TargetExistsError, beside, claim, put, put_back, refuse_there, write_whole
 from graphsurgeon.ui.commands import save
 from tests.refusal import refuses
 from tests.writers import say, stopping, writers
@@ -96,14 +96,16 @@ def test_the_screen_says_it_in_three_parts(tmp_path, full):
 def test_what_is_there_is_replaced_where_it_is_asked_or_our_own(tmp_path):
     file, own = tmp_path / "theirs", tmp_path / "ours"
     file.write_text("old")
-    with refuses(Taken, "save(): ", f"'{file}' is there already", "Choose another path, or type overwrite=True"):
+    with refuses(
+        TargetExistsError, "save(): ", f"'{file}' is there already", "Choose another path, or type overwrite=True"
+    ):
         refuse_there(file, False, "save()")
     refuse_there(file, True, "save()")
     refuse_there(tmp_path / "free", False, "save()")
     write_whole(own, b"one")
     refuse_there(own, False, "save()")
     own.write_text("changed by hand")
-    with refuses(Taken, "is there already"):
+    with refuses(TargetExistsError, "is there already"):
         refuse_there(own, False, "save()")
     own.chmod(0o400)
     claim(own)
@@ -224,7 +226,7 @@ def test_whoever_writes_or_asks_next_to_it_puts_it_back(tmp_path):
     assert there(tmp_path) == OLD | {"d": "d"}
     (tmp_path / "d").unlink()
     half_moved(tmp_path)
-    with refuses(Taken, "b' is there already"):
+    with refuses(TargetExistsError, "b' is there already"):
         refuse_there(tmp_path / "b", False, "save()")
 
 

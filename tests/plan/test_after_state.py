@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.graph.variables import Entry, State, VariableInfo
+from graphsurgeon.graph.variables import CollectionEntry, GraphState, VariableInfo
 from graphsurgeon.plan.plan import Plan
 from tests.plain import net, plain
 from tests.plan.edits import clean
@@ -14,7 +14,7 @@ from tests.plan.edits import clean
 G = net()
 
 
-def names(state: State) -> dict[str, list[str]]:
+def names(state: GraphState) -> dict[str, list[str]]:
     return {key: [entry.name for entry in entries] for key, entries in state.collections.items()}
 
 
@@ -60,10 +60,16 @@ def test_an_initializer_that_assigns_another_tensor():
 
 
 def test_contexts_and_what_fills_tables_follow_their_ops():
-    held = State(
+    held = GraphState(
         contexts=(frozenset({"a", "b"}), frozenset({"c"})),
         init_ops={"table": ("fill", "other")},
-        collections={"odd": (Entry("structure", "pair", ("a", "c")), Entry("value", "7"), Entry("other", "object"))},
+        collections={
+            "odd": (
+                CollectionEntry("structure", "pair", ("a", "c")),
+                CollectionEntry("value", "7"),
+                CollectionEntry("other", "object"),
+            )
+        },
     )
     g = Graph.of([(name, "NoOp", []) for name in ("a", "b", "c", "table", "fill", "other")], state_of=lambda: held)
     state = clean(Plan(g).copy(select(g, name=["a", "b", "table", "fill"]), to="t")).after().state

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.graph.variables import Entry, State
+from graphsurgeon.graph.variables import CollectionEntry, GraphState
 from graphsurgeon.plan.resolve.remove import blocks
 from tests.plain import net, plain
 from tests.refusal import refuses
@@ -61,8 +61,10 @@ def test_loops_tables_structures_and_placement():
             ("loop", "LoopCond", ["in"], {}),
         ]
     ]
-    state = State(
-        collections={"saved": (Entry("structure", "Saver", ("fill", "near")), Entry("other", "fill"))},
+    state = GraphState(
+        collections={
+            "saved": (CollectionEntry("structure", "Saver", ("fill", "near")), CollectionEntry("other", "fill"))
+        },
         contexts=(frozenset({"in", "loop"}),),
         init_ops={"table": ("fill",)},
     )

@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
-from graphsurgeon.graph.variables import Entry, State, VariableInfo
+from graphsurgeon.graph.variables import CollectionEntry, GraphState, VariableInfo
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.type_check import accepting, fitting
 from tests.plain import plain
@@ -174,8 +174,11 @@ def test_who_still_reads_what_is_removed_is_listed():
 
 
 def test_entries_of_collections_that_go_with_removed_ops_are_told():
-    lists = {"losses": (Entry("tensor", "z:0"), Entry("tensor", "y:0")), "notes": (Entry("value", "z"),)}
-    g = Graph.of([("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"])], state_of=lambda: State({}, lists))
+    lists = {
+        "losses": (CollectionEntry("tensor", "z:0"), CollectionEntry("tensor", "y:0")),
+        "notes": (CollectionEntry("value", "z"),),
+    }
+    g = Graph.of([("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"])], state_of=lambda: GraphState({}, lists))
     assert "entries of collections that go with removed ops: losses 1" in Plan(g).remove("z").effect.warnings
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphsurgeon.graph.edges import Edges
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.graph.rewiring import KnownOutputs
+from graphsurgeon.graph.rewiring import OutputTable
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.workbench import Workbench
@@ -66,9 +66,9 @@ def same(bench: Workbench) -> None:
 
 
 def test_what_is_told_of_outputs_is_no_call_within_a_call_for_each_step():
-    reported = KnownOutputs.of(begin())
+    reported = OutputTable.of(begin())
     for n in range(3000):
-        reported = KnownOutputs.of(Graph.of([], outputs_of=reported)).longer(
+        reported = OutputTable.of(Graph.of([], outputs_of=reported)).longer(
             (5, lambda _, n=n: [TensorInfo("int32", (n,))])
         )
         reported = reported.cut(np.array([0, 1, 2, 3, 5]), 6)

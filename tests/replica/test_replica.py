@@ -190,10 +190,10 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
     """The test above can fail: with a door that is always open, and a pause inside the update, it does."""
     from contextlib import nullcontext
 
-    from graphsurgeon.graph.concurrency import Door
+    from graphsurgeon.graph.concurrency import RWLock
     from graphsurgeon.tf.values import replica_values
 
-    monkeypatch.setattr(Door, "writing", lambda self: nullcontext())
+    monkeypatch.setattr(RWLock, "writing", lambda self: nullcontext())
     m = model("resource", optimizer=None)
     replica = gs.duplicate(net(m), values=m.session)
     real, seen = replica_values.feed, []

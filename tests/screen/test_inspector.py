@@ -7,7 +7,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.layers import Call, Layer, Layers
+from graphsurgeon.graph.layers import Layer, LayerCall, Layers
 from graphsurgeon.tf.open import op_facts
 from graphsurgeon.ui.inspector import details_of, layer_rows
 from graphsurgeon.view.tree import Tree
@@ -233,7 +233,7 @@ def test_what_outputs_take_is_told_for_scalars_and_references_and_never_for_a_pa
 def test_a_box_says_which_layer_it_is_or_is_in():
     ops = [("w", "VarHandleOp", []), ("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/e/y", "Neg", ["w"])]
     graph = Graph.of(ops)
-    calls = tuple(Call((op,), (), (f"{op}:0",)) for op in ("n/d/y", "n/e/y"))
+    calls = tuple(LayerCall((op,), (), (f"{op}:0",)) for op in ("n/d/y", "n/e/y"))
     layers = Layers((Layer("d", "Dense", "m/d", calls, ("w",)),))
     rows, python = layer_rows(graph, layers, "n/e/")
     assert rows == [["layer", "m/d"], ["class", "Dense"], ["call", "2 of 2"], ["variable", "w"]]

@@ -7,13 +7,13 @@ import ast
 import tensorflow as tf
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.security import Origin, note, origins
+from graphsurgeon.graph.security import GraphOrigin, note, origins
 from graphsurgeon.tf.protos import fresh
 from tests.needs import ROOT
 
 
 def test_a_new_graph_has_the_origins_of_what_it_is_made_from():
-    one = Origin(Graph.of([("w", "WriteFile", [])]))
+    one = GraphOrigin(Graph.of([("w", "WriteFile", [])]))
     first = tf.Graph()
     note(first, [one])
     assert origins(fresh(tf.Graph(), first)) == (one,)

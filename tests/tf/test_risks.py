@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.security import Risk, Risks, risks
-from graphsurgeon.graph.variables import Entry, State, VariableInfo
+from graphsurgeon.graph.variables import CollectionEntry, GraphState, VariableInfo
 from tests.tf2 import tf1
 
 
@@ -119,9 +119,9 @@ def test_what_initialisers_run_runs_at_load(by):
     graph_def = tf1.GraphDef()
     graph_def.node.add(name="w", op="WriteFile", input=[text(graph_def, "p", "/tmp/x"), "p"])
     graph_def.node.add(name="init", op="NoOp", input=["^w"])
-    state = State(collections={"table_initializer": (Entry("op", "init"),)})
+    state = GraphState(collections={"table_initializer": (CollectionEntry("op", "init"),)})
     if by == "a variable":
-        state = State({"p": VariableInfo("p", initializer="init")})
+        state = GraphState({"p": VariableInfo("p", initializer="init")})
     (one,) = risks(snapshot(graph_def, state_of=lambda: state))
     assert one.load == f"an initialiser of {by}"
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph.calls import Calls
+from graphsurgeon.graph.calls import CallTree
 from graphsurgeon.tf.functions.insides import body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
@@ -20,7 +20,7 @@ tf1 = tf.compat.v1
 
 
 def unfolded(snapshot):
-    return Calls(snapshot, body)
+    return CallTree(snapshot, body)
 
 
 def rows(graph):

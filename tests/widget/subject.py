@@ -13,7 +13,7 @@ from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.layers import NO_LAYERS, Layers
 from graphsurgeon.graph.match.pattern import Pattern
-from graphsurgeon.graph.open_graph import Opened
+from graphsurgeon.graph.open_graph import OpenedGraph
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan.menu import Recipe
 from graphsurgeon.plan.plan import Plan
@@ -124,7 +124,7 @@ class PlainSubject:
 
     snapshot: Graph
     history: Any = field(default_factory=History)
-    opened: Opened = field(default_factory=lambda: Opened(None))
+    opened: OpenedGraph = field(default_factory=lambda: OpenedGraph(None))
     values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(known=False))
     layers: Layers = NO_LAYERS
     orphans: frozenset[str] = frozenset()

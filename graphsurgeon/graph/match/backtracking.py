@@ -22,7 +22,7 @@ Why = Callable[[], str]
 
 
 @dataclass(frozen=True)
-class Found:
+class Assignment:
     """One way to lay the pattern into the graph: its ops and its inputs, in the pattern's order."""
 
     image: dict[int, int]
@@ -30,7 +30,7 @@ class Found:
 
 
 @dataclass
-class Stop:
+class DeadEnd:
     """The furthest point of the search without success: the placed ops, the pattern op in turn, and the reason."""
 
     image: dict[int, int]
@@ -39,7 +39,7 @@ class Stop:
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class Reason:
     """A reason of a kind."""
 
     kind: str
@@ -49,7 +49,7 @@ class Said:
         return self.words()
 
 
-class Search:
+class PatternSearch:
     """The search for one pattern in one graph.
 
     Args:
@@ -82,7 +82,7 @@ class Search:
         self.taken = np.zeros(graph.size, np.bool_)
         self.steps = 0
         self.undecided = 0
-        self.stop: Stop | None = None
+        self.stop: DeadEnd | None = None
         self._fits: dict[tuple[int, int], str] = {}
         self._furthest = (-1, False)
         self._spreads: dict[tuple[int, int], float] = {}
@@ -195,10 +195,10 @@ class Search:
 
     # -- the search -----------------------------------------------------------------------------
 
-    def run(self, root: int, start: int, budget: int) -> Iterator[Found]:
+    def run(self, root: int, start: int, budget: int) -> Iterator[Assignment]:
         """Yields the ways to lay the pattern with its root at an op; gives up after `budget` steps."""
         tasks = self.tasks_of(root)
-        state = _State({}, {}, {}, {}, {})
+        state = _SearchState({}, {}, {}, {}, {})
         frames: list[Iterator[Any]] = [iter([start])]
         undo: list[list[tuple[dict[Any, Any], Any]]] = []
         end = self.steps + budget
@@ -222,7 +222,7 @@ class Search:
                 self._note(state, task, why)
                 continue
             if len(frames) == len(tasks):
-                yield Found(dict(state.image), dict(state.bound))
+                yield Assignment(dict(state.image), dict(state.bound))
                 continue
             following = tasks[len(frames)]
             choices = self._choices(following, state)
@@ -230,7 +230,7 @@ class Search:
                 self._note(state, following, self._nobody(following, state))
             frames.append(reversed(choices) if following[0] == "reader" else iter(choices))
 
-    def _nobody(self, task: Task, state: _State) -> Why:
+    def _nobody(self, task: Task, state: _SearchState) -> Why:
         """Why a task has no choices, given the placed ops."""
         image = {p: self.graph.names[op] for p, op in state.image.items()}
         if task[0] == "input":
@@ -248,7 +248,7 @@ class Search:
             self._tasks[root] = self.tasks(root)
         return self._tasks[root]
 
-    def _choices(self, task: Task, state: _State) -> Sequence[Any]:
+    def _choices(self, task: Task, state: _SearchState) -> Sequence[Any]:
         kind, p, graph = task[0], task[1], self.graph
         if kind == "input":
             return self._slots(task, state)
@@ -282,7 +282,7 @@ class Search:
         fit = ops[self.domain[p][ops]]
         return list(dict.fromkeys((fit if len(fit) else ops[:1]).tolist()))
 
-    def _slots(self, task: Task, state: _State) -> list[int]:
+    def _slots(self, task: Task, state: _SearchState) -> list[int]:
         """The inputs of the graph's op that may match one of the pattern's op; several if their order is free."""
         _, p, slot, tensor = task
         op = state.image[p]
@@ -294,12 +294,12 @@ class Search:
         # A tensor that is read only here may be anything: one choice covers all.
         return free[:1] if tensor in self.once else free
 
-    def _try(self, task: Task, choice: Any, state: _State, changes: list[Any]) -> Why | None:
+    def _try(self, task: Task, choice: Any, state: _SearchState, changes: list[Any]) -> Why | None:
         kind, p, graph = task[0], task[1], self.graph
         if kind == "waits":
             op, other = state.image[p], state.image[task[2]]
             waits = other in graph.control.row(op)
-            return None if waits else Said(kind, lambda: f"{self._op(op)} does not wait for {self._op(other)}")
+            return None if waits else Reason(kind, lambda: f"{self._op(op)} does not wait for {self._op(other)}")
         if kind != "input":
             return self._place(p, int(choice), state, changes)
         _, _, slot, tensor = task
@@ -307,8 +307,8 @@ class Search:
         edge = int(graph.data.ptr[op]) + choice
         have = int(graph.data.node[edge]), int(graph.data.port[edge])
 
-        def reads(words: Why) -> Said:
-            return Said(kind, lambda: f"input {choice} of {self._op(op)} reads {words()}")
+        def reads(words: Why) -> Reason:
+            return Reason(kind, lambda: f"input {choice} of {self._op(op)} reads {words()}")
 
         _put(state.slots, (p, choice), slot, changes)
         if tensor[0] in self.inner:
@@ -331,13 +331,13 @@ class Search:
             _put(state.fed, have[0], True, changes)
         return None
 
-    def _place(self, p: int, op: int, state: _State, changes: list[Any]) -> Why | None:
+    def _place(self, p: int, op: int, state: _SearchState, changes: list[Any]) -> Why | None:
         if not self.domain[p][op]:
-            return Said("kind", lambda: f"{self._op(op)} is {self._unlike(p, op)}")
+            return Reason("kind", lambda: f"{self._op(op)} is {self._unlike(p, op)}")
         if op in state.used or op in state.fed:
-            return Said("twice", lambda: f"{self._op(op)} already matches another op of the pattern")
+            return Reason("twice", lambda: f"{self._op(op)} already matches another op of the pattern")
         if self.taken[op]:
-            return Said("taken", lambda: f"{self._op(op)} is part of another match")
+            return Reason("taken", lambda: f"{self._op(op)} is part of another match")
         if p in self.pattern.conditions:
             text = self._fits.get((p, op))
             if text is None:
@@ -345,7 +345,7 @@ class Search:
                 texts = (condition.incompatibility(view) for condition in self.pattern.conditions[p])
                 text = self._fits[p, op] = next((text for text in texts if text), "")
             if text:
-                return Said("condition", lambda: f"{self._op(op)} does not fit: {text}")
+                return Reason("condition", lambda: f"{self._op(op)} does not fit: {text}")
         _put(state.image, p, op, changes)
         _put(state.used, op, p, changes)
         return None
@@ -358,17 +358,17 @@ class Search:
         right = self.graph.types[op] in kinds
         return "outside the ops to look in" if right else f"not of type {' or '.join(sorted(kinds))}"
 
-    def _note(self, state: _State, task: Task, why: Why) -> None:
+    def _note(self, state: _SearchState, task: Task, why: Why) -> None:
         # Of two that came as far, a wrong type explains least: if order is free, one of the orders ends so.
         rank = len(state.image), getattr(why, "kind", "") != "kind"
         if rank > self._furthest:
             self._furthest = rank
             op = task[3][0] if task[0] == "input" and task[3][0] in self.inner else task[1]
-            self.stop = Stop(dict(state.image), op, why)
+            self.stop = DeadEnd(dict(state.image), op, why)
 
 
 @dataclass
-class _State:
+class _SearchState:
     """The placed parts: pattern op -> op, op -> pattern op, inputs used, tensors bound, and their producers."""
 
     image: dict[int, int]

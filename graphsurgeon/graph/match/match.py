@@ -14,7 +14,7 @@ from ..boundary import Tensor
 from ..graph import Graph
 from ..provenance import orphan_mask
 from ..selection import OpView, Selection, listed
-from .backtracking import Found, Search, Stop
+from .backtracking import Assignment, DeadEnd, PatternSearch
 from .pattern import Pattern
 
 #: The limits of steps: of the search from one op, and of the whole search for each op of the graph.
@@ -37,7 +37,7 @@ class Match:
 
     graph: Graph
     pattern: Pattern
-    found: Found = field(repr=False)
+    found: Assignment = field(repr=False)
     read: Callable[[Any], Any] | None = field(default=None, repr=False)
 
     def op(self, name: str) -> OpView:
@@ -153,7 +153,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Partial:
+class PartialMatch:
     """The best partial match, if there is no whole one.
 
     Args:
@@ -193,7 +193,7 @@ class Matches(Sequence[Match]):
     graph: Graph
     pattern: Pattern
     found: tuple[Match, ...] = field(repr=False)
-    best: Partial | None = None
+    best: PartialMatch | None = None
     undecided: int = 0
 
     def __len__(self) -> int:
@@ -214,7 +214,7 @@ class Matches(Sequence[Match]):
         """The ops of all matches as one selection."""
         return listed(self.graph, {i for match in self.found for i in match.found.image.values()})
 
-    def nearest(self) -> Partial | None:
+    def nearest(self) -> PartialMatch | None:
         """Returns the best partial match among all other ops; None if no other op comes near.
 
         Example:
@@ -280,7 +280,7 @@ def match(
     mask = None if within is None else within.all_on(graph, "match(within=...)").mask
     if within is None and (orphans := orphan_mask(graph)).any():
         mask = ~orphans
-    search = Search(graph, pattern, mask)
+    search = PatternSearch(graph, pattern, mask)
     root = search.best_root()
     matches: list[Match] = []
     shared, op_sets = graph.typed(["Const"]), set[frozenset[int]]()
@@ -313,7 +313,7 @@ def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
     for code, other in pattern.ranked() if pattern.ranked is not None else ():
         if not all(other.kinds(p) & there for p in other.numbers):
             continue
-        search = Search(graph, other, within)
+        search = PatternSearch(graph, other, within)
         root = search.best_root()
         starts = search.starts(root)[:_STARTS]
         if any(next(search.run(root, start, STEPS // 10), None) is not None for start in starts):
@@ -322,9 +322,9 @@ def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
     return f"{reason}. Give them, for example {first}" if first else ""
 
 
-def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
+def _best(graph: Graph, pattern: Pattern, within: Any) -> PartialMatch:
     """Searches once more, without sorting anything out before: for the best partial match and its reason."""
-    search = Search(graph, pattern, within, narrow=False)
+    search = PatternSearch(graph, pattern, within, narrow=False)
     small = pattern.graph
     counts = {p: int(np.count_nonzero(search.domain[p])) for p in search.ops}
     ends = [p for p, _ in pattern.outputs.values() if counts.get(p)]
@@ -333,7 +333,7 @@ def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
     if not roots:
         kinds = sorted({kind for p in search.ops for kind in pattern.kinds(p)})
         where = f"{graph.title} has" if within is None else "the ops to look in have"
-        return Partial({}, len(search.ops), small.names[search.ops[0]], f"{where} no {' or '.join(kinds)}")
+        return PartialMatch({}, len(search.ops), small.names[search.ops[0]], f"{where} no {' or '.join(kinds)}")
     most = _STEPS_FOR_WHY // len(roots)
     for root in roots:
         first_step = search.steps
@@ -341,8 +341,10 @@ def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
             if search.steps - first_step > most:
                 break
             next(search.run(root, start, STEPS // 10), None)
-    stop: Stop | None = search.stop
+    stop: DeadEnd | None = search.stop
     if stop is None:
-        return Partial({}, len(search.ops), small.names[roots[0]], "the search took too many steps to find the reason")
+        return PartialMatch(
+            {}, len(search.ops), small.names[roots[0]], "the search took too many steps to find the reason"
+        )
     ops = {small.names[p]: graph.names[op] for p, op in sorted(stop.image.items())}
-    return Partial(ops, len(search.ops), small.names[stop.op], stop.why())
+    return PartialMatch(ops, len(search.ops), small.names[stop.op], stop.why())

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import PlanError, counted, few
 from ...graph.boundary import Tensor
-from ...graph.conditions import BRANCHES, CASES, Decided, carried, decided
+from ...graph.conditions import BRANCHES, CASES, PredicateEffect, carried, decided
 from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
@@ -78,7 +78,7 @@ def _source(graph: Graph, end: Tensor) -> Tensor:
     return end_of(end, lambda at: next(iter(graph.data.ends(at[0])), None) if graph.types[at[0]] in passing else None)
 
 
-def _refuse_loops(request: str, graph: Graph, decision: Decided) -> None:
+def _refuse_loops(request: str, graph: Graph, decision: PredicateEffect) -> None:
     for tensor in decision.known:
         for op in (tensor[0], *(reader for reader, _ in graph.readers(tensor))):
             if graph.types[op] == "LoopCond":
@@ -86,7 +86,7 @@ def _refuse_loops(request: str, graph: Graph, decision: Decided) -> None:
                 raise PlanError(request, problem, f"Unroll the loop: unroll({graph.names[op]!r}, times)")
 
 
-def _refuse(request: str, graph: Graph, decision: Decided) -> None:
+def _refuse(request: str, graph: Graph, decision: PredicateEffect) -> None:
     names = graph.names
     if decision.torn:
         problem = f"{names[decision.torn[0]]!r} merges more than two branches, of which several stay"
@@ -110,7 +110,7 @@ class _Passed:
 
     graph: Graph
     gone: Any
-    found: Decided
+    found: PredicateEffect
 
     def sources(self, op: int) -> list[int]:
         """The ops that a replaced op was a copy of."""
@@ -138,7 +138,7 @@ class _Passed:
         return list(out)
 
 
-def _without(graph: Graph, decision: Decided) -> Delta:
+def _without(graph: Graph, decision: PredicateEffect) -> Delta:
     """Removes the dead side and the ops of the condition; remaining ops are connected to the side that is left."""
     subs = resolved(decision.subs)
     removed = decision.dead.copy()
@@ -179,7 +179,7 @@ def _without(graph: Graph, decision: Decided) -> Delta:
     )  # fmt: skip
 
 
-def _with_helpers(graph: Graph, decision: Decided, removed: Any) -> None:
+def _with_helpers(graph: Graph, decision: PredicateEffect, removed: Any) -> None:
     """Takes along what only served to ask: pivots, and copies of the predicate that nothing reads any more."""
     (asks, _), *copies = decision.known
     for op in sorted({op for op, _ in copies} - {asks}, reverse=True):

@@ -12,7 +12,7 @@ from ...graph.boundary import Tensor
 from ...graph.edges import Edges, stacked
 from ...graph.graph import Graph, Ints, Mask
 from ...graph.names import name_problem
-from ...graph.rewiring import KnownOutputs, reordered_many
+from ...graph.rewiring import OutputTable, reordered_many
 from ...graph.selection import listed
 from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
@@ -227,7 +227,7 @@ def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int,
     after = replace(graph, data=data, control=control)
     loose = place[np.flatnonzero(unlike[: len(copied.place)])].tolist()
     return (
-        replace(after, outputs_of=KnownOutputs.of(graph).without_shapes(loose)) if loose and graph.outputs_of else after
+        replace(after, outputs_of=OutputTable.of(graph).without_shapes(loose)) if loose and graph.outputs_of else after
     )
 
 

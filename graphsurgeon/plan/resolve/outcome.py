@@ -13,12 +13,12 @@ from ...errors import counted, few
 from ...graph.compatibility import hazards
 from ...graph.conditions import excluded
 from ...graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
-from ...graph.graph import Derived, Graph, Mask
+from ...graph.graph import DerivedOrigin, Graph, Mask
 from ...graph.names import begins_with, op_name
 from ...graph.rewiring import TURNING
-from ...graph.training import Gradients, Rewired
+from ...graph.training import Gradients, RewiredInput
 from ...graph.traversal import backward, forward
-from ...graph.variables import Entry, State, VariableInfo, renaming
+from ...graph.variables import CollectionEntry, GraphState, VariableInfo, renaming
 from ..copy_result import Connection, Copied, moved_entries
 from ..effect import Effect
 from ..fault import Fault
@@ -27,7 +27,7 @@ from ..step_code import request_of
 from .remove import without_removed
 
 
-def state_after(effect: Effect) -> State:
+def state_after(effect: Effect) -> GraphState:
     """Returns the state that the snapshot of the graph will have after a plan.
 
     Args:
@@ -35,7 +35,7 @@ def state_after(effect: Effect) -> State:
     """
     after = effect.after
     parts = [_kept(effect), *map(_copied, effect.copies)]
-    collections: dict[str, tuple[Entry, ...]] = {}
+    collections: dict[str, tuple[CollectionEntry, ...]] = {}
     for part in parts:
         for name, entries in part.collections.items():
             collections[name] = (*collections.get(name, ()), *entries)
@@ -55,7 +55,7 @@ def state_after(effect: Effect) -> State:
             info, initial_value=value, trainable="trainable_variables" in collections, collections=collections
         )
 
-    return State(
+    return GraphState(
         {info.op: now(info) for info in sorted(variables, key=lambda info: after.index[info.op])},
         collections,
         tuple(context for part in parts for context in part.contexts),
@@ -63,7 +63,7 @@ def state_after(effect: Effect) -> State:
     )
 
 
-def _kept(effect: Effect) -> State:
+def _kept(effect: Effect) -> GraphState:
     """The state of the base without removed ops; a graph that is built anew loses entries of unknown kinds.
 
     The state of a live graph is read when it is first needed: it may then have ops that the base does not have.
@@ -74,13 +74,13 @@ def _kept(effect: Effect) -> State:
     def there(name: str) -> bool:
         return op_name(name) in base.index and op_name(new(name)) in effect.after.index
 
-    def stays(entry: Entry) -> bool:
+    def stays(entry: CollectionEntry) -> bool:
         if entry.kind in ("value", "other"):
             return not (anew and entry.kind == "other")
         return all(map(there, entry.parts or [entry.name]))
 
     collections = {name: tuple(filter(stays, entries)) for name, entries in state.collections.items()}
-    return State(
+    return GraphState(
         {op: info for op, info in state.variables.items() if there(op)},
         {name: entries for name, entries in collections.items() if entries or not anew},
         tuple(ops for ops in state.contexts if all(map(there, ops))),
@@ -92,10 +92,10 @@ def _kept(effect: Effect) -> State:
     ).renamed(effect.renamed)
 
 
-def _copied(copied: Copied) -> State:
+def _copied(copied: Copied) -> GraphState:
     """The state that a copy adds."""
     source = copied.source.state
-    return State(
+    return GraphState(
         {variable.name: variable.made for variable in copied.variables},
         {one.name: moved_entries(copied, one.was) for one in copied.collections},
         tuple(frozenset(map(copied.renamed, ops)) for ops in source.contexts if all(map(copied.has, ops))),
@@ -189,7 +189,7 @@ def outcome(effect: Effect) -> Effect:
         effect = replace(effect, faults=(loose,))
     foreseen = None
     if effect.after is not effect.base or effect.changes:
-        about: dict[str, Any] = {"owner": Derived(effect.base.origin), "state_of": partial(state_after, effect)}
+        about: dict[str, Any] = {"owner": DerivedOrigin(effect.base.origin), "state_of": partial(state_after, effect)}
         if effect.after.outputs_of is not None:
             foreseen = about["outputs_of"] = Foreseen(effect)
         effect = replace(effect, after=replace(effect.after, **about))
@@ -258,7 +258,7 @@ def _stale(effect: Effect) -> list[str]:
     """Warns of gradient ops that were derived from ops with other results now."""
     base, before = effect.base, _numbers_before(effect)
     here = [(before(join.to), join) for join in effect.connections]
-    edges = [Rewired(op, base.data.ends(op)[join.input], effect.after.tensor(join.tensor))
+    edges = [RewiredInput(op, base.data.ends(op)[join.input], effect.after.tensor(join.tensor))
              for op, join in here if op is not None]  # fmt: skip
     configured = [before(name) for name, change in effect.changes.items()
                   if any(key[:1] != "_" for key in change.attributes)]  # fmt: skip

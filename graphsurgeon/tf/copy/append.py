@@ -15,7 +15,16 @@ from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
 from ...graph.lazy_graph import pending
 from ...graph.names import shared_scope
-from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, orphan_mask, step_of
+from ...graph.provenance import (
+    ATTRIBUTE,
+    COLLECTION,
+    OpOrigin,
+    attribute,
+    from_attribute,
+    origins,
+    orphan_mask,
+    step_of,
+)
 from ...graph.security import hand_on, may_reach_out
 from ...graph.selection import Selection, select
 from ...graph.tf_types import TFGraph
@@ -86,14 +95,14 @@ def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
     return data
 
 
-def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, Origin]:
+def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, OpOrigin]:
     """Returns op name -> its origin, for all ops that are not originals."""
     by_name = origins(records(graph))
     marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
     return {**{name: from_attribute(name, data) for name, data in marked.items()}, **by_name} if marked else by_name
 
 
-def origin(snapshot: Graph, graph: TFGraph, name: str) -> Origin | None:
+def origin(snapshot: Graph, graph: TFGraph, name: str) -> OpOrigin | None:
     """Returns the origin of one op, or None for an original. No other op is read."""
     result = origins(records(graph)).get(name)
     attributes = getattr(snapshot.nodes[snapshot.index[name]], "attr", {}) if result is None else {}

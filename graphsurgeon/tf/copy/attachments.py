@@ -21,7 +21,7 @@ from ...graph.graph import Mask
 from ...graph.names import op_name
 from ...graph.tf_types import TFGraph, TFOp, TFVariable
 from ...graph.traversal import met_from
-from ...graph.variables import Entry
+from ...graph.variables import CollectionEntry
 from ...plan.check import custom_gradients
 from ...plan.copy_result import Copied
 from ...plan.result import Made
@@ -260,28 +260,32 @@ class _Copies:
         return self._copied.renamed(name) if self._copied.has(op_name(name)) else None
 
 
-def entry(graph: TFGraph, item: Any) -> Entry:
+def entry(graph: TFGraph, item: Any) -> CollectionEntry:
     """Describes an item of a collection in plain values."""
     if is_variable(item):
-        return Entry("variable", item.op.name)
+        return CollectionEntry("variable", item.op.name)
     item = unwrapped(item)
     if is_runner(item):
-        return Entry("runner", queue_of(item))
+        return CollectionEntry("runner", queue_of(item))
     if getattr(item, "graph", None) is graph:
         if hasattr(item, "node_def"):
-            return Entry("op", item.name)
+            return CollectionEntry("op", item.name)
         if hasattr(item, "value_index"):
-            return Entry("tensor", item.name)
+            return CollectionEntry("tensor", item.name)
     if isinstance(item, tf1.train.Saver):
-        return Entry("structure", "Saver", tuple(n.partition(":")[0] for n in _saver_names(item) if n))
+        return CollectionEntry("structure", "Saver", tuple(n.partition(":")[0] for n in _saver_names(item) if n))
     if _is_context(item):
-        return Entry("structure", type(item).__name__, (str(item.pivot.op.name),) if item.pivot is not None else ())
+        return CollectionEntry(
+            "structure", type(item).__name__, (str(item.pivot.op.name),) if item.pivot is not None else ()
+        )
     parts = _parts(item)
     if parts and all(getattr(part, "graph", None) is graph for part in parts):
-        return Entry("structure", type(item).__name__, tuple(str(getattr(part, "op", part).name) for part in parts))
+        return CollectionEntry(
+            "structure", type(item).__name__, tuple(str(getattr(part, "op", part).name) for part in parts)
+        )
     if is_value(item, graph):
-        return Entry("value", repr(item)[:80])
-    return Entry("other", repr(item)[:80])
+        return CollectionEntry("value", repr(item)[:80])
+    return CollectionEntry("other", repr(item)[:80])
 
 
 def is_value(item: Any, graph: TFGraph) -> bool:

@@ -12,8 +12,8 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from ...graph.calls import Calls
-from ...graph.layers import Call, Layer, Layers, Owner, by_variables, fitted, in_order, named_owners
+from ...graph.calls import CallTree
+from ...graph.layers import Layer, LayerCall, Layers, VariableOwner, by_variables, fitted, in_order, named_owners
 from ...graph.names import op_name, under
 from ...graph.tf_types import TFGraph
 from ..importing import tf
@@ -141,7 +141,7 @@ def layers_of(trace: Any, lifted: Lifted) -> Layers:
     body, paths = trace.concrete.graph, {id(one.thing): one.path for one in trace.held}
     names = _Names(body, lifted)
     layers: dict[tuple[str, int], Layer] = {}
-    calls: dict[tuple[str, int], list[Call]] = {}
+    calls: dict[tuple[str, int], list[LayerCall]] = {}
     for one in sorted(trace.seen, key=lambda one: one.begun):
         path = ""
         for layer in (*one.around, one.layer):
@@ -160,22 +160,22 @@ def layers_of(trace: Any, lifted: Lifted) -> Layers:
     return Layers(tuple(items) or by_variables(names.inside, _owners(trace, names)), why=_NONE)
 
 
-def _unseen(trace: Any, names: _Names) -> list[Owner]:
+def _unseen(trace: Any, names: _Names) -> list[VariableOwner]:
     """The Keras layers at any depth without a noted call; TensorFlow reuses functions that it has already traced."""
     observed_ids = {id(one.layer) for one in trace.seen}
     todo = [(one.path, one.thing) for one in trace.held]
-    owners = {id(thing): Owner("", "") for _, thing in todo}
+    owners = {id(thing): VariableOwner("", "") for _, thing in todo}
     for around, thing in todo:
         for layer in keras_layers(thing, deep=False):
             if id(layer) not in owners:
                 path = under(around, layer.name)
                 variables = tuple(names.variables(layer)) if id(layer) not in observed_ids else ()
-                owners[id(layer)] = Owner(path, path, type(layer).__name__, variables)
+                owners[id(layer)] = VariableOwner(path, path, type(layer).__name__, variables)
                 todo.append((path, layer))
     return [owner for owner in owners.values() if owner.variables]
 
 
-def _owners(trace: Any, names: _Names) -> list[Owner]:
+def _owners(trace: Any, names: _Names) -> list[VariableOwner]:
     """The owners of the variables of a function: objects, and for the other variables the scopes in their names."""
     remaining = names.called(trace)
     owners = []
@@ -183,7 +183,7 @@ def _owners(trace: Any, names: _Names) -> list[Owner]:
         variables = tuple(names.variables(one.thing))
         methods = [name for name in dir(type(one.thing)) if name == "__call__" or not name.startswith("_")]
         if one.path and variables:
-            owners.append(Owner(one.path, one.scope, type(one.thing).__name__, variables, tuple(methods)))
+            owners.append(VariableOwner(one.path, one.scope, type(one.thing).__name__, variables, tuple(methods)))
             remaining = {name: text for name, text in remaining.items() if name not in variables}
     return [*owners, *named_owners(remaining)]
 
@@ -200,7 +200,7 @@ class Placed:
     """
 
     node: KerasNode
-    call: Call
+    call: LayerCall
     tensors: Mapping[int, str]
     variables: Mapping[str, Any]
 
@@ -266,14 +266,14 @@ class _Names:
         self._ops = [op.name for op in body.get_operations()]
         self._made = {op.name for op in lifted.graph.get_operations()}
         self._handles = {id(handle): name for name, handle in lifted.values.handles().items()}
-        self.inside = Calls(snapshot(lifted.graph), read)
+        self.inside = CallTree(snapshot(lifted.graph), read)
 
     @cached_property
     def _paths(self) -> dict[int, list[str]]:
         """Body of a function, by its id -> its scopes below the ops that call it."""
         names = {name: id(graph) for name, graph in bodies(self._body).items()}
         paths: dict[int, list[str]] = {}
-        for part in Calls(snapshot(self._body), read).parts():  # functions of the lifted graph have other names
+        for part in CallTree(snapshot(self._body), read).parts():  # functions of the lifted graph have other names
             if part.function in names:
                 paths.setdefault(names[part.function], []).append(part.path)
         return paths
@@ -284,26 +284,28 @@ class _Names:
         new_names = (self._moved.get(name, name) for name in names)
         return [name if name.partition(":")[0] in self._made else "" for name in new_names]
 
-    def call(self, one: Seen) -> Call:
+    def call(self, one: Seen) -> LayerCall:
         """Returns a call with its ops."""
         ops = tuple(new for name in self._ops[one.first : one.last] if name in self._made for new in self._runs(name))
         ends = (filter(None, dict.fromkeys(self.each(end))) for end in (one.inputs, one.outputs))
-        return Call(ops, *(tuple(f"{self._runs(op_name(t))[-1]}:{t.rpartition(':')[2]}" for t in end) for end in ends))
+        return LayerCall(
+            ops, *(tuple(f"{self._runs(op_name(t))[-1]}:{t.rpartition(':')[2]}" for t in end) for end in ends)
+        )
 
     def _runs(self, op: str) -> list[str]:
         """Returns the ops that run for an op: those that `tf.vectorized_map` has made from it, otherwise itself."""
         graph = self.inside.base
         return [graph.names[i] for i in graph.scopes.numbers(f"{op}/pfor")] or [op]
 
-    def calls(self, one: Seen) -> list[Call]:
+    def calls(self, one: Seen) -> list[LayerCall]:
         """Returns a call with its ops, once for each call of the function that contains it."""
         if one.graph is self._body:
             return [self.call(one)]
-        result, ops = list[Call](), one.graph.get_operations()[one.first : one.last]
+        result, ops = list[LayerCall](), one.graph.get_operations()[one.first : one.last]
         for path in self._paths.get(id(one.graph), ()):
             ends = (tuple(under(path, t.name) if t.graph is one.graph else ":" for t in end)
                     for end in (one.inputs, one.outputs))  # fmt: skip
-            call = Call(tuple(under(path, op.name) for op in ops), *ends)
+            call = LayerCall(tuple(under(path, op.name) for op in ops), *ends)
             there = fitted(Layer("", "", "", (call,)), self.inside, lambda op: [op])
             result += there.calls if there is not None else ()
         return result
@@ -333,6 +335,6 @@ def _given(model: Any, arguments: Sequence[Any]) -> list[Layer]:
     input_layers = []
     for symbol, argument in zip(symbols, arguments, strict=True):
         names = [layer.name for layer in layers if layer.output is symbol]
-        call = Call((argument.op.name,), (), (argument.name,))
+        call = LayerCall((argument.op.name,), (), (argument.name,))
         input_layers += [Layer(name, "InputLayer", name, (call,)) for name in names]
     return input_layers

@@ -15,9 +15,19 @@ from google.protobuf.message import DecodeError
 
 from ...errors import OpenError, counted, few
 from ...graph.arrays import size_text
-from ...graph.calls import Calls
+from ...graph.calls import CallTree
 from ...graph.graph import Graph
-from ...graph.layers import Call, Later, Layer, Layers, Owner, by_variables, in_scopes, is_like, named_owners
+from ...graph.layers import (
+    Layer,
+    LayerCall,
+    Layers,
+    LazyLayers,
+    VariableOwner,
+    by_variables,
+    in_scopes,
+    is_like,
+    named_owners,
+)
 from ..protos import decoded
 from ..run.errors import words_of
 from .call_sites import paths
@@ -205,7 +215,7 @@ def described(path: Path, request: str) -> tuple[Graph, Layers] | None:
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         return None
     ops: list[tuple[str, str, list[str]]] = []
-    calls: dict[str, list[Call]] = {}
+    calls: dict[str, list[LayerCall]] = {}
     kinds: dict[str, str] = {}
     placed: dict[tuple[str, int], str] = {}
     waiting: list[tuple[str, str, list[tuple[str, int, int]]]] = []
@@ -225,7 +235,7 @@ def described(path: Path, request: str) -> tuple[Graph, Layers] | None:
             return None
         tensors = [f"{placed[giver, number]}:{port}" for giver, number, port in read]
         ops.append((op, kinds[name], tensors))
-        calls.setdefault(name, []).append(Call((op,), tuple(tensors), (f"{op}:0",)))
+        calls.setdefault(name, []).append(LayerCall((op,), tuple(tensors), (f"{op}:0",)))
     if len({op for op, _, _ in ops}) != len(ops):
         return None
     found = (Layer(name, kinds[name], name, tuple(made)) for name, made in calls.items())
@@ -263,7 +273,7 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
         held: variable op of the graph -> number of its object.
     """
     if folder is None or not (folder / FILE).exists():
-        return Layers(Later(lambda: _by_objects(graph, objects, held)), why=lambda: _why(objects, held))
+        return Layers(LazyLayers(lambda: _by_objects(graph, objects, held)), why=lambda: _why(objects, held))
     classes = {}
     for path, kind, text in _keras_metadata((folder / FILE).read_bytes()) or ():
         try:
@@ -317,7 +327,7 @@ def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[La
     owners = modules.owners()
     known = {name for owner in owners for name in owner.variables}
     left = {op: str(objects.nodes[number].variable.name) for op, number in held.items() if op not in known}
-    found = by_variables(Calls(graph, body), [*owners, *named_owners(left)])
+    found = by_variables(CallTree(graph, body), [*owners, *named_owners(left)])
     # Keras saves a model by a call of it, so all is in the scope of its name.
     every = {op for layer in found for op in layer.ops}
     whole = next((one for one in found if is_like(one.path, one.ops[0].partition("/")[0])), None)
@@ -333,7 +343,7 @@ class _Modules:
         self._nodes, self._ops, self._paths = objects.nodes, ops, paths(objects)
         self._scopes: dict[int, str] = {}
 
-    def owners(self) -> list[Owner]:
+    def owners(self) -> list[VariableOwner]:
         """Returns the owners of variables, by the attributes that lead to them."""
         found = []
         for number, path in self._paths.items():
@@ -344,7 +354,7 @@ class _Modules:
             variables = tuple(self._ops[n] for n in self._below(number) if n in self._ops)
             methods = tuple(child.local_name for child in node.children if self._kind(child.node_id) == "function")
             if variables:
-                found.append(Owner(path, self._scope(number), "", variables, methods))
+                found.append(VariableOwner(path, self._scope(number), "", variables, methods))
         return found
 
     def _kind(self, number: int) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import OpenError
 from ...graph.graph import DTYPES, Graph, TensorInfo
-from ...graph.lazy_graph import Current, Deferred, filled, made
+from ...graph.lazy_graph import DeferredGraph, LiveGraphAttribute, filled, made
 from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...graph.variables import VARIABLE_TYPES
 from ..importing import tf
@@ -56,7 +56,7 @@ class Stated:
         settled: the snapshot of the live graph with these ops, once it exists.
     """
 
-    _live = Current()
+    _live = LiveGraphAttribute()
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Stated:
         inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]] | None = None,
     ) -> None:
         self.settled: Graph | None = None
-        self._live = owner if isinstance(owner, Deferred) or hasattr(owner, "get_operations") else None
+        self._live = owner if isinstance(owner, DeferredGraph) or hasattr(owner, "get_operations") else None
         self._graph, self._nodes = graph, graph.nodes
         self._functions, self._producer, self.said, self._inferred_shapes = functions, producer, said, inferred_shapes
         self._signatures: dict[str, Any] = {}

@@ -27,8 +27,8 @@ from ...graph.variables import (
     ASSIGN_TYPES,
     HOLDERS,
     VARIABLE_TYPES,
-    Entry,
-    State,
+    CollectionEntry,
+    GraphState,
     VariableInfo,
     defined_by,
     fills,
@@ -251,11 +251,11 @@ class _State:
         self._collections = meta.collection_def if meta is not None else {}
         self._types: dict[str, frozenset[str]] = {}
 
-    def __call__(self) -> State:
+    def __call__(self) -> GraphState:
         items = {name: list(self._items(name)) for name in sorted(self._collections) if name != COLLECTION}
         entries = {name: tuple(map(self._entry, found)) for name, found in items.items()}
         protos = [item for found in items.values() for item in found]
-        return State(self._variables(items), entries, self._contexts(protos), self._init_ops(protos))
+        return GraphState(self._variables(items), entries, self._contexts(protos), self._init_ops(protos))
 
     def _items(self, name: str) -> Iterator[Any]:
         """The contents of a collection: protos, names of ops and tensors as `Entry`, and values."""
@@ -268,7 +268,7 @@ class _State:
                     (self._graph.tensor if ":" in text else self._graph.find)(text, self._asked)
                 except SelectionError as error:
                     raise self._damaged(name, error.problem) from error
-                yield Entry("tensor" if ":" in text else "op", text)
+                yield CollectionEntry("tensor" if ":" in text else "op", text)
             return
         proto = collection_message(name) if kind == "bytes_list" else None
         for value in values:
@@ -285,20 +285,20 @@ class _State:
         suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
         return OpenError(self._asked, f"collection {name!r} is damaged: {why}", suggestion)
 
-    def _entry(self, item: Any) -> Entry:
-        if isinstance(item, Entry):
+    def _entry(self, item: Any) -> CollectionEntry:
+        if isinstance(item, CollectionEntry):
             return item
         if isinstance(item, variable_pb2.VariableDef):
-            return Entry("variable", op_name(item.variable_name))
+            return CollectionEntry("variable", op_name(item.variable_name))
         if isinstance(item, queue_runner_pb2.QueueRunnerDef):
-            return Entry("runner", op_name(item.queue_name))
+            return CollectionEntry("runner", op_name(item.queue_name))
         if isinstance(item, saver_pb2.SaverDef):
             names = (item.filename_tensor_name, item.save_tensor_name, item.restore_op_name)
-            return Entry("structure", "Saver", tuple(op_name(name) for name in names if name))
+            return CollectionEntry("structure", "Saver", tuple(op_name(name) for name in names if name))
         if isinstance(item, (control_flow_pb2.WhileContextDef, control_flow_pb2.CondContextDef)):
             parts = (op_name(item.pivot_name),) if item.pivot_name else ()
-            return Entry("structure", type(item).__name__.removesuffix("Def"), parts)
-        return Entry("value", repr(item)[:80])
+            return CollectionEntry("structure", type(item).__name__.removesuffix("Def"), parts)
+        return CollectionEntry("value", repr(item)[:80])
 
     # -- variables ------------------------------------------------------------------------------
 

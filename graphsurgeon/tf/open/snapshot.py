@@ -15,7 +15,7 @@ from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
 from ...graph.lazy_graph import made, pending
 from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp
-from ...graph.variables import State
+from ...graph.variables import GraphState
 from ...plan.copy_result import Copied
 from ...plan.step_text import step_text
 from ..copy.attachments import entry
@@ -263,9 +263,9 @@ class _StateReader:
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
         self._seen: list[Any] | None = None
-        self._kept: tuple[int, State] | None = None  # number of the newest op, and the state
+        self._kept: tuple[int, GraphState] | None = None  # number of the newest op, and the state
 
-    def __call__(self) -> State:
+    def __call__(self) -> GraphState:
         version = self._graph.version
         if self._kept is None or self._kept[0] != version:
             self._seen = self._look()
@@ -282,9 +282,9 @@ class _StateReader:
         ]
 
 
-def state(graph: TFGraph) -> State:
+def state(graph: TFGraph) -> GraphState:
     """Returns the variables and collections of a live graph, as plain values."""
     collections = {}
     for name, items in collections_of(graph).items():
         collections[name] = tuple(entry(graph, item) for item in items)
-    return State(variable_infos(graph), collections, context_ops(graph), init_ops(graph))
+    return GraphState(variable_infos(graph), collections, context_ops(graph), init_ops(graph))

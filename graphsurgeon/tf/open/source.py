@@ -16,12 +16,12 @@ from ...errors import OpenError, counted, did_you_mean, few, nearest
 from ...graph.atomic_files import put_back
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph, TensorInfo, output_at
-from ...graph.lazy_graph import Deferred, Pending, made
+from ...graph.lazy_graph import DeferredGraph, LazyGraph, made
 from ...graph.names import op_name
 from ...graph.op_packages import WITHOUT, packages_of, unknown_counts
-from ...graph.open_graph import Opened, OpenedFile, Serving, Signature
+from ...graph.open_graph import OpenedFile, OpenedGraph, ServingInfo, Signature
 from ...graph.provenance import COLLECTION
-from ...graph.security import Origin, forget, hand_on, may_reach_out, note, origins
+from ...graph.security import GraphOrigin, forget, hand_on, may_reach_out, note, origins
 from ...graph.tf_types import TFGraph, TFGraphDef
 from ..importing import tf
 from ..messages import graph_pb2, meta_graph_pb2
@@ -98,7 +98,7 @@ def opened(
     raw: bool = False,
     trust: bool | None = None,
     timeout: float = 60.0,
-) -> Opened:
+) -> OpenedGraph:
     """Opens a graph from an object or a file.
 
     Args:
@@ -117,7 +117,7 @@ def opened(
         OpenError: the file cannot be read, has another format, or holds ops that this TensorFlow does not know; or a
             TF2 object has several functions.
     """
-    if isinstance(thing, Deferred):  # the owner of a snapshot
+    if isinstance(thing, DeferredGraph):  # the owner of a snapshot
         thing = made(thing)
     is_path = isinstance(thing, (str, os.PathLike))
     if is_path:
@@ -142,7 +142,7 @@ def opened(
     _refuse_options(thing, training=training, signature=None if hasattr(thing, "meta_graphs") else signature)
     if isinstance(thing, tf.Graph):
         if function is None:
-            return Opened(made(thing), "graph", "gs.open(graph)")
+            return OpenedGraph(made(thing), "graph", "gs.open(graph)")
         one = _from_proto(thing.as_graph_def(), None, wish.request("graph"), wish)
         forget(one.graph)  # this program made it; the origins of its other parts are those of `thing`
         hand_on(one.graph, thing)
@@ -156,7 +156,7 @@ def opened(
                 "the session is closed, and its values are lost",
                 "Open its graph: gs.open(session.graph)",
             )
-        return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
+        return OpenedGraph(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Message):
         kept = type(thing)()
         kept.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
@@ -185,7 +185,7 @@ def _refuse_options(thing: Any, **options: Any) -> None:
         )
 
 
-def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, training: bool) -> Opened:
+def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, training: bool) -> OpenedGraph:
     """Opens a `.keras` file like its model in Python; if Keras cannot build it, shows the layers that it describes."""
     request = f"open({str(path)!r})"
     for word, given in (("tags", tags), ("function", function)):
@@ -198,9 +198,9 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
         shown = described(path, request)
         if shown is None:
             raise
-        graph = Deferred(fresh)
-        Pending(replace(shown[0], owner=graph), None, refusal=refusal).wait_in(graph)
-        return Opened(graph, path.name, f"gs.open({str(path)!r})", layers=shown[1])
+        graph = DeferredGraph(fresh)
+        LazyGraph(replace(shown[0], owner=graph), None, refusal=refusal).wait_in(graph)
+        return OpenedGraph(graph, path.name, f"gs.open({str(path)!r})", layers=shown[1])
     from ..functions.traces import trace
     from .snapshot import snapshot
 
@@ -209,16 +209,16 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
     file = OpenedFile.of(path, path, {"signature": signature, "training": training or None})
     out = replace(_from_trace(found, request), title=path.name, code=code, file=file)
     read = snapshot(out.graph)
-    note(out.graph, [Origin(read)] if may_reach_out(read) else [])
+    note(out.graph, [GraphOrigin(read)] if may_reach_out(read) else [])
     return out
 
 
-def _from_trace(found: Any, request: str) -> Opened:
+def _from_trace(found: Any, request: str) -> OpenedGraph:
     from ..functions.layer_calls import layers_of, origin_of
     from ..functions.lift import lift
 
     lifted = lift(found.concrete, request, found.named)
-    return Opened(
+    return OpenedGraph(
         lifted.graph, found.title, found.code, None, lifted.values, lifted.inputs, lifted.outputs,
         packed=lifted.packed, layers=layers_of(found, lifted),
         origin=None if found.model is None else origin_of(found, lifted),
@@ -273,7 +273,7 @@ class _Wish:
 
 
 @gc_paused()
-def _from_path(path: Path, wish: _Wish) -> Opened:
+def _from_path(path: Path, wish: _Wish) -> OpenedGraph:
     given = path
     request = wish.request(repr(str(path)))
     if path.suffix in (".h5", ".hdf5") and path.is_file():
@@ -293,7 +293,7 @@ def _from_path(path: Path, wish: _Wish) -> Opened:
     return _kept(out, wish.trust, lambda: data)
 
 
-def _kept(found: Opened, trust: bool | None, data: Callable[[], bytes]) -> Opened:
+def _kept(found: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) -> OpenedGraph:
     """Adds to the origins of a graph its title, a digest of its file, the ops that run at load, and the assets."""
     for origin in origins(found.graph):
         origin.title, origin.key = found.title, hashlib.sha256(data()).digest()
@@ -303,13 +303,13 @@ def _kept(found: Opened, trust: bool | None, data: Callable[[], bytes]) -> Opene
     return found
 
 
-def _with_others(serving: Serving, meta: Any, folder: Path, wish: _Wish) -> Serving:
+def _with_others(serving: ServingInfo, meta: Any, folder: Path, wish: _Wish) -> ServingInfo:
     """The signatures and functions of a SavedModel, and a function that opens another of them."""
     known = {one.name for one in serving.signatures}
     ways = [way for way, traces in functions(meta).items() if len(traces) == 1 and way not in known]
     ways = [way for way in ways if not any(part[:1] == "_" or part in _INNER for part in way.split("."))]
 
-    def other(name: str) -> Opened:
+    def other(name: str) -> OpenedGraph:
         signature, function = (name, None) if name in known else (None, name)
         return _from_path(folder, replace(wish, raw=False, signature=signature, function=function))
 
@@ -317,7 +317,7 @@ def _with_others(serving: Serving, meta: Any, folder: Path, wish: _Wish) -> Serv
 
 
 @gc_paused()
-def _from_proto(proto: Any, path: Path | None, request: str, wish: _Wish) -> Opened:
+def _from_proto(proto: Any, path: Path | None, request: str, wish: _Wish) -> OpenedGraph:
     if hasattr(proto, "meta_graphs"):
         proto = _pick(proto, wish.tags, request)
         folder = path.parent if path is not None else None
@@ -338,9 +338,9 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _Wish) -> Ope
         there = all(op_name(tensor) in read.index for tensor in (*inputs.values(), *outputs.values()))
         if wish.signature is None and not there:
             inputs, outputs = {}, {}  # a damaged signature: the graph can still be viewed
-        return Opened(
+        return OpenedGraph(
             read.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
-            ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=Serving(known),
+            ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=ServingInfo(known),
             lack=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not None else "",
             assets=assets,
         )  # fmt: skip
@@ -358,14 +358,14 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _Wish) -> Ope
         lack = ""
         if path is not None and values is None:
             lack = linked_away(str(_prefix(path)), str(path.parent)) or f"there is no {_prefix(path).name}.index"
-        return Opened(
+        return OpenedGraph(
             read.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack,
-            serving=Serving(notes=notes),
+            serving=ServingInfo(notes=notes),
         )  # fmt: skip
     if hasattr(proto, "node"):
         notes = bind_inputs(proto)
         read = _read(proto, request, wish)
-        return Opened(read.owner, "graph def", "gs.open(graph_def)", serving=Serving(notes=notes))
+        return OpenedGraph(read.owner, "graph def", "gs.open(graph_def)", serving=ServingInfo(notes=notes))
     raise OpenError(request, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
 
 
@@ -386,7 +386,7 @@ def _signature_of(known: Sequence[Signature], wish: Any, request: str) -> str:
 
 def _from_served(
     meta: Any, known: tuple[Signature, ...], name: str, folder: Path | None, request: str, wish: _Wish
-) -> Opened:
+) -> OpenedGraph:
     """Opens one signature of a SavedModel of TF2, or the chosen function."""
     prefix = str(folder / "variables" / "variables") if folder is not None else ""
     checkpoint, lack = None, "there is no variables/variables.index"
@@ -410,10 +410,10 @@ def _from_served(
     if name and wish.signature is None and name != "serving_default" and len(known) > 1:
         others = few([repr(one.name) for one in known if one.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
-    return Opened(
+    return OpenedGraph(
         read.owner, "saved model" if known else str(wish.function), wish.code("saved_model"),
         inputs=found.inputs, outputs=found.outputs, values=KeyedValues(found.keys, prefix),
-        lack=lack, serving=Serving(known, name or f"function {wish.function}", found.left, notes),
+        lack=lack, serving=ServingInfo(known, name or f"function {wish.function}", found.left, notes),
         layers=saved_layers(folder, read, meta.object_graph_def, found.objects),
         assets=frozenset({checkpoint.prefix} if checkpoint is not None else ()),
     )  # fmt: skip
@@ -421,7 +421,7 @@ def _from_served(
 
 def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) -> Graph:
     """Reads the graph of a file; its owner is a deferred graph, which is made and filled when it is first needed."""
-    graph = Deferred(fresh)
+    graph = DeferredGraph(fresh)
 
     def judge() -> OpenError | None:
         danger = None if wish.trust else deadly(graph_def, request)
@@ -433,7 +433,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
         raise (judge() or error) from error
     refuse_names(read.names, request)
     if may_reach_out(read):
-        note(graph, [Origin(read)])
+        note(graph, [GraphOrigin(read)])
 
     def whole() -> Any:
 
@@ -471,7 +471,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
     noted = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if noted else ()
     refusal = _unknown(read, request)
-    waiting = Pending(read, fill, records, refusal, None if wish.trust else infer, leave, judge)
+    waiting = LazyGraph(read, fill, records, refusal, None if wish.trust else infer, leave, judge)
     waiting.wait_in(graph)
     return read
 

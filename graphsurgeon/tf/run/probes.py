@@ -18,7 +18,7 @@ import numpy as np
 from ...graph.control_flow import ENTERS, Frames
 from ...graph.graph import Graph
 from ...graph.names import free_name
-from ...graph.tensor_stats import Noted, noted
+from ...graph.tensor_stats import TensorStats, noted
 from ...graph.tf_types import TFGraph
 from ...graph.training import drawing, unseeded
 from ..copy.imports import import_nodes
@@ -99,7 +99,7 @@ class Probed:
     targets: list[str] = field(default_factory=list)
     tensors: list[tuple[str, str, int]] = field(default_factory=list)
     ops: set[str] = field(default_factory=set)
-    notes: list[Noted] = field(default_factory=list)
+    notes: list[TensorStats] = field(default_factory=list)
     nodes: Any = field(default_factory=graph_pb2.GraphDef)
     kept: list[Any] = field(default_factory=list)
 
@@ -135,13 +135,13 @@ class Probed:
         name, dtype, depth = self.tensors[number]
         at = tuple(map(int, rounds))
         if dtype == "string":
-            one = Noted(name, at, value.astype(np.float64), np.zeros(0, np.float32), dtype)
+            one = TensorStats(name, at, value.astype(np.float64), np.zeros(0, np.float32), dtype)
         else:
             one = noted(name, value, dtype, at, sampling=not depth)
         if one.bad or all(turn < max(int(self.rounds ** (1 / k)), 1) for k, turn in enumerate(at, 1)):
             self.notes.append(one)
 
-    def read(self) -> list[Noted]:
+    def read(self) -> list[TensorStats]:
         """Returns the notes since the last call, in order."""
         notes, self.notes = self.notes, []
         return notes
@@ -173,7 +173,7 @@ def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probe
     return writer.probed
 
 
-def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[Noted]:
+def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[TensorStats]:
     """Returns the notes of tensors whose ops are constants, without a run."""
     notes = []
     for op, port in tensors:

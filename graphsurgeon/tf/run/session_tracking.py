@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import SelectionError
-from ...graph.concurrency import BusyError, Door, entered
+from ...graph.concurrency import BusyError, RWLock, entered
 from ...graph.names import tensor_name
 from ...graph.tf_types import TFGraph, TFSession, TFTensor
 from ...graph.traversal import met_from
@@ -133,7 +133,7 @@ class Interest:
         refuse: called inside; raises an error if the variables cannot be read now.
     """
 
-    door: Door
+    door: RWLock
     places: frozenset[Place]
     local: frozenset[Place] = frozenset()
     looks: bool = False
@@ -230,7 +230,7 @@ class Observing:
                 _pause()
 
     def entering(
-        self, elements: Sequence[Any], doors: Sequence[Door], timeout: float | None
+        self, elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
     ) -> AbstractContextManager[None]:
         """Goes through the doors of a run of these ops and tensors, and alone through some of them; see `alone`."""
         return self._watch.entering(elements, doors, timeout)
@@ -238,7 +238,7 @@ class Observing:
 
 @contextmanager
 def alone(
-    observed: Sequence[Observing], elements: Sequence[Any], doors: Sequence[Door], timeout: float | None
+    observed: Sequence[Observing], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
 ) -> Iterator[None]:
     """Runs the block while no other run is inside some doors.
 
@@ -321,7 +321,7 @@ class _Watch:
 
     @contextmanager
     def entering(
-        self, elements: Sequence[Any] | None, alone: Sequence[Door] = (), timeout: float | None = None
+        self, elements: Sequence[Any] | None, alone: Sequence[RWLock] = (), timeout: float | None = None
     ) -> Iterator[None]:
         """Goes through the doors of a run; further runs of this thread inside it are part of it."""
         interests, waits = self.concerned(elements)

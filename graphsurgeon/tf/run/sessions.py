@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import PlanError, TrustError
 from ...graph.lazy_graph import filled, pending
 from ...graph.names import parts
-from ...graph.security import Origin, Risks, origins
+from ...graph.security import GraphOrigin, Risks, origins
 from ...graph.tf_types import TFGraph, TFSession
 from ..importing import tf
 from ..open.snapshot import snapshot
@@ -183,7 +183,7 @@ def reaches_out(graph: TFGraph) -> bool:
     return next(_reaching_out(graph), None) is not None
 
 
-def _reaching_out(graph: TFGraph) -> Iterator[tuple[Origin, Risks]]:
+def _reaching_out(graph: TFGraph) -> Iterator[tuple[GraphOrigin, Risks]]:
     """Yields the files from which a graph still has ops that reach out of it, with the risks of these ops."""
     risky_origins = [origin for origin in origins(graph) if origin.risks]
     if not risky_origins:
@@ -196,5 +196,5 @@ def _reaching_out(graph: TFGraph) -> Iterator[tuple[Origin, Risks]]:
             yield origin, risks
 
 
-def _sentence(origin: Origin, words: str) -> str:
+def _sentence(origin: GraphOrigin, words: str) -> str:
     return f"{origin.title} came from a file that you have not trusted yet: it holds {words}"

@@ -16,7 +16,7 @@ import numpy as np
 from ...graph.control_flow import Frames, order
 from ...graph.graph import Graph, Mask
 from ...graph.names import op_name
-from ...graph.tensor_stats import SAMPLE, Cost, Noted, Watch
+from ...graph.tensor_stats import SAMPLE, OpCost, TensorStats, Watch
 from ...graph.tf_types import TFSession
 from ...graph.training import drawing
 from ...graph.traversal import forward
@@ -30,7 +30,7 @@ from .errors import out_of_memory, words_of
 from .probes import Probed
 
 
-def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, Cost]:
+def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, OpCost]:
     """Returns the cost of each op that ran.
 
     Args:
@@ -60,7 +60,7 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
             row[0] += node.op_end_rel_nanos - node.op_start_rel_nanos or 1000 * node.op_end_rel_micros
             row[1] += sum(memory.total_bytes for memory in node.memory)
             row[2] += 1
-    return {name: Cost(name, row[0] * 1e-9, row[1], row[2], row[3]) for name, row in rows.items()}
+    return {name: OpCost(name, row[0] * 1e-9, row[1], row[2], row[3]) for name, row in rows.items()}
 
 
 def sizes_of(metadata: Any) -> dict[str, tuple[int, int]]:
@@ -113,8 +113,8 @@ class Ran:
         ended: whether it ended early, by its time limit, by the user, or by an error that no op explains.
     """
 
-    notes: list[Noted] = field(default_factory=list)
-    costs: dict[str, Cost] = field(default_factory=dict)
+    notes: list[TensorStats] = field(default_factory=list)
+    costs: dict[str, OpCost] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     stopped: str = ""
     timed_out: bool = False

@@ -29,7 +29,7 @@ import numpy as np
 
 from ...errors import PlanError, ended
 from ...graph.arrays import packed, unpacked
-from ...graph.compatibility import MISSING, Converted, Said
+from ...graph.compatibility import MISSING, ConversionResult, ConverterMessage
 from ...graph.functions import called_by, reachable
 from ...graph.tf_types import TFGraphDef
 from ..importing import tf
@@ -43,7 +43,7 @@ def converter(target: str) -> str:
     return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
 
 
-def convert(target: str, part: Frozen, timeout: float, prove: bool, request: str) -> Converted:
+def convert(target: str, part: Frozen, timeout: float, prove: bool, request: str) -> ConversionResult:
     """Returns the result of a converter for a graph.
 
     Args:
@@ -70,7 +70,9 @@ _TFJS_PROGRAM = (
 )
 
 
-def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove: bool, request: str) -> Converted:
+def to_tfjs(
+    graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove: bool, request: str
+) -> ConversionResult:
     """Returns the result of the TF.js converter for a frozen graph.
 
     Args:
@@ -84,9 +86,9 @@ def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove
         PlanError: the converter is not installed, or its list of ops is not found.
     """
     known = _known(request)
-    errors = tuple(Said([name], kind, MISSING, "") for name, kind in _types(graph_def) if kind not in known)
+    errors = tuple(ConverterMessage([name], kind, MISSING, "") for name, kind in _types(graph_def) if kind not in known)
     if errors or not prove:
-        return Converted(said="some ops are not in its list" if errors else "", errors=errors)
+        return ConversionResult(said="some ops are not in its list" if errors else "", errors=errors)
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         path, made = Path(name, "frozen.pb"), Path(name, "made")
         path.write_bytes(encoded(graph_def))
@@ -95,8 +97,8 @@ def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove
         how = apart(_TFJS_PROGRAM, arguments, timeout)
         files = sorted(made.iterdir()) if made.is_dir() else []
         if how or not any(file.suffix == ".json" for file in files):
-            return Converted(said=f"the converter {how or 'wrote no model'}, in a separate process")
-        return Converted(b"".join(file.read_bytes() for file in files))
+            return ConversionResult(said=f"the converter {how or 'wrote no model'}, in a separate process")
+        return ConversionResult(b"".join(file.read_bytes() for file in files))
 
 
 def tfjs_version() -> str:
@@ -192,7 +194,7 @@ def lite(timeout: float) -> Iterator[Ask]:
         yield ask
 
 
-def converted(part: Frozen, ask: Ask) -> Converted:
+def converted(part: Frozen, ask: Ask) -> ConversionResult:
     """Returns the result of TensorFlow's converter for a frozen graph, with only the built-in ops of TFLite.
 
     Args:
@@ -203,10 +205,10 @@ def converted(part: Frozen, ask: Ask) -> Converted:
         Path(folder, _GRAPH).write_bytes(encoded(part.graph_def))
         answer = ask({"folder": folder, "outputs": list(part.outputs)})
         if "how" in answer:
-            return Converted(said=f"the converter {answer['how']}, in a separate process")
+            return ConversionResult(said=f"the converter {answer['how']}, in a separate process")
         model = Path(folder, _MODEL).read_bytes() if not answer["said"] else b""
-    errors = tuple(Said(one["names"], one["type"], one["code"], one["text"]) for one in answer["errors"])
-    return Converted(model, answer["said"], errors)
+    errors = tuple(ConverterMessage(one["names"], one["type"], one["code"], one["text"]) for one in answer["errors"])
+    return ConversionResult(model, answer["said"], errors)
 
 
 def interpreted(model: str, feeds: Sequence[Any], ask: Ask, request: str) -> list[Any]:

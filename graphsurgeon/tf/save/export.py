@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import Kind, PlanError, few
-from ...graph.compatibility import Converted, Unconvertible
+from ...graph.compatibility import ConversionResult, Unconvertible
 from ...graph.control_flow import ENTERS, MERGES, SWITCHES
 from ...graph.functions import called_by
 from ...graph.graph import Graph
@@ -144,7 +144,7 @@ def exported(
             held = _held_by(base, [name for one in error.ops for name in one.names])
             problem = f"{error}: {few(list(map(repr, held)))}" if held else str(error)
             how = "Keep the variables: save a .meta file or a SavedModel"
-            raise Unconvertible(request, problem, how, Converted(said=str(error), errors=error.ops)) from error
+            raise Unconvertible(request, problem, how, ConversionResult(said=str(error), errors=error.ops)) from error
     if faults:
         raise PlanError(request, faults[0].problem, faults[0].suggestion)
     made = carry_out(plan.effect, fresh(base.owner))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import few
-from ...graph.compatibility import VARIABLE, Said
+from ...graph.compatibility import VARIABLE, ConverterMessage
 from ...graph.functions import reachable
 from ...graph.names import op_name
 from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef
@@ -46,7 +46,7 @@ class Unfreezable(ValueError):
         ops: the ops.
     """
 
-    def __init__(self, ops: Iterable[Said]) -> None:
+    def __init__(self, ops: Iterable[ConverterMessage]) -> None:
         self.ops = tuple(dict.fromkeys(ops))
         need = f"need{'s' * (len(self.ops) == 1)} a variable, and freezing makes that a constant"
         super().__init__(f"{few([op.text for op in self.ops], 2)} {need}")
@@ -117,7 +117,7 @@ class _Body:
     held: dict[str, int]
     function: str = ""
     renamed: dict[str, str] = field(default_factory=dict)
-    stuck: list[Said] = field(default_factory=list)
+    stuck: list[ConverterMessage] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class _Made:
 
     name: str
     out: dict[int, int]
-    stuck: list[Said]
+    stuck: list[ConverterMessage]
 
 
 class _Functions:
@@ -318,12 +318,12 @@ class _Functions:
         return self._made[key]
 
 
-def _stuck(node: TFNodeDef) -> Said:
-    return Said((node.name,), node.op, VARIABLE, f"{node.name!r} ({node.op})")
+def _stuck(node: TFNodeDef) -> ConverterMessage:
+    return ConverterMessage((node.name,), node.op, VARIABLE, f"{node.name!r} ({node.op})")
 
 
-def _lost(function: str) -> Said:
-    return Said((), "", VARIABLE, f"function {function!r}, which does not exist or calls itself,")
+def _lost(function: str) -> ConverterMessage:
+    return ConverterMessage((), "", VARIABLE, f"function {function!r}, which does not exist or calls itself,")
 
 
 def _say(node: TFNodeDef, key: str, types: Mapping[int, int]) -> None:

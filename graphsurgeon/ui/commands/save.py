@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import PlanError, about, counted
-from ...graph.atomic_files import Taken, refuse_there, write_whole
+from ...graph.atomic_files import TargetExistsError, refuse_there, write_whole
 from ...graph.graph import Graph
 from ...graph.names import tensor_name
 from ...plan.subject import Subject
@@ -96,7 +96,7 @@ def save(
     options = _asked(format, signature, *ends, values) | more
     try:
         receipt = _saved(editor, path, format, options)
-    except Taken as error:
+    except TargetExistsError as error:
         return state, {"title": "Saved", "lines": [], "code": "", "there": error.problem}
     return state.but(saved=receipt).saying(f"saved: {receipt['lines'][0]}"), receipt
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.variables import Entry
+from graphsurgeon.graph.variables import CollectionEntry
 from graphsurgeon.tf.functions import library
 from graphsurgeon.tf.functions.library import definition as library_definition
 from graphsurgeon.tf.open import snapshot as read
@@ -50,9 +50,9 @@ def test_collections():
     graph = model("ref").graph
     graph.add_to_collection("odd", ("a", 1))
     collections = snapshot(graph).state.collections
-    assert collections["mine"] == (Entry("tensor", "net/y:0"), Entry("variable", "net/w"))
-    assert collections["train_op"] == (Entry("op", "train"),)
-    assert collections["odd"] == (Entry("value", "('a', 1)"),)
+    assert collections["mine"] == (CollectionEntry("tensor", "net/y:0"), CollectionEntry("variable", "net/w"))
+    assert collections["train_op"] == (CollectionEntry("op", "train"),)
+    assert collections["odd"] == (CollectionEntry("value", "('a', 1)"),)
 
 
 def test_growing():

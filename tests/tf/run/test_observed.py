@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.graph import concurrency
-from graphsurgeon.graph.concurrency import BusyError, Door
+from graphsurgeon.graph.concurrency import BusyError, RWLock
 from graphsurgeon.tf.run import session_tracking
 from graphsurgeon.tf.run.session_tracking import Interest, alone, observe, places_of, touched
 from graphsurgeon.tf.values.variables import place_of
@@ -112,7 +112,7 @@ def test_what_fills_a_queue_and_counts_in_a_local_variable_is_no_step():
         with tf.control_dependencies([epoch.assign_add(1)]):
             fill = queue.enqueue(1.0)
         both = tf.group(fill, w.assign_add(1.0))
-    interest = Interest(Door(), places_of(graph, ["w", "epoch"]), places_of(graph, ["epoch"]))
+    interest = Interest(RWLock(), places_of(graph, ["w", "epoch"]), places_of(graph, ["epoch"]))
     assert not interest.concerned(touched([fill]))
     assert interest.concerned(touched([both]))
     assert interest.concerned(touched([epoch.initializer]))
@@ -160,8 +160,8 @@ def test_whatever_way_a_run_takes_it_is_seen(way):
     take = ways(session)[way]
     before, seen = dict(vars(session)), []
     places = places_of(session.graph, ["w"])
-    steps = observe(session, Interest(Door(), places, refuse=lambda: seen.append("step")))
-    looks = observe(session, Interest(Door(), places, looks=True, refuse=lambda: seen.append("look")))
+    steps = observe(session, Interest(RWLock(), places, refuse=lambda: seen.append("step")))
+    looks = observe(session, Interest(RWLock(), places, looks=True, refuse=lambda: seen.append("look")))
     anything = way in ("a callable", "a callable made before")  # nobody knows what it runs
     take("y:0")
     assert seen == (["step", "look"] if anything else ["look"])
@@ -186,7 +186,7 @@ def test_runs_of_a_monitored_session_are_seen():
     session, w, _ = small()
     with session.graph.as_default(), tf1.train.MonitoredSession() as monitored:
         seen = []
-        one = observe(monitored, Interest(Door(), places_of(session.graph, ["w"]), refuse=lambda: seen.append(1)))
+        one = observe(monitored, Interest(RWLock(), places_of(session.graph, ["w"]), refuse=lambda: seen.append(1)))
         monitored.run("step")
         assert seen
         seen.clear()
@@ -211,7 +211,7 @@ def test_a_session_without_the_methods_below_run_is_observed_at_run():
             return inner.make_callable(fetches)
 
     session, seen = Other(), []
-    one = observe(session, Interest(Door(), places_of(inner.graph, ["w"]), refuse=lambda: seen.append(1)))
+    one = observe(session, Interest(RWLock(), places_of(inner.graph, ["w"]), refuse=lambda: seen.append(1)))
     session.run("c:0")  # it may be anything
     session.make_callable("c:0")()
     assert len(seen) == 2
@@ -221,7 +221,7 @@ def test_a_session_without_the_methods_below_run_is_observed_at_run():
 
 def test_a_method_that_somebody_puts_on_top_stays():
     session, *_ = small()
-    one = observe(session, Interest(Door(), places_of(session.graph, ["w"])))
+    one = observe(session, Interest(RWLock(), places_of(session.graph, ["w"])))
     under = session._do_run
     session._do_run = mine = lambda *args: under(*args)
     one.release()
@@ -231,7 +231,7 @@ def test_a_method_that_somebody_puts_on_top_stays():
 
 def test_a_run_while_somebody_is_alone_waits():
     session, *_ = small("ref")
-    door, done = Door(), []
+    door, done = RWLock(), []
     one = observe(session, Interest(door, places_of(session.graph, ["w"])))
     thread = threading.Thread(target=lambda: done.append(session.run("step:0")))
     with alone([one], [], [door], 10.0):
@@ -259,11 +259,11 @@ def test_a_run_that_was_under_way_is_waited_for(monkeypatch, known):
         session = tf1.Session(graph=graph)
         session.run(w.initializer)
     if known:  # observed for somebody else already
-        observe(session, Interest(Door(), places_of(graph, [])))
+        observe(session, Interest(RWLock(), places_of(graph, [])))
     threads = [threading.Thread(target=session.run, args=(fetch,)) for fetch in (step.op, other)]
     threads[1].start()
     assert begun.wait(30)
-    door = Door()
+    door = RWLock()
     one = observe(session, Interest(door, places_of(graph, ["w"])))
     with alone([one], [], [door], 0.0):  # that run does not set it
         pass

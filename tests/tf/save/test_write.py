@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph.atomic_files import Taken, put_back
+from graphsurgeon.graph.atomic_files import TargetExistsError, put_back
 from tests.refusal import refuses
 from tests.writers import say, small_disk, stopping, writers
 
@@ -228,7 +228,9 @@ def test_a_file_of_somebody_else_is_replaced_only_when_asked(kind, tmp_path):
     for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
         os.utime(path, (1, 1))  # as if another program had written it
     before = state(tmp_path)
-    with refuses(Taken, f"save({str(tmp_path / PATHS[kind])!r}", " is there already", "type overwrite=True"):
+    with refuses(
+        TargetExistsError, f"save({str(tmp_path / PATHS[kind])!r}", " is there already", "type overwrite=True"
+    ):
         save(2.0, kind, tmp_path)
     assert state(tmp_path) == before
     save(2.0, kind, tmp_path, overwrite=True)
