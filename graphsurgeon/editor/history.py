@@ -463,7 +463,7 @@ class Timeline:
 
     def _carried_out(self, plan: Plan, values: Holder, record: bool) -> Applied:
         from ..tf.copy.append import carry_out, materialise, next_step, noted
-        from ..tf.copy.imports import Held
+        from ..tf.copy.imports import SavedState
         from ..tf.run.progress import Phases, phase
 
         self._refuse_foreign(plan)
@@ -476,7 +476,7 @@ class Timeline:
         if faults:
             raise faults[0].error(len(faults) - 1)
         start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
-        saved_state, layer_copies, event = Held(before), (self.layers, _known_copies(effect)), None
+        saved_state, layer_copies, event = SavedState(before), (self.layers, _known_copies(effect)), None
         try:
             with bar:
                 result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)

@@ -11,7 +11,7 @@ from ..graph.names import starred
 from ..graph.reports import Transferred
 
 if TYPE_CHECKING:
-    from ..tf.values.holders import Held, Side
+    from ..tf.values.holders import ValueStore, VariableEntry
 
 
 def transfer(
@@ -103,7 +103,9 @@ def transfer(
     )
 
 
-def _pairs(give: Side, take: Side, first: int | None, partial: bool, request: str) -> list[tuple[Held, Held]]:
+def _pairs(
+    give: ValueStore, take: ValueStore, first: int | None, partial: bool, request: str
+) -> list[tuple[VariableEntry, VariableEntry]]:
     if first is not None:
         return _by_layers(give, take, first, request)
     by_name = {v.name: v for v in give.variables}
@@ -121,9 +123,11 @@ def _pairs(give: Side, take: Side, first: int | None, partial: bool, request: st
     return pairs
 
 
-def _by_names(give: Side, take: Side, names: Mapping[str, str], request: str) -> list[tuple[Held, Held]]:
+def _by_names(
+    give: ValueStore, take: ValueStore, names: Mapping[str, str], request: str
+) -> list[tuple[VariableEntry, VariableEntry]]:
     sources, targets = {v.name: v for v in give.variables}, {v.name: v for v in take.variables}
-    pairs: dict[str, tuple[Held, Held]] = {}
+    pairs: dict[str, tuple[VariableEntry, VariableEntry]] = {}
     for old, new in names.items():
         old, new = str(old).removesuffix(":0"), str(new).removesuffix(":0")
         hits = starred(old, new, sources, request) if "*" in old else {old: new} if old in sources else {}
@@ -136,7 +140,9 @@ def _by_names(give: Side, take: Side, names: Mapping[str, str], request: str) ->
     return list(pairs.values())
 
 
-def _by_layers(give: Side, take: Side, first: int | None, request: str) -> list[tuple[Held, Held]]:
+def _by_layers(
+    give: ValueStore, take: ValueStore, first: int | None, request: str
+) -> list[tuple[VariableEntry, VariableEntry]]:
     olds, news = _layers(give), _layers(take)
     count = max(len(olds), len(news)) if first is None else first
     for side, layers in ((give, olds), (take, news)):
@@ -158,15 +164,15 @@ def _by_layers(give: Side, take: Side, first: int | None, request: str) -> list[
     return pairs
 
 
-def _layers(side: Side) -> dict[str, list[Held]]:
-    layers: dict[str, list[Held]] = {}
+def _layers(side: ValueStore) -> dict[str, list[VariableEntry]]:
+    layers: dict[str, list[VariableEntry]] = {}
     for variable in side.variables:
         if variable.layer:
             layers.setdefault(variable.layer, []).append(variable)
     return layers
 
 
-def _refuse_unlike(pairs: list[tuple[Held, Held]], request: str) -> None:
+def _refuse_unlike(pairs: list[tuple[VariableEntry, VariableEntry]], request: str) -> None:
     from ..plan.type_check import shapes_differ
 
     for a, b in pairs:

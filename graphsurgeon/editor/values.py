@@ -225,13 +225,13 @@ class Values:
             names: the variables to tell of; sessions are not asked about others. None: all.
         """
         from ..tf.values.initialization import untrained
-        from ..tf.values.sessions import Due
+        from ..tf.values.sessions import ValueAssignment
         from ..tf.values.variables import variable_infos
 
         graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
         removed, infos = self._gone(graph), variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
-        due, report = Due(None, "untrained()"), Handover()
+        due, report = ValueAssignment(None, "untrained()"), Handover()
         initialized, before = self._there(graph, own, targets, due.request)
         pending = self._pending(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
@@ -378,7 +378,7 @@ class Values:
             request: the request, for messages.
         """
         from ..tf.values.initialization import holding, note_untrained, within_reach
-        from ..tf.values.sessions import Due, fill_made, fill_tables, give, run_init_ops, set_bare
+        from ..tf.values.sessions import ValueAssignment, fill_made, fill_tables, give, run_init_ops, set_bare
         from ..tf.values.variables import variable_infos
 
         graph, source, new = session.graph, self._source, session is not own
@@ -387,7 +387,7 @@ class Values:
             return Handover()
         infos, removed = variable_infos(graph), self._gone(graph)
         targets = [info for name, info in infos.items() if name not in removed]
-        due, report = Due(session, request, own), Handover()
+        due, report = ValueAssignment(session, request, own), Handover()
         filed = own is None and source is not None and graph is self._opened()
         if filed:
             source.fill(session)

@@ -75,7 +75,7 @@ class Made:
         carried: the same for variables of the old graph, in a materialised one.
         origins: in a graph built anew, variable -> the variable of the old graph that it is.
         infos: new variable op name -> its parts, by names of the destination.
-        values: new variable op name -> the value it is to get: an array, or a `Stored` that is read when it is needed.
+        values: new variable op name -> the value it is to get: an array, or a `StoredValue`, read on demand.
         untrained: new variable op name, or constant -> why it has an initial value, though values were given.
         frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
         initial: new variable op names that start from their initial value.

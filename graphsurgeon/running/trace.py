@@ -509,12 +509,12 @@ def _scratch(
 
 def _calls(graph: Graph, closed: set[str], fetches: Sequence[str]) -> tuple[list[str], list[str]]:
     """The calls that run and can be taken apart; and the conds, cases and loops."""
-    from ..tf.functions.calls import Calls
+    from ..tf.functions.calls import FunctionCalls
 
     kinds = set(graph.kinds[0])
     if not kinds & (BRANCHING | CALLS | graph.functions.keys()):
         return [], []
-    work, plain, flow = Calls(graph), list[str](), list[str]()
+    work, plain, flow = FunctionCalls(graph), list[str](), list[str]()
     runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in fetches))
     for op in np.flatnonzero(runs).tolist():
         node = graph.nodes[op]

@@ -52,12 +52,12 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.gene
           types.ModuleType, types.BuiltinFunctionType, slice, range, type(...))  # fmt: skip
 
 
-class _Stuck(Exception):
+class _NotCopied(Exception):
     """A gradient uses something that was not copied."""
 
 
 @dataclass
-class Moved:
+class CopiedGradient:
     """The gradient of one copied op: registered before the import, and given its tensors after it.
 
     Args:
@@ -83,7 +83,7 @@ class Moved:
         return self.call(op, *slopes)
 
 
-def registered(copied: Copied) -> list[Moved]:
+def registered(copied: Copied) -> list[CopiedGradient]:
     """Registers a gradient for the copy of each op with a `tf.custom_gradient`; unknown gradients are left out."""
     mask = copied.place >= 0
     gradients = []
@@ -93,15 +93,15 @@ def registered(copied: Copied) -> list[Moved]:
         except LookupError:  # the graph came from a file: its gradients stayed in another process
             continue
         why = ""
-        if isinstance(original, Moved):  # a copy of a copy
+        if isinstance(original, CopiedGradient):  # a copy of a copy
             why, original = original.why, original.call
-        new = Moved(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", why=why)
+        new = CopiedGradient(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", why=why)
         tf.RegisterGradient(new.name)(new)
         gradients.append(new)
     return gradients
 
 
-def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], made: list[Moved]) -> None:
+def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], made: list[CopiedGradient]) -> None:
     """Binds the gradients of a copy to its own tensors and variables, which exist now.
 
     Args:
@@ -114,12 +114,12 @@ def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], mad
         if new.original is None:
             continue
         try:
-            new.call = _Mover(copied, graph, variables).function(new.original)
-        except _Stuck as stuck:
+            new.call = _GradientCopier(copied, graph, variables).function(new.original)
+        except _NotCopied as stuck:
             new.why = f"uses {stuck}"
 
 
-class _Mover:
+class _GradientCopier:
     """Makes a function for the copy from one of the original: the same code with other captured tensors."""
 
     def __init__(self, copied: Copied, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
@@ -165,14 +165,14 @@ class _Mover:
             return tf.nest.pack_sequence_as(old, copies, expand_composites=True)
         if isinstance(old, (set, frozenset)):
             return type(old)(self.value(item) for item in old)
-        raise _Stuck(f"an object of type {type(old).__name__}, which may hold anything")
+        raise _NotCopied(f"an object of type {type(old).__name__}, which may hold anything")
 
     def _tensor(self, old: Any) -> Any:
         if getattr(old, "graph", None) is not self._source:
             return old
         new = Renamer(self._copied)(old.name)
         if new is None:
-            raise _Stuck(f"{old.name!r}, which was not copied")
+            raise _NotCopied(f"{old.name!r}, which was not copied")
         return self._graph.get_tensor_by_name(new)
 
     def _variable(self, old: Any) -> Any:
@@ -184,7 +184,7 @@ class _Mover:
             return new
         if copied.closure.shared[copied.source.index[old.op.name]]:
             return old
-        raise _Stuck(f"the variable {old.op.name!r}, which was not copied")
+        raise _NotCopied(f"the variable {old.op.name!r}, which was not copied")
 
 
 tf1 = tf.compat.v1
@@ -208,7 +208,7 @@ def keep_collections(
     targets = {c.was: c.name for c in copied.collections}
     if not targets:
         return
-    source, move = copied.source.live, _Copies(copied, result, originals)
+    source, move = copied.source.live, _CopyFinder(copied, result, originals)
     whole = bool(copied.step.selection.mask.all())
     for was, items in collections_of(source).items():
         if was not in targets:
@@ -233,7 +233,7 @@ def keep_collections(
             result.collections += [(targets[was], new) for new in new_items]
 
 
-class _Copies:
+class _CopyFinder:
     """Finds the copy of an op, tensor or variable of the source; None if it was not copied."""
 
     def __init__(self, copied: Copied, result: Made, originals: dict[str, TFVariable]) -> None:

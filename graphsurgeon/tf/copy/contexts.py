@@ -68,7 +68,7 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
     if not tops:
         return {}, []
     joined = {id(innermost_context(old)) for old, new in pairs if old.type == new.type and is_part(old)}
-    carrier = _Carrier(copied, graph, joined)
+    carrier = _ContextCopier(copied, graph, joined)
     with graph.as_default(), outside_contexts(graph):
         for context in tops.values():
             carrier.carry(context)
@@ -105,7 +105,7 @@ def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
     ))  # fmt: skip
 
 
-class _Carrier:
+class _ContextCopier:
     """Makes the contexts of a copy, inside the current context of the graph."""
 
     def __init__(self, copied: Copied, graph: TFGraph, joined: set[int]) -> None:

@@ -184,7 +184,7 @@ def without_far_places(graph_def: TFGraphDef) -> tuple[TFGraphDef, dict[str, Any
     return out, places
 
 
-class Held:
+class SavedState:
     """The current state of a live graph apart from its nodes. TensorFlow adds all nodes of a plan, or none.
 
     Args:
@@ -255,7 +255,7 @@ def _guards(graph: TFGraph) -> tuple[Any, Any]:
 @contextmanager
 def all_or_nothing(graph: TFGraph) -> Iterator[None]:
     """Restores the state before the block if the block fails."""
-    state = Held(graph)
+    state = SavedState(graph)
     try:
         yield
     except BaseException:

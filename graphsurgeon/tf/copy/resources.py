@@ -28,7 +28,7 @@ def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
 
 def _fillers(graph: TFGraph, ops: Iterable[TFOp]) -> dict[str, tuple[str, ...]]:
     """Returns the ops that fill the tables and iterators among some ops."""
-    fillers, inner = {}, _Inner(graph)
+    fillers, inner = {}, _CalledOpTypes(graph)
     for op in ops:
         if op.type not in HOLDERS and op.type not in CALLS:
             continue
@@ -89,7 +89,7 @@ def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None
         return tf.compat.v1.train.QueueRunner.from_proto(proto)
 
 
-class _Inner:
+class _CalledOpTypes:
     """Returns the op types in the functions that a call leads to, at any depth; empty for any other op."""
 
     def __init__(self, graph: TFGraph) -> None:

@@ -19,8 +19,8 @@ from ...graph.variables import VARIABLE_TYPES
 from ...plan.adapters import Adapter, Cast, Dense, Pad, Part, Pool, Reshape, Resize, Transpose, kind_of
 from ...plan.dependencies import writes
 from ..copy.append import copied_into
-from ..functions.calls import Calls
-from ..functions.flow import Flow
+from ..functions.calls import FunctionCalls
+from ..functions.flow import FlowBuilder
 from ..functions.graph_function import copied_ops, traced_function
 from ..functions.library import reached_functions, referred
 from ..importing import tf
@@ -169,7 +169,7 @@ def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..
         PlanError: it cannot be inlined.
     """
     number = base.find(name)
-    node, flow = base.nodes[number], Flow(base)
+    node, flow = base.nodes[number], FlowBuilder(base)
     flow.calls.refuse(node, f"resolve_condition({name!r})", flow=True)
     known = {k: answers[text] for k, text in enumerate(base.input_names(number)) if text in answers}
     count = len(base.outputs(number) or ())
@@ -191,7 +191,7 @@ def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[
     Raises:
         PlanError: this op is not a call, or the call cannot be inlined.
     """
-    node, flow = base.nodes[base.find(name)], Flow(base, opens=inside)
+    node, flow = base.nodes[base.find(name)], FlowBuilder(base, opens=inside)
     flow.calls.refuse(node, f"inline({name!r})", flow=True)
     count = len(base.outputs(base.index[name]) or ())
 
@@ -215,10 +215,10 @@ def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[.
     """
     if loop is not None:
         return _rounds_of_tf1(base, loop, times)
-    node, flow = base.nodes[op], Flow(base)
+    node, flow = base.nodes[op], FlowBuilder(base)
     flow.calls.refuse(node, f"unroll({base.names[op]!r}, {times})", flow=True)
     acts = flow.calls.acts(node)
-    flow = Flow(base, ordered=acts)
+    flow = FlowBuilder(base, ordered=acts)
     shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
 
     def call(*given: Any) -> list[Any]:
@@ -262,7 +262,7 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
 
 def _acts(base: Graph, loop: Loop, body: Mask) -> bool:
     """Returns whether a round of a loop of TF1 sets state; refuses a loop in which not each round may set it."""
-    calls, numbers = Calls(base), np.flatnonzero(body).tolist()
+    calls, numbers = FunctionCalls(base), np.flatnonzero(body).tolist()
     if not any(calls.acts(base.nodes[i]) or writes(base.types[i]) for i in numbers):
         return False
     live = base.live.get_operations()

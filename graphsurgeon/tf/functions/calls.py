@@ -22,7 +22,7 @@ from ..registry import op_definition
 HARMLESS = READING_TYPES | {"VarHandleOp", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"}
 
 
-class Calls:
+class FunctionCalls:
     """The function calls of a graph.
 
     Args:
@@ -211,7 +211,7 @@ def flat_outputs(node: TFNodeDef, functions: Mapping[str, Any]) -> dict[str, int
 
 
 @dataclass(frozen=True)
-class Body:
+class InlinedBody:
     """The replacement of a call.
 
     Args:
@@ -231,7 +231,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Places:
+class Replacements:
     """The replacements of calls.
 
     Args:
@@ -242,7 +242,7 @@ class Places:
     moved: dict[str, str] = field(default_factory=dict)
     waits: dict[str, list[str]] = field(default_factory=dict)
 
-    def put(self, call: Any, body: Body, control_inputs: list[str]) -> None:
+    def put(self, call: Any, body: InlinedBody, control_inputs: list[str]) -> None:
         """Notes the replacement of a call; `control_inputs`, if any, are the ops to wait for instead of the call."""
         self.moved.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(body.results))
         self.waits[call.name] = control_inputs or [text for text in call.input if text[0] == "^"]
@@ -267,8 +267,8 @@ class Places:
 
 
 def in_place(
-    calls: Calls, call: Any, scope: str, free: Callable[[str], str], names: Mapping[str, str] | None = None
-) -> Body:
+    calls: FunctionCalls, call: Any, scope: str, free: Callable[[str], str], names: Mapping[str, str] | None = None
+) -> InlinedBody:
     """Returns the nodes of a called function that replace the call.
 
     Args:
@@ -316,7 +316,7 @@ def in_place(
             nodes.append(node)
             text = f"{node.name}:0"
         results.append(text)
-    return Body(nodes, results, effects)
+    return InlinedBody(nodes, results, effects)
 
 
 def constant(name: str, tensor: Any) -> TFNodeDef:

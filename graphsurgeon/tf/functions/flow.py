@@ -29,7 +29,7 @@ from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop
 from ..private.graphs import copy_handle_data
 from ..protos import fresh
-from .calls import Calls, is_stateful
+from .calls import FunctionCalls, is_stateful
 from .inline import inlined
 from .library import BRANCHING, Library, added, reached_functions
 
@@ -40,7 +40,7 @@ _GIVEN, _CALL, _END = "what_enters", "body", "what_waits"
 
 
 @dataclass(frozen=True, eq=False)
-class _Body:
+class FunctionBody:
     """A function as a graph in which its calls are inlined.
 
     Args:
@@ -59,12 +59,12 @@ class _Body:
     results: Sequence[str]
     flow: Mask
     layers: Sequence[int]
-    inner: Flow
+    inner: FlowBuilder
     stateful: Mask
     answers: Mapping[int, Mapping[int, bool | int]]
 
 
-class Flow:
+class FlowBuilder:
     """Builds the ops that replace ops which call functions.
 
     Args:
@@ -75,8 +75,8 @@ class Flow:
     """
 
     def __init__(self, base: Graph, ordered: bool = False, opens: Sequence[str] = ()) -> None:
-        self.base, self.calls, self._ordered, self._opens = base, Calls(base), ordered, opens
-        self._bodies: dict[Any, _Body] = {}
+        self.base, self.calls, self._ordered, self._opens = base, FunctionCalls(base), ordered, opens
+        self._bodies: dict[Any, FunctionBody] = {}
 
     def built(self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str) -> list[TFTensor]:
         """Builds the replacement of an op in the default graph.
@@ -151,7 +151,7 @@ class Flow:
 
     def _while(self, node: TFNodeDef, inputs: list[TFTensor], scope: str) -> list[TFTensor]:
         if self.calls.acts(node) and not self._ordered:
-            return Flow(self.base, ordered=True).built(node, inputs, scope)
+            return FlowBuilder(self.base, ordered=True).built(node, inputs, scope)
         test, body = node.attr["cond"].func.name, node.attr["body"].func.name
         changing = self.turning(node)
         shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
@@ -263,7 +263,7 @@ class Flow:
 
     def _body(
         self, name: str, inputs: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
-    ) -> _Body:
+    ) -> FunctionBody:
         # The shape of a resource does not describe its content, so bodies are cached by the tensor itself.
         kinds = tuple((t.dtype, t.name if t.dtype in _HELD else str(t.shape)) for t in inputs)
         key = (name, kinds, device, deep, tuple(answers.items()))
@@ -273,7 +273,7 @@ class Flow:
 
     def _apart(
         self, name: str, inputs: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
-    ) -> _Body:
+    ) -> FunctionBody:
         """A call of a function, alone in a separate graph, and inlined there."""
         about = self.calls.definitions[name].signature
         alone, graph_def = fresh(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
@@ -298,11 +298,11 @@ class Flow:
         decisions = _answered(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
         opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._opens) if n in graph.index]
         flow = graph.typed(BRANCHING) if deep else graph.mask([*decisions, *opens]) & graph.typed(BRANCHING)
-        arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, Flow(graph, self._ordered)
+        arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, FlowBuilder(graph, self._ordered)
         stateful = graph.typed([kind for kind in set(graph.types) if is_stateful(kind)])
         for op in np.flatnonzero(flow).tolist():
             inner.calls.refuse(graph.nodes[op], f"inline({name!r})", flow=True)
-        return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, decisions)
+        return FunctionBody(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, decisions)
 
 
 def _answered(graph: Graph, values: Mapping[int, bool | int]) -> dict[int, dict[int, bool | int]]:

@@ -34,7 +34,7 @@ from ..registry import op_definition
 from ..run.errors import errors_as
 from ..run.sessions import refuse_untrusted, session_of
 from ..values.variables import dims_of, fetch
-from .calls import Calls, is_stateful
+from .calls import FunctionCalls, is_stateful
 from .library import nodes_behind
 
 tf1 = tf.compat.v1
@@ -82,7 +82,7 @@ def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequ
         return graph.get_operation_by_name(copied.renamed(base.names[op]))
 
     prepare_gradients(map(copy_of, copied.ops.tolist()), name)
-    calls, needed = Calls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
+    calls, needed = FunctionCalls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
     alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.acts(base.nodes[op])]
     run_along(graph, [_whatever_runs(base, mask, op, copy_of) for op in alone])
     tensors = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
@@ -272,7 +272,7 @@ def graph_function(
 
 def traced(
     base: Graph,
-    part: Part,
+    part: FunctionRegion,
     variables: dict[str, Any],
     tables: dict[str, Any],
     name: str,
@@ -354,7 +354,7 @@ def as_asked(outputs: Any, tensors: list[Any]) -> Any:
 
 
 @dataclass
-class Part:
+class FunctionRegion:
     """The part of a graph that a function contains.
 
     Args:
@@ -378,7 +378,7 @@ def part_of(
     request: str,
     also: Any = (),
     without: Iterable[str] = (),
-) -> Part:
+) -> FunctionRegion:
     """Returns the part of a graph that a function of tensors needs; arguments and errors as in `graph_function`."""
     cuts = frozenset(base.tensor(name, request) for name in inputs.values())
     ends = [base.tensor(name, request) for name in outputs]
@@ -397,7 +397,7 @@ def part_of(
     _refuse_live(base, mask, inputs, cuts, ends, request)
     _refuse_assignments(base, mask, variables, goals, request)
     _refuse_named_gradients(base, mask, request)
-    return Part(inputs, outputs, mask, [base.names[i] for i in variables], [base.names[i] for i in tables])
+    return FunctionRegion(inputs, outputs, mask, [base.names[i] for i in variables], [base.names[i] for i in tables])
 
 
 def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: Any) -> Any:
@@ -424,14 +424,14 @@ def updates_left_out(base: Graph, inputs: Any, outputs: Any, also: Any = ()) -> 
     return [name for name in updates(base, run, cuts).inside if not run[base.index[name]]]
 
 
-def values_of(base: Graph, part: Part, values: Any, names: Sequence[str]) -> dict[str, Any]:
+def values_of(base: Graph, part: FunctionRegion, values: Any, names: Sequence[str]) -> dict[str, Any]:
     """Returns the values of some variables of a part, by op name; `values` as in `graph_function`."""
     source = values() if callable(values) and part.variables else values
     infos = [base.state.variables[name] for name in names]
     return {} if callable(source) else fetch(source, infos, base.live, "function(values=...)")
 
 
-def tables_of(base: Graph, part: Part, request: str) -> dict[str, Any]:
+def tables_of(base: Graph, part: FunctionRegion, request: str) -> dict[str, Any]:
     """Returns the tables of a part as objects of TF2, by op name."""
     return {name: _table(base, base.index[name], request) for name in part.tables}
 
@@ -550,7 +550,7 @@ def table_of(keys: Any, content: Any, types: Sequence[Any]) -> Any:
 
 
 def copied_part(
-    base: Graph, part: Part, args: Sequence[Any], variables: dict[str, Any], tables: dict[str, Any], name: str
+    base: Graph, part: FunctionRegion, args: Sequence[Any], variables: dict[str, Any], tables: dict[str, Any], name: str
 ) -> list[Any]:
     """Copies a part into the function that is being traced; returns its outputs.
 

@@ -27,7 +27,7 @@ from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
 from ..protos import fresh
 from ..run.errors import errors_as
-from .calls import Calls, Places, copied, in_place
+from .calls import FunctionCalls, Replacements, copied, in_place
 from .library import (
     BRANCHING,
     CALLS,
@@ -46,7 +46,7 @@ from .library import (
 
 
 @dataclass
-class Inlined:
+class InlineResult:
     """A graph with its calls inlined.
 
     Args:
@@ -58,7 +58,7 @@ class Inlined:
     tensors: dict[str, str] = field(default_factory=dict)
 
 
-def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
+def inlined(base: Graph, calls: Iterable[Any] = ()) -> InlineResult:
     """Returns a new graph in which function calls, nested ones too, are replaced by the ops of their functions.
 
     Args:
@@ -80,7 +80,7 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
     """
     names = [op_name(c) for c in calls]
     refuse_unknown(base, np.ones(base.size, np.bool_), "inlined()")
-    work = Inlining(base)
+    work = Inliner(base)
     for name in names:
         number = base.find(name, f"inlined({name!r})")
         work.calls.refuse(base.nodes[number], f"inlined({name!r})")
@@ -102,7 +102,7 @@ def unfolded(graph: Graph) -> Graph:
     about = graph.unfolded
     assert about is not None
     if about.settled is None:
-        work = Inlining(about.graph, deep=False)
+        work = Inliner(about.graph, deep=False)
         calling = {name: node for name, node in about.calls.items() if called_by(node, graph.functions)}
         for name, node in calling.items():
             work.calls.refuse(node, f"copy() of ops inside {name!r}", flow=True)
@@ -157,7 +157,7 @@ def _carried(call: str, node: TFNodeDef, functions: Mapping[str, Any]) -> Iterat
                 yield f"{call}/{part}/{own.name}"
 
 
-class Inlining:
+class Inliner:
     """Inlines the calls of one graph; used once.
 
     Args:
@@ -167,14 +167,14 @@ class Inlining:
 
     def __init__(self, base: Graph, deep: bool = True) -> None:
         self.base, self._deep = base, deep
-        self.calls = Calls(base)
-        self.places = Places()
+        self.calls = FunctionCalls(base)
+        self.places = Replacements()
         self.kept: set[str] = set()  # ops of the base that are in the new graph too
         self.names = {name.lower() for name in base.names}
 
     # -- inlining -----------------------------------------------------------------------------------------
 
-    def done(self, names: set[str] | None, beside: Sequence[Any] = ()) -> Inlined:
+    def done(self, names: set[str] | None, beside: Sequence[Any] = ()) -> InlineResult:
         """Returns the new graph, with the calls in `names` inlined; without `names`, all that can be inlined.
 
         The nodes in `beside` are added, except those whose names already exist.
@@ -196,7 +196,7 @@ class Inlining:
         nodes += self._joined(nodes)
         there = {node.name for node in nodes}
         graph = self._graph([*nodes, *(node for node in beside if node.name not in there)])
-        return Inlined(graph, {name: self.places.end(name) for name in self.places.moved})
+        return InlineResult(graph, {name: self.places.end(name) for name in self.places.moved})
 
     def _body(self, call: Any, around: tuple[str, ...]) -> list[Any]:
         """The nodes of a called function, with the inputs of the call; `around` are the functions around the call."""

@@ -41,9 +41,9 @@ def body(graph: Graph, name: str, call: int | None = None, cache: dict[Any, Grap
     inner = functions[name]
     outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
     names = [argument.name for argument in inner.signature.input_arg]
-    described = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
+    described = given(graph, call, len(names), outer) if call is not None else [ArgumentInfo()] * len(names)
     arguments = {
-        argument: about if about != Given() else Given(_own_shape(inner, i))
+        argument: about if about != ArgumentInfo() else ArgumentInfo(_own_shape(inner, i))
         for i, (argument, about) in enumerate(zip(names, described, strict=True))
     }
     key = (graph.title, name, *(about.key for about in arguments.values()))
@@ -53,7 +53,7 @@ def body(graph: Graph, name: str, call: int | None = None, cache: dict[Any, Grap
     return cache[key]
 
 
-def _read(graph: Graph, name: str, arguments: Mapping[str, Given]) -> Graph:
+def _read(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -> Graph:
     functions = graph.functions
     inner = functions[name]
     outputs = all_flat_outputs(inner.node_def, functions)
@@ -94,7 +94,7 @@ _BEFORE = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1}
 _CARRIED = frozenset({"While", "StatelessWhile"})
 
 
-class Given(NamedTuple):
+class ArgumentInfo(NamedTuple):
     """What is known of an argument: the shape of the tensor, or dtype number and shape of the variable it refers to."""
 
     shape: Any = None
@@ -107,7 +107,7 @@ class Given(NamedTuple):
         return dtype, *(one if one is None else encoded(one) for one in (self.shape, of))
 
 
-def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> list[Given]:
+def given(graph: Graph, call: int, count: int, outer: Mapping[str, ArgumentInfo]) -> list[ArgumentInfo]:
     """Returns what is known of the arguments of a function from the op that calls it.
 
     Args:
@@ -119,18 +119,18 @@ def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> li
     kind, data = graph.types[call], graph.data
     first, end = int(data.ptr[call]) + _BEFORE.get(kind, 0), int(data.ptr[call + 1])
     if end - first != count:
-        return [Given()] * count
+        return [ArgumentInfo()] * count
     out = []
     for node, port in zip(data.node[first:end].tolist(), data.port[first:end].tolist(), strict=True):
         maker, info = graph.nodes[node], graph.stated_info(node, port)
         if maker.op == "VarHandleOp":
-            out.append(Given(held=(maker.attr["dtype"].type, maker.attr["shape"].shape)))
-        elif maker.op == "_Arg" and outer.get(maker.name, Given()).held:
+            out.append(ArgumentInfo(held=(maker.attr["dtype"].type, maker.attr["shape"].shape)))
+        elif maker.op == "_Arg" and outer.get(maker.name, ArgumentInfo()).held:
             out.append(outer[maker.name])
         elif info is None or info.shape is None or kind in _CARRIED:  # a loop may change the shape of its variables
-            out.append(Given())
+            out.append(ArgumentInfo())
         else:
-            out.append(Given(shape_proto(info.shape)))
+            out.append(ArgumentInfo(shape_proto(info.shape)))
     return out
 
 
@@ -144,7 +144,7 @@ class BodyOutputs:
     """
 
     def __init__(
-        self, nodes: Sequence[TFNodeDef], functions: Callable[[], Iterable[Any]], arguments: Mapping[str, Given]
+        self, nodes: Sequence[TFNodeDef], functions: Callable[[], Iterable[Any]], arguments: Mapping[str, ArgumentInfo]
     ) -> None:
         self._nodes, self._functions, self.known = nodes, functions, arguments
 
@@ -200,7 +200,7 @@ class BodyOutputs:
         if node.op not in ("_Arg", "_Retval"):
             return
         new.attr.clear()
-        argument = self.known.get(node.name, Given())
+        argument = self.known.get(node.name, ArgumentInfo())
         if node.op == "_Retval":
             new.op = "Identity"
             new.attr["T"].CopyFrom(node.attr["T"])

@@ -30,7 +30,7 @@ from ..protos import decoded, encoded, fresh
 from ..run.errors import errors_as
 from ..run.sessions import refuse_untrusted
 from ..values.variables import dims_of
-from .graph_function import Part, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
+from .graph_function import FunctionRegion, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
 from .graph_function import trainable as is_trainable
 from .library import adopt, referred, with_handles
 
@@ -61,7 +61,7 @@ class GraphLayer(Keras.layers.Layer):
         super().__init__(autocast=False, **options)
         self.supports_masking = False  # a mask ends here, and Keras reports it
         self.supports_jit = False  # XLA may not have all ops of the graph
-        self._about = _Plain({key: value for key, value in graph.items() if key != "programs"})
+        self._about = _Untracked({key: value for key, value in graph.items() if key != "programs"})
         weights = []
         for number, about in enumerate(graph["weights"]):
             weight = self.add_weight(
@@ -73,8 +73,8 @@ class GraphLayer(Keras.layers.Layer):
             )
             setattr(self, f"weight_{number}", weight)  # TensorFlow saves the attributes of a layer
             weights.append(weight if isinstance(weight, tf.Variable) else weight.value)
-        self._held = _Plain(weights)
-        self._programs = _Plain({})
+        self._held = _Untracked(weights)
+        self._programs = _Untracked({})
         with eager():
             for number, (keys, content) in enumerate(graph["tables"]):
                 setattr(self, f"table_{number}", _filled(keys, content))
@@ -144,7 +144,7 @@ class GraphLayer(Keras.layers.Layer):
         return cls(**config)
 
 
-class _Plain:
+class _Untracked:
     """Holds a value that Keras must not track."""
 
     def __init__(self, value: Any) -> None:
@@ -187,8 +187,8 @@ def keras_layer(
     for one in (base, graph):
         refuse_untrusted(one.owner, request)
     runs = {
-        "inference": _Run(base, inputs, outputs, values, flag, request, updated=False),
-        "training": _Run(graph, takes, gives, source, flag, request, updated=True),
+        "inference": _LayerProgram(base, inputs, outputs, values, flag, request, updated=False),
+        "training": _LayerProgram(graph, takes, gives, source, flag, request, updated=True),
     }
     runs["training"].say_left_out()
     if not (twice or flag or runs["training"].updates):
@@ -220,7 +220,7 @@ def keras_layer(
 # -- the functions that a layer runs -----------------------------------------------------------------
 
 
-class _Run:
+class _LayerProgram:
     """The part of a graph that a layer runs, in training or in inference.
 
     Args:
@@ -315,7 +315,7 @@ def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -
 
 
 def _weights(
-    arrays: Mapping[str, Any], runs: Iterable[_Run], request: str, frozen: Collection[str]
+    arrays: Mapping[str, Any], runs: Iterable[_LayerProgram], request: str, frozen: Collection[str]
 ) -> list[dict[str, Any]]:
     """The descriptions of a layer's weights."""
     infos = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
@@ -412,7 +412,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     base = snapshot(graph)
     stands = {name for name, _, _ in body["captures"]} | set(body["takes"])
     mask = ~base.mask(base.index[name] for name in stands)
-    part = Part(dict(body["takes"]), list(body["gives"]), mask, [], [])
+    part = FunctionRegion(dict(body["takes"]), list(body["gives"]), mask, [], [])
 
     def shaped(tensors: list[Any]) -> list[Any]:
         for tensor, sizes in zip(tensors, body["shapes"], strict=True):

@@ -20,7 +20,7 @@ from ..private.eager import eager, keras_inputs, keras_layers
 from ..values.variables import fetch
 from .graph_function import arguments, as_asked, read_by, tensors_of
 from .keras_layer import Keras, keras_layer
-from .layer_calls import Origin, Placed
+from .layer_calls import ModelCall, ModelOrigin
 from .library import meaning
 from .traces import keras_of
 
@@ -60,7 +60,7 @@ def keras_model(
     graph: Graph,
     first: Graph,
     renamed: Mapping[str, str],
-    origin: Origin | None,
+    origin: ModelOrigin | None,
     inputs: Any,
     form: str,
     outputs: Any,
@@ -87,9 +87,9 @@ def keras_model(
     Raises:
         SelectionError, PlanError: as in `keras_layer`; or an input has no known rank, or no output depends on an input.
     """
-    model_origin = origin or Origin(None, graph.owner)
+    model_origin = origin or ModelOrigin(None, graph.owner)
     package = Keras if model_origin.model is None else keras_of(model_origin.model)
-    ways = _Ways(first, graph, renamed, model_origin.calls)
+    ways = _GraphMapping(first, graph, renamed, model_origin.calls)
     model_inputs = {now: symbol for symbol, was in model_origin.inputs if (now := ways.now(was))}
     named_inputs = {op_name(t): t for t in model_inputs} if inputs is None else arguments(inputs)
     starts = {
@@ -101,7 +101,7 @@ def keras_model(
     ends = [ways.behind(graph.name(graph.tensor(t, request))) for t in tensors_of(outputs)]
     with eager():
         value_source = values() if callable(values) else values
-        sorting = _Sorting(
+        sorting = _LayerPartition(
             ways, model_origin.calls, starts, ends, _other_values(graph, ways, model_origin, value_source, request)
         )
     tensors = dict(sorting.have)
@@ -173,13 +173,13 @@ def _refuse_other_keras(package: Any, request: str) -> None:
         )
 
 
-def _frozen(origin: Origin, ways: _Ways) -> frozenset[str]:
+def _frozen(origin: ModelOrigin, ways: _GraphMapping) -> frozenset[str]:
     """The variables that the model does not train, by their current names."""
     trained = {id(v) for v in getattr(origin.model, "trainable_variables", ())}
     return frozenset(ways.op(name) for name, v in origin.variables.items() if id(v) not in trained)
 
 
-def _other_values(graph: Graph, ways: _Ways, origin: Origin, values: Any, request: str) -> dict[int, str]:
+def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values: Any, request: str) -> dict[int, str]:
     """The layer calls with a variable whose value differs between graph and model, each with one such variable."""
     own = {ways.op(name): variable for one in origin.calls for name, variable in one.variables.items()}
     infos = [graph.state.variables[name] for name in own if name in graph.state.variables]
@@ -193,7 +193,7 @@ def _other_values(graph: Graph, ways: _Ways, origin: Origin, values: Any, reques
     return reasons
 
 
-def _surgery_of(model: Any, origin: Origin, sorting: _Sorting, layer: Any, training: Any) -> Surgery:
+def _surgery_of(model: Any, origin: ModelOrigin, sorting: _LayerPartition, layer: Any, training: Any) -> Surgery:
     """The report on a new model."""
     name = "" if layer is None else layer.name
     if origin.model is None:
@@ -225,7 +225,7 @@ def _differs(layer: Any) -> bool:
 
 
 def _elsewhere(
-    model_origin: Origin, ways: _Ways, renamed: Mapping[str, str], origin: Origin | None
+    model_origin: ModelOrigin, ways: _GraphMapping, renamed: Mapping[str, str], origin: ModelOrigin | None
 ) -> Callable[[str, int], str]:
     """Returns a function that finds the tensors of a graph in the graph of the same model that was opened for training.
 
@@ -243,7 +243,7 @@ def _elsewhere(
     return lambda tensor, symbol: training_names.get(symbol, training_names.get(symbols.get(tensor, 0), tensor))
 
 
-class _Ways:
+class _GraphMapping:
     """Finds the ops of the opened graph in the current graph.
 
     Args:
@@ -253,7 +253,7 @@ class _Ways:
         calls: the calls of layers.
     """
 
-    def __init__(self, first: Graph, graph: Graph, renamed: Mapping[str, str], calls: Sequence[Placed]) -> None:
+    def __init__(self, first: Graph, graph: Graph, renamed: Mapping[str, str], calls: Sequence[ModelCall]) -> None:
         self.first, self.graph = first, graph
         names = {a: b for a, b in renamed.items() if a in first.index and b in graph.index}
         means = meaning(first.owner), meaning(graph.owner)  # a rebuilt graph has functions with other names
@@ -294,7 +294,7 @@ class _Ways:
             op, port = self.graph.data.ends(op)[0]
         return self.graph.name((op, port))
 
-    def touched(self, one: Placed) -> str:
+    def touched(self, one: ModelCall) -> str:
         """Returns the change to a call, other than reading other tensors; empty for no change."""
         for op in one.call.ops:
             if self.place(op) < 0:
@@ -304,7 +304,7 @@ class _Ways:
                     return f"{change}"
         return ""
 
-    def reads(self, one: Placed) -> dict[str, str]:
+    def reads(self, one: ModelCall) -> dict[str, str]:
         """Returns original input of a call -> its current replacement; empty text if it has several."""
         inputs: dict[str, str] = {}
         for op in one.call.ops:
@@ -314,14 +314,14 @@ class _Ways:
                     inputs[old] = new if inputs.get(old, new) == new else ""
         return inputs
 
-    def beside(self, one: Placed) -> list[int]:
+    def beside(self, one: ModelCall) -> list[int]:
         """Returns the outside ops that a call reads in addition to its arguments, such as variables and masks."""
         own = set(one.call.ops)
         inputs = {t for op in own for t in self.first.input_names(self.first.index[op])} - {*one.call.inputs}
         return [self.place(op_name(t)) for t in inputs if op_name(t) not in own]
 
 
-class _Sorting:
+class _LayerPartition:
     """Sorts the layer calls into those before the rebuilt region, those after it, and the region itself.
 
     Calls before it have unchanged inputs. Calls after it are made again, with other tensors. A call that needs such a
@@ -336,7 +336,7 @@ class _Sorting:
     """
 
     def __init__(
-        self, ways: _Ways, calls: Sequence[Placed], starts: Mapping[str, Any], ends: Sequence[str],
+        self, ways: _GraphMapping, calls: Sequence[ModelCall], starts: Mapping[str, Any], ends: Sequence[str],
         touched: dict[int, str],
     ) -> None:  # fmt: skip
         self._ways, self._calls, self._starts, self._ends = ways, calls, starts, ends

@@ -21,7 +21,7 @@ from ..open.snapshot import snapshot
 from ..private.eager import KerasNode, as_traced, keras_inputs, keras_inside, keras_layers, keras_nodes
 from ..private.functions import bodies
 from .insides import body as read
-from .lift import Lifted, arguments_of
+from .lift import LiftedGraph, arguments_of
 
 tf1 = tf.compat.v1
 _LOCK = threading.RLock()
@@ -29,7 +29,7 @@ _NONE = "no Keras layer or module is called in it, or none with a scope or funct
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ObservedCall:
     """One call of a layer while a graph was made.
 
     Args:
@@ -52,7 +52,9 @@ class Seen:
 
 
 @contextmanager
-def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterable[type] = ()) -> Iterator[list[Seen]]:
+def observed(
+    bases: Iterable[type], modules: Iterable[type] = (), layers: Iterable[type] = ()
+) -> Iterator[list[ObservedCall]]:
     """Notes each call of a layer, operation or module in this thread; the calls and their results are not changed.
 
     Args:
@@ -61,7 +63,7 @@ def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterab
         layers: subclasses of the base classes, of which direct calls of ``call`` are also noted; `TimeDistributed`, for
             example, makes such calls.
     """
-    calls: list[Seen] = []
+    calls: list[ObservedCall] = []
     around: list[Any] = []
     counter = itertools.count()
     me = threading.get_ident()
@@ -81,7 +83,7 @@ def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterab
             finally:
                 around.pop()
             inputs = _tensors((args, options))
-            calls.append(Seen(layer, outer, number, graph, first, graph.version, inputs, _tensors(result)))
+            calls.append(ObservedCall(layer, outer, number, graph, first, graph.version, inputs, _tensors(result)))
             return result
 
         if isinstance(original, FunctionType):
@@ -114,7 +116,7 @@ def _tensors(thing: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class TracedObject:
     """A layer or module that a traced object holds.
 
     Args:
@@ -128,18 +130,18 @@ class Held:
     thing: Any
 
 
-def layers_of(trace: Any, lifted: Lifted) -> Layers:
+def layers_of(trace: Any, lifted: LiftedGraph) -> Layers:
     """Returns the layers of a traced object, with their ops in the lifted graph.
 
     If a function was traced before it was opened, or before its layer was, its layers are found by their variables: by
     the owner of each variable, and the scopes that read it.
 
     Args:
-        trace: the `Trace`: of a Keras model or layer, of a function that calls some, or of a `tf.Module`.
+        trace: the `TracedFunction`: of a Keras model or layer, of a function that calls some, or of a `tf.Module`.
         lifted: the same as a plain graph.
     """
     body, paths = trace.concrete.graph, {id(one.thing): one.path for one in trace.held}
-    names = _Names(body, lifted)
+    names = _LiftedNames(body, lifted)
     layers: dict[tuple[str, int], Layer] = {}
     calls: dict[tuple[str, int], list[LayerCall]] = {}
     for one in sorted(trace.seen, key=lambda one: one.begun):
@@ -160,7 +162,7 @@ def layers_of(trace: Any, lifted: Lifted) -> Layers:
     return Layers(tuple(items) or by_variables(names.inside, _owners(trace, names)), why=_NONE)
 
 
-def _unseen(trace: Any, names: _Names) -> list[VariableOwner]:
+def _unseen(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
     """The Keras layers at any depth without a noted call; TensorFlow reuses functions that it has already traced."""
     observed_ids = {id(one.layer) for one in trace.seen}
     todo = [(one.path, one.thing) for one in trace.held]
@@ -175,7 +177,7 @@ def _unseen(trace: Any, names: _Names) -> list[VariableOwner]:
     return [owner for owner in owners.values() if owner.variables]
 
 
-def _owners(trace: Any, names: _Names) -> list[VariableOwner]:
+def _owners(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
     """The owners of the variables of a function: objects, and for the other variables the scopes in their names."""
     remaining = names.called(trace)
     owners = []
@@ -189,7 +191,7 @@ def _owners(trace: Any, names: _Names) -> list[VariableOwner]:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class ModelCall:
     """One call in a functional Keras model, in the lifted graph of the model.
 
     Args:
@@ -206,7 +208,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class ModelOrigin:
     """The Keras model from which a graph was lifted.
 
     Args:
@@ -219,7 +221,7 @@ class Origin:
 
     model: Any
     graph: TFGraph
-    calls: tuple[Placed, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     inputs: tuple[tuple[Any, str], ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
 
@@ -230,38 +232,38 @@ class Origin:
         return inputs | {key: name for one in self.calls for key, name in one.tensors.items()}
 
 
-def origin_of(trace: Any, lifted: Lifted) -> Origin:
+def origin_of(trace: Any, lifted: LiftedGraph) -> ModelOrigin:
     """Returns the connections of a functional model, with names of the graph; arguments as in `layers_of`."""
     model, body, arguments = trace.model, trace.concrete.graph, arguments_of(trace.concrete)
-    names = _Names(body, lifted)
-    own: dict[int, list[Seen]] = {}
+    names = _LiftedNames(body, lifted)
+    own: dict[int, list[ObservedCall]] = {}
     for one in sorted(trace.seen, key=lambda one: one.begun):
         if one.graph is body and one.around == (model,):
             own.setdefault(id(one.layer), []).append(one)
     symbols = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
     variables = names.variables(model)
     if len(symbols) != len(arguments):
-        return Origin(model, lifted.graph, variables=variables)
+        return ModelOrigin(model, lifted.graph, variables=variables)
     tensors = {id(symbol): argument.name for symbol, argument in zip(symbols, arguments, strict=True)}
     inputs = tuple((symbol, argument.name) for symbol, argument in zip(symbols, arguments, strict=True))
     calls = []
     for node in keras_nodes(model):
         remaining = own.get(id(node.layer))
         if not remaining or not all(id(t) in tensors for t in node.inputs):
-            return Origin(model, lifted.graph, (), inputs, variables)
+            return ModelOrigin(model, lifted.graph, (), inputs, variables)
         one = remaining.pop(0)
         if len(one.outputs) != len(node.outputs):
-            return Origin(model, lifted.graph, (), inputs, variables)
+            return ModelOrigin(model, lifted.graph, (), inputs, variables)
         tensors |= {id(t): name for t, name in zip(node.outputs, names.each(one.outputs), strict=True) if name}
         about = {id(t): tensors[id(t)] for t in (*node.inputs, *node.outputs) if id(t) in tensors}
-        calls.append(Placed(node, names.call(one), about, names.variables(node.layer)))
-    return Origin(model, lifted.graph, tuple(calls), inputs, variables)
+        calls.append(ModelCall(node, names.call(one), about, names.variables(node.layer)))
+    return ModelOrigin(model, lifted.graph, tuple(calls), inputs, variables)
 
 
-class _Names:
+class _LiftedNames:
     """The names in the lifted graph of the objects of a traced body."""
 
-    def __init__(self, body: Any, lifted: Lifted) -> None:
+    def __init__(self, body: Any, lifted: LiftedGraph) -> None:
         self._body, self._moved = body, lifted.moved
         self._ops = [op.name for op in body.get_operations()]
         self._made = {op.name for op in lifted.graph.get_operations()}
@@ -284,7 +286,7 @@ class _Names:
         new_names = (self._moved.get(name, name) for name in names)
         return [name if name.partition(":")[0] in self._made else "" for name in new_names]
 
-    def call(self, one: Seen) -> LayerCall:
+    def call(self, one: ObservedCall) -> LayerCall:
         """Returns a call with its ops."""
         ops = tuple(new for name in self._ops[one.first : one.last] if name in self._made for new in self._runs(name))
         ends = (filter(None, dict.fromkeys(self.each(end))) for end in (one.inputs, one.outputs))
@@ -297,7 +299,7 @@ class _Names:
         graph = self.inside.base
         return [graph.names[i] for i in graph.scopes.numbers(f"{op}/pfor")] or [op]
 
-    def calls(self, one: Seen) -> list[LayerCall]:
+    def calls(self, one: ObservedCall) -> list[LayerCall]:
         """Returns a call with its ops, once for each call of the function that contains it."""
         if one.graph is self._body:
             return [self.call(one)]

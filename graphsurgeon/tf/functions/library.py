@@ -77,7 +77,7 @@ def with_handles(
         for argument, candidates in zip(function.signature.input_arg, argument_data.get(name, ()), strict=False):
             if len(candidates) == 1 and argument.type == _RESOURCE and not argument.handle_data:
                 argument.handle_data.extend(*candidates.values())
-        inside = _Inside(function, functions)
+        inside = _HandleTypes(function, functions)
         for node in inside.calls():
             _hear(node, [inside.held(text) for text in node.input if text[0] != "^"], functions, argument_data)
     return functions
@@ -108,7 +108,7 @@ def _hear(
                 candidates[at][b"".join(encoded(one, deterministic=True) for one in what)] = what
 
 
-class _Inside:
+class _HandleTypes:
     """Dtype and shape of the variables that the resource tensors in a function refer to."""
 
     def __init__(self, function: Any, functions: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ from .library import definition, referred
 
 
 @dataclass
-class Lifted:
+class LiftedGraph:
     """A function as a plain graph.
 
     Args:
@@ -50,7 +50,7 @@ class Lifted:
     moved: dict[str, str]
 
 
-def lift(concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] = ()) -> Lifted:
+def lift(concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] = ()) -> LiftedGraph:
     """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function is not changed.
 
     Args:
@@ -90,7 +90,7 @@ def lift(concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] 
     copied = plan.effect.copies[0]
     _keep_shapes(body, graph, zip([source.names[i] for i in copied.ops.tolist()], copied.names, strict=True))
     new_tensors = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
-    return Lifted(
+    return LiftedGraph(
         graph,
         values,
         {t.op.name: t.name for t in arguments_of(concrete)},
@@ -172,7 +172,7 @@ _WRITES = frozenset({"LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableI
 
 
 @dataclass
-class Captured:
+class Captures:
     """The replacements of a function's captures in a plain graph.
 
     Args:
@@ -229,7 +229,7 @@ class OpenedValues:
         return {name: handle for name, handle in live.items() if handle is not None}
 
 
-def capture(concrete: Any, graph: TFGraph, variable_names: Iterable[tuple[Any, str]], request: str) -> Captured:
+def capture(concrete: Any, graph: TFGraph, variable_names: Iterable[tuple[Any, str]], request: str) -> Captures:
     """Makes the replacement of each capture of a function in `graph`: a variable, a table or a constant.
 
     Args:
@@ -246,8 +246,8 @@ def capture(concrete: Any, graph: TFGraph, variable_names: Iterable[tuple[Any, s
     variables.update({id(v.handle): (v, plain_name(name, "variable")) for v, name in variable_names})
     outside = list(concrete.captured_inputs)
     inside = list(body.inputs)[len(body.inputs) - len(outside) :]
-    names = _Names(op.name for op in body.get_operations() if op not in {t.op for t in inside})
-    out = Captured()
+    names = _UniqueNames(op.name for op in body.get_operations() if op not in {t.op for t in inside})
+    out = Captures()
     handles: dict[int, Any] = {}
     budget = CONSTANT_BYTES
     for tensor, stand_in in zip(outside, inside, strict=True):
@@ -272,7 +272,7 @@ def capture(concrete: Any, graph: TFGraph, variable_names: Iterable[tuple[Any, s
     return out
 
 
-class _Names:
+class _UniqueNames:
     """Returns names that are neither an op of the body nor used before; upper and lower case are the same."""
 
     def __init__(self, body: Iterable[str]) -> None:
@@ -301,7 +301,7 @@ def _variable(
     preferred: str,
     data: tuple[Any, Any],
     graph: TFGraph,
-    names: _Names,
+    names: _UniqueNames,
     budget: int,
     request: str,
 ) -> tuple[str, Any, Any]:
@@ -335,7 +335,7 @@ def _variable(
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names, request: str) -> Any:
+def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _UniqueNames, request: str) -> Any:
     users = _users(body, stand_in)
     kinds = {(n.attr["Tin"].type, n.attr["Tout"].type) for n in users if "Tin" in n.attr and "Tout" in n.attr}
     if handle.dtype != tf.resource or len(kinds) != 1 or not all(n.op.startswith("LookupTable") for n in users):

@@ -22,14 +22,14 @@ from ..private.eager import (
     module_scope,
 )
 from ..private.functions import function_name, owner_of, traces
-from .layer_calls import Held, Seen, observed
+from .layer_calls import ObservedCall, TracedObject, observed
 
 _Concrete = tf.types.experimental.ConcreteFunction
 _Function = tf.types.experimental.PolymorphicFunction
 
 
 @dataclass
-class Trace:
+class TracedFunction:
     """A traced function.
 
     Args:
@@ -49,8 +49,8 @@ class Trace:
     named: list[tuple[Any, str]] = field(default_factory=list)
     keep: Any = None
     model: Any = None
-    held: Sequence[Held] = ()
-    seen: Sequence[Seen] = ()
+    held: Sequence[TracedObject] = ()
+    seen: Sequence[ObservedCall] = ()
 
 
 def is_traceable(thing: Any) -> bool:
@@ -58,7 +58,7 @@ def is_traceable(thing: Any) -> bool:
     return isinstance(thing, (_Concrete, _Function)) or is_keras(thing) or is_trackable(thing)
 
 
-def trace(thing: Any, signature: Any = None, function: str | None = None, training: bool = False) -> Trace:
+def trace(thing: Any, signature: Any = None, function: str | None = None, training: bool = False) -> TracedFunction:
     """Returns the traced function of a TF2 object; traces it if needed.
 
     Args:
@@ -77,7 +77,7 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
         ('function', ['x:0'])
     """
     if isinstance(thing, _Concrete):
-        return Trace(thing, _name(thing), "gs.open(function)")
+        return TracedFunction(thing, _name(thing), "gs.open(function)")
     with eager():
         if isinstance(thing, _Function):
             result = _of_function(thing, signature, "open(function)", [*_named(thing)])
@@ -107,10 +107,10 @@ def _choices(word: str, names: Any) -> str:
 # -- tf.function ----------------------------------------------------------------------------------
 
 
-def _of_function(function: Any, signature: Any, request: str, objects: Sequence[Held]) -> Trace:
+def _of_function(function: Any, signature: Any, request: str, objects: Sequence[TracedObject]) -> TracedFunction:
     name = getattr(getattr(function, "python_function", None), "__name__", "function")
     title = "function" if name == "<lambda>" else name
-    calls: Sequence[Seen] = ()
+    calls: Sequence[ObservedCall] = ()
     if signature is not None or function.input_signature is not None:
         args, options = ((), {}) if signature is None else _arguments(signature)
         modules = [type(one.thing) for one in objects if isinstance(one.thing, tf.Module) and not is_keras(one.thing)]
@@ -126,10 +126,10 @@ def _of_function(function: Any, signature: Any, request: str, objects: Sequence[
                 "or give the arguments: signature=[tf.TensorSpec(...)]",
             )
         concrete = have[0]
-    return Trace(concrete, title, "gs.open(function)", held=objects, seen=calls)
+    return TracedFunction(concrete, title, "gs.open(function)", held=objects, seen=calls)
 
 
-def _named(function: Any) -> Iterator[Held]:
+def _named(function: Any) -> Iterator[TracedObject]:
     """The Keras models and modules that the Python code of a `tf.function` names, and their layers and modules."""
     code = function.python_function
     owner = owner_of(code)
@@ -149,12 +149,12 @@ def _holds_variables(thing: Any) -> bool:
     return is_keras(thing) or isinstance(thing, tf.Module)
 
 
-def _within(thing: Any, path: str, visited: dict[int, Any]) -> Iterator[Held]:
+def _within(thing: Any, path: str, visited: dict[int, Any]) -> Iterator[TracedObject]:
     """A layer or module and those inside it, at any depth, in order; a module's path is its attribute."""
     if id(thing) in visited:
         return
     visited[id(thing)] = thing
-    yield Held(path, thing.name if is_keras(thing) else module_scope(thing), thing)
+    yield TracedObject(path, thing.name if is_keras(thing) else module_scope(thing), thing)
     if is_keras(thing):
         for layer in getattr(thing, "layers", ()):
             yield from _within(layer, under(path, layer.name), visited)
@@ -196,7 +196,7 @@ def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], reque
 # -- tf.Module ------------------------------------------------------------------------------------
 
 
-def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
+def _of_module(module: Any, signature: Any, function: str | None) -> TracedFunction:
     kind = type(module).__name__.removeprefix("_")
     request = f"open({kind})" if function is None else f"open({kind}, function={function!r})"
     functions = _functions(module)
@@ -215,7 +215,7 @@ def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
         )
     target, objects = functions[function], [*_within(module, "", {})]
     if isinstance(target, _Concrete):
-        result = Trace(target, function, "", held=objects)
+        result = TracedFunction(target, function, "", held=objects)
     else:
         result = _of_function(target, signature, request, objects)
     result.title, result.keep = kind, module
@@ -260,7 +260,7 @@ def _layer_classes() -> dict[type, Any]:
     return {layer: package for layer, package in classes.items() if isinstance(layer, type)}
 
 
-def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
+def _of_keras(model: Any, signature: Any, training: bool) -> TracedFunction:
     request = f"open({type(model).__name__} {model.name!r})"
     package = keras_of(model)
     backend = package.backend.backend()
@@ -275,14 +275,14 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
         specs = signature
 
     call = tf.function(lambda *args: model(*args, training=training), autograph=False)
-    objects = [Held("", model.name, model)] if hasattr(model, "layers") else []
+    objects = [TracedObject("", model.name, model)] if hasattr(model, "layers") else []
     layers = [layer for layer, of in _layer_classes().items() if of is package]
     with observed(layers, (), map(type, keras_layers(model))) as calls:
         concrete = _traced(call, specs, {}, request)
     variables = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
     variable_names = [(variable, name) for variable, name in variables if isinstance(variable, tf.Variable)]
     code = f"gs.open(model{_signed(signature)}{', training=True' * training})"
-    return Trace(concrete, model.name, code, variable_names, (model, call), model, objects, calls)
+    return TracedFunction(concrete, model.name, code, variable_names, (model, call), model, objects, calls)
 
 
 def _keras_specs(model: Any, request: str) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from ...graph.names import colocate, free_name, op_name, plain_name, renamed_end
 from ...graph.open_graph import Signature
 from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...graph.traversal import end_of, met_from
-from ..functions.calls import Calls, Places, constant, copied, in_place
+from ..functions.calls import FunctionCalls, Replacements, constant, copied, in_place
 from ..messages import meta_graph_pb2, node_def_pb2, struct_pb2, tensor_pb2, types_pb2, variable_pb2
 from ..protos import encoded
 from ..registry import op_definition
@@ -51,8 +51,8 @@ class Flat:
         self.nodes: dict[str, Any] = {node.name: node for node in nodes}
         self.names: dict[str, str] = {}
         self.stays: dict[str, str] = {}
-        self._calls = Calls(Graph.read([], functions_of=lambda: functions))
-        self._places = Places()
+        self._calls = FunctionCalls(Graph.read([], functions_of=lambda: functions))
+        self._places = Replacements()
         self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions it is in, the innermost last
         self._read: dict[str, list[str]] = {}  # op -> the ops that it reads and waits for; cleared with each call
 

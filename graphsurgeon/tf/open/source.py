@@ -27,7 +27,7 @@ from ..importing import tf
 from ..messages import graph_pb2, meta_graph_pb2
 from ..protos import encoded, fresh, naming_memory
 from ..values.checkpoints import Checkpoint
-from ..values.file_values import CheckpointValues, KeyedValues, Values, asset_files, asset_path, point_at
+from ..values.file_values import CheckpointValues, KeyedValues, ValueSource, asset_files, asset_path, point_at
 from . import files
 from .call_sites import called, functions
 from .crash_guards import deadly, refuse_names
@@ -545,7 +545,7 @@ def _prefix(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".meta"))
 
 
-def _checkpoint_values(meta: Any, path: Path | None, read: Graph) -> Values | None:
+def _checkpoint_values(meta: Any, path: Path | None, read: Graph) -> ValueSource | None:
     if path is None or not meta.saver_def.restore_op_name:
         return None
     prefix = str(_prefix(path))
@@ -554,7 +554,7 @@ def _checkpoint_values(meta: Any, path: Path | None, read: Graph) -> Values | No
     return CheckpointValues(read, meta.saver_def, prefix)
 
 
-def _saved_values(meta: Any, folder: Path | None, read: Graph) -> Values | None:
+def _saved_values(meta: Any, folder: Path | None, read: Graph) -> ValueSource | None:
     if folder is None:
         return None
     prefix = str(folder / "variables" / "variables")

@@ -82,7 +82,7 @@ _WHOLE = "/device:CPU:0"
 
 
 @dataclass
-class Probed:
+class Probes:
     """The notes of a run.
 
     Args:
@@ -147,8 +147,8 @@ class Probed:
         return notes
 
 
-def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probed:
-    """Returns probes of tensors; `Probed.add_to` adds them to a graph.
+def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probes:
+    """Returns probes of tensors; `Probes.add_to` adds them to a graph.
 
     Args:
         base: the snapshot of the graph.
@@ -167,7 +167,7 @@ def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probe
         >>> noted.tensor, noted.shape, noted.zeros, noted.infinite, noted.sample.tolist()
         ('y:0', (3,), 2, 1, [0.0, 0.0, -inf])
     """
-    writer = _Writer(base, rounds)
+    writer = _ProbeWriter(base, rounds)
     for op, port in tensors:
         writer.add(op, port)
     return writer.probed
@@ -183,11 +183,11 @@ def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[TensorSta
     return notes
 
 
-class _Writer:
+class _ProbeWriter:
     """Writes probes; used once."""
 
     def __init__(self, base: Graph, rounds: int) -> None:
-        self.base, self.frames, self.probed = base, Frames(base), Probed(rounds)
+        self.base, self.frames, self.probed = base, Frames(base), Probes(rounds)
         self.scope = free_name("probes", base.taken)
         self.turns: dict[int, str] = {}
 

@@ -30,10 +30,10 @@ from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
 from ..registry import known_op
 from ..values.variables import Place, place_of
 
-Moved = Callable[[Any], Any]
+Translate = Callable[[Any], Any]
 
 
-def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Moved | None = None) -> Any:
+def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> Any:
     """Returns the ops and tensors to run, in the given structure, with each name looked up.
 
     Args:
@@ -67,7 +67,7 @@ def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Mov
     raise SelectionError(request.format(repr(name)), problem, "Give the one of this graph, or its name as text")
 
 
-def fed(feeds: Any, request: str, graph: TFGraph, title: str, translate: Moved | None = None) -> dict[Any, Any]:
+def fed(feeds: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> dict[Any, Any]:
     """Returns the feeds, tensor -> value; arguments as in `fetched`.
 
     Raises:
@@ -139,7 +139,7 @@ class Interest:
     looks: bool = False
     refuse: Callable[[], None] | None = None
 
-    def concerned(self, run: Touched) -> bool:
+    def concerned(self, run: VariableAccess) -> bool:
         """Returns whether a run goes through the door."""
         if self.looks and not run.places.isdisjoint(self.places):
             return True
@@ -148,7 +148,7 @@ class Interest:
 
 
 @dataclass(frozen=True)
-class Touched:
+class VariableAccess:
     """The variables that a run touches.
 
     Args:
@@ -167,7 +167,7 @@ def places_of(graph: TFGraph, variables: Iterable[str]) -> frozenset[Place]:
     return frozenset(place_of(graph.get_operation_by_name(name)) for name in variables)
 
 
-def touched(elements: Iterable[Any]) -> Touched:
+def touched(elements: Iterable[Any]) -> VariableAccess:
     """Returns the variables that a run of these ops and tensors touches.
 
     Example:
@@ -192,7 +192,7 @@ def touched(elements: Iterable[Any]) -> Touched:
                 if dtype == tf.resource or (dtype != dtype.base_dtype and kind.startswith(REF_WRITERS)):
                     variables = _variables(tensor)
                     sets = None if sets is None or variables is None else sets | variables
-    return Touched(frozenset(places), None if sets is None else frozenset(sets), waits)
+    return VariableAccess(frozenset(places), None if sets is None else frozenset(sets), waits)
 
 
 def _variables(tensor: TFTensor) -> set[Place] | None:
@@ -203,10 +203,10 @@ def _variables(tensor: TFTensor) -> set[Place] | None:
     return {place_of(op) for op in makers if op.type in VARIABLE_TYPES}
 
 
-class Observing:
+class Observation:
     """The observation of a session for an interest. Made by `observe`."""
 
-    def __init__(self, watch: _Watch, interest: Interest, under_way: list[Any]) -> None:
+    def __init__(self, watch: _SessionWatch, interest: Interest, under_way: list[Any]) -> None:
         self._watch, self._interest, self._under_way = watch, interest, under_way
 
     def release(self) -> None:
@@ -238,7 +238,7 @@ class Observing:
 
 @contextmanager
 def alone(
-    observed: Sequence[Observing], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
+    observed: Sequence[Observation], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
 ) -> Iterator[None]:
     """Runs the block while no other run is inside some doors.
 
@@ -261,7 +261,7 @@ def _pause() -> None:
     time.sleep(0.001)
 
 
-def observe(session: TFSession, interest: Interest) -> Observing:
+def observe(session: TFSession, interest: Interest) -> Observation:
     """Begins to send the runs of a session through the door of an interest.
 
     Args:
@@ -274,22 +274,22 @@ def observe(session: TFSession, interest: Interest) -> Observing:
     with _making:
         watch = _watches.get(session)
         if watch is None:
-            watch = _watches[session] = _Watch()
+            watch = _watches[session] = _SessionWatch()
         watch.add(session, interest)
-    return Observing(watch, interest, [f for f, e in _under_way(session) if interest in watch.concerned(e)[0]])
+    return Observation(watch, interest, [f for f, e in _under_way(session) if interest in watch.concerned(e)[0]])
 
 
 _making = threading.RLock()
-_watches: weakref.WeakKeyDictionary[Any, _Watch] = weakref.WeakKeyDictionary()
+_watches: weakref.WeakKeyDictionary[Any, _SessionWatch] = weakref.WeakKeyDictionary()
 
 
-class _Watch:
+class _SessionWatch:
     """The interests in the runs of one session."""
 
     def __init__(self) -> None:
         # Read and replaced as one pair: results for a run are never kept for interests that were added later.
         self._now: tuple[tuple[Interest, ...], dict[Any, tuple[tuple[Interest, ...], bool]]] = ((), {})
-        self._known: dict[Any, Touched] = {}
+        self._known: dict[Any, VariableAccess] = {}
         self._inside = threading.local()
         self._restore: Callable[[], None] | None = None
 
@@ -342,7 +342,7 @@ class _Watch:
         return getattr(self._inside, "now", False)
 
 
-def _replace(session: TFSession, watch: _Watch) -> Callable[[], None]:
+def _replace(session: TFSession, watch: _SessionWatch) -> Callable[[], None]:
     """Replaces the run methods of a session by methods that report their runs; returns a call that restores them."""
     whole = all(hasattr(session, name) for name in (RUN, EXTEND_AND_RUN))
     # The methods below `run` get all elements of a run, also if a program has kept `run = session.run`. Another
@@ -367,7 +367,7 @@ def _replace(session: TFSession, watch: _Watch) -> Callable[[], None]:
     return restore
 
 
-def _known(session: TFSession, watch: _Watch, method: Any) -> Any:
+def _known(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     def observed_run(handle: Any, target_list: Any, fetch_list: Any, *args: Any, **more: Any) -> Any:
         elements = _of(session, [*target_list, *fetch_list])
         with watch.entering(elements):
@@ -376,7 +376,7 @@ def _known(session: TFSession, watch: _Watch, method: Any) -> Any:
     return observed_run
 
 
-def _unknown(session: TFSession, watch: _Watch, method: Any) -> Any:
+def _unknown(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     def observed_call(*args: Any, **more: Any) -> Any:
         elements = _of(session, None)
         if watch.inside:
@@ -387,11 +387,11 @@ def _unknown(session: TFSession, watch: _Watch, method: Any) -> Any:
     return observed_call
 
 
-def _made(session: TFSession, watch: _Watch, method: Any) -> Any:
+def _made(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     return lambda *args, **more: _unknown(session, watch, method(*args, **more))
 
 
-def _callables(session: TFSession, watch: _Watch, method: Any) -> Any:
+def _callables(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     def make(options: Any) -> Any:
         function = method(options)
         fetched = [session.graph.as_graph_element(name) for name in (*options.fetch, *options.target)]

@@ -20,14 +20,14 @@ from ...graph.tensor_stats import SAMPLE, OpCost, TensorStats, Watch
 from ...graph.tf_types import TFSession
 from ...graph.training import drawing
 from ...graph.traversal import forward
-from ..functions.calls import Calls
+from ..functions.calls import FunctionCalls
 from ..importing import tf
 from ..private.graphs import has_op
 from ..registry import op_definition
 from ..values.sessions import placed, run_once
 from ..values.transfer import bounded
 from .errors import out_of_memory, words_of
-from .probes import Probed
+from .probes import Probes
 
 
 def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, OpCost]:
@@ -98,7 +98,7 @@ _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\
 
 
 @dataclass
-class Ran:
+class RunOutcome:
     """The results of a run.
 
     Args:
@@ -151,7 +151,7 @@ def watched_run(
     base: Graph,
     outputs: Sequence[str],
     fed: Mapping[str, Any],
-    probed: Probed,
+    probed: Probes,
     timeout: float | None = None,
     watch: Watch | None = None,
     *,
@@ -160,7 +160,7 @@ def watched_run(
     fetch: bool = True,
     dead: Mask | None = None,
     measure: bool = False,
-) -> Ran:
+) -> RunOutcome:
     """Runs a graph with probes.
 
     If an op cannot run, the ops that depend on it are left out, and the rest is run.
@@ -179,7 +179,7 @@ def watched_run(
         dead: ops that are left out from the start.
         measure: whether sizes are reported.
     """
-    ran, lost = Ran(), set[int]()
+    ran, lost = RunOutcome(), set[int]()
     ran.dead = dead = np.zeros(base.size, np.bool_) if dead is None else dead.copy()
     options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
     if timeout is not None:
@@ -226,7 +226,7 @@ def watched_run(
     return ran
 
 
-def _leave_out(error: Any, base: Graph, probed: Probed, ran: Ran, lost: set[int], dead: Mask) -> None:
+def _leave_out(error: Any, base: Graph, probed: Probes, ran: RunOutcome, lost: set[int], dead: Mask) -> None:
     """Leaves out, for the next run, the probe that stopped this one, or the op and all ops that depend on it.
 
     If neither stopped the run, the run has ended, and the notes are kept. `lost` and `dead` are added to.
@@ -247,7 +247,7 @@ def _leave_out(error: Any, base: Graph, probed: Probed, ran: Ran, lost: set[int]
         dead |= forward(base, base.mask([op]))
 
 
-def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran, watch: Watch) -> Any:
+def _watched(go: Callable[[], Any], session: TFSession, probed: Probes, ran: RunOutcome, watch: Watch) -> Any:
     """Runs in a separate thread; if `watch` returns False, keeps the notes and ends the session."""
 
     def end() -> None:
@@ -285,13 +285,13 @@ def passes(
     base: Graph,
     outputs: Sequence[str],
     fed: Mapping[str, Any],
-    probed: Probed,
+    probed: Probes,
     timeout: float | None = None,
     watch: Watch | None = None,
     *,
     memory: int,
     again: Callable[[], TFSession] | None = None,
-) -> Ran:
+) -> RunOutcome:
     """Runs a graph with probes in as many passes as are needed, so that their tensors do not exceed a limit.
 
     The first pass has the tensors whose shapes are known in advance, and measures the sizes of the others. A tensor
@@ -311,7 +311,7 @@ def passes(
     )
     start, recorded = time.monotonic(), 0
 
-    def run(numbers: Sequence[int], **about: Any) -> Ran:
+    def run(numbers: Sequence[int], **about: Any) -> RunOutcome:
         time_left = None if timeout is None else max(timeout - (time.monotonic() - start), 0.001)
         report = None if watch is None else lambda some, of: watch(recorded + some, len(probed.targets))
         return watched_run(session, base, outputs, fed, probed, time_left, report, again=again, probes=numbers, **about)
@@ -354,7 +354,7 @@ def lasts(base: Graph, runs: Mask) -> bool:
     """
     if any(runs[op] for op in drawing(base)):
         return True
-    calls, cache = Calls(base), dict[str, bool]()
+    calls, cache = FunctionCalls(base), dict[str, bool]()
     for op in np.flatnonzero(runs).tolist():
         kind = base.types[op]
         if kind not in cache:

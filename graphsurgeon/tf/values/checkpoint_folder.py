@@ -31,7 +31,7 @@ _LOOKS = 5
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CheckpointVariable:
     """A variable in terms of a checkpoint.
 
     Args:
@@ -68,7 +68,7 @@ class CheckpointFolder:
         if not os.path.isdir(self.folder):
             raise OpenError(self.request, "there is no such folder", "Give the folder that the training saves to")
 
-    def newest(self, variables: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
+    def newest(self, variables: Sequence[CheckpointVariable]) -> tuple[str, dict[str, Any]] | None:
         """Returns the newest whole checkpoint, as (its name, variable -> array).
 
         None if none is newer than the last one read. `unfinished` is then the error of a newer one that is not whole.
@@ -93,7 +93,9 @@ class CheckpointFolder:
             self.unfinished = OpenError(self.request, reason, "Nothing was taken; try again when it is whole")
         return None
 
-    def _newest_of(self, prefixes: Sequence[str], variables: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
+    def _newest_of(
+        self, prefixes: Sequence[str], variables: Sequence[CheckpointVariable]
+    ) -> tuple[str, dict[str, Any]] | None:
         """The first whole checkpoint of some; None if it is the one that was read last."""
         self.skipped = {}
         for prefix in prefixes:
@@ -177,7 +179,7 @@ def _lacks(prefix: str) -> str:
     return "" if there >= least else f"its data has {counted(there, 'bytes')}, and needs {least}"
 
 
-def read(prefix: str, variables: Sequence[Wanted], request: str) -> dict[str, Any]:
+def read(prefix: str, variables: Sequence[CheckpointVariable], request: str) -> dict[str, Any]:
     """Returns variable op -> its value in a checkpoint; checksums are verified.
 
     Raises:
@@ -214,7 +216,7 @@ def read(prefix: str, variables: Sequence[Wanted], request: str) -> dict[str, An
     return out
 
 
-def _read_one(reader: Any, key: str, variable: Wanted) -> Any:
+def _read_one(reader: Any, key: str, variable: CheckpointVariable) -> Any:
     """The value of a variable under a key."""
     try:
         value = array_of(reader.get_tensor(key))
@@ -240,7 +242,7 @@ def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[s
     return keys, {name for name, times in count.items() if times > 1}
 
 
-def _refuse_other(variable: Wanted, shape: tuple[int, ...], dtype: Any, name: str, request: str) -> None:
+def _refuse_other(variable: CheckpointVariable, shape: tuple[int, ...], dtype: Any, name: str, request: str) -> None:
     same = dtype.base_dtype == variable.dtype
     if variable.offset and variable.shape is not None:
         fits = all(o + (n or 0) <= full for o, n, full in zip(variable.offset, variable.shape, shape, strict=False))

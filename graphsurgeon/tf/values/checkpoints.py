@@ -181,7 +181,7 @@ SHARD = re.compile(r"\.data-(\d+)-of-(\d+)$")
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredValue:
     """One value in a checkpoint; `read` loads it.
 
     Args:
@@ -285,7 +285,7 @@ class Checkpoint:
         """Key of a value -> the name to show for it; only for values of variables."""
         return {key: name for name, key in reversed(self.names.items())}
 
-    def stored(self, name: str, part: Any = None) -> Stored:
+    def stored(self, name: str, part: Any = None) -> StoredValue:
         """Returns one value by its name or key, unread.
 
         Args:
@@ -299,8 +299,8 @@ class Checkpoint:
         if key not in self.shapes:
             raise OpenError(self.request, f"the checkpoint {self.prefix!r} has no {name!r}", one_of(name, self.names))
         if part is None:
-            return Stored(self, key, self.dtypes[key], self.shapes[key])
-        return Stored(self, key, self.dtypes[key], tuple(part[1]), tuple(part[0]))
+            return StoredValue(self, key, self.dtypes[key], self.shapes[key])
+        return StoredValue(self, key, self.dtypes[key], tuple(part[1]), tuple(part[0]))
 
     def read(self, key: str) -> Any:
         """Returns a value by its key.
@@ -335,7 +335,7 @@ class Checkpoint:
             )
             return tensors[0].numpy()
 
-    def verify(self, values: Iterable[Stored]) -> None:
+    def verify(self, values: Iterable[StoredValue]) -> None:
         """Reads values, one at a time, and discards them, so that TensorFlow verifies their checksums.
 
         Raises:

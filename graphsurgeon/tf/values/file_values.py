@@ -17,7 +17,7 @@ from ...graph.variables import VARIABLE_TYPES
 from ..importing import tf
 from ..messages import meta_graph_pb2, tensor_pb2, types_pb2
 from ..run.errors import errors_as, remedy, words_of
-from .checkpoints import Checkpoint, Stored, refuse_incomplete
+from .checkpoints import Checkpoint, StoredValue, refuse_incomplete
 
 
 def asset_files(meta: Any) -> list[Any]:
@@ -75,7 +75,7 @@ def point_at(meta: Any, paths: Mapping[str, str]) -> None:
 _MUCH = 512 << 20
 
 
-class Values(Protocol):
+class ValueSource(Protocol):
     """A source that can set the variables of a session."""
 
     def fill(self, session: TFSession) -> None:
@@ -92,7 +92,7 @@ class Values(Protocol):
         """Fills the tables, if the source has ops for it."""
 
 
-class CheckpointValues(Values):
+class CheckpointValues(ValueSource):
     """The checkpoint of a MetaGraph or SavedModel, restored by the graph's own saver.
 
     Args:
@@ -166,7 +166,7 @@ class CheckpointValues(Values):
         ops = met_from([start], lambda op: op.control_inputs)
         return frozenset(t.op.name for op in ops for t in op.inputs if t.op.type in VARIABLE_TYPES)
 
-    def stored(self) -> dict[str, Stored] | None:
+    def stored(self) -> dict[str, StoredValue] | None:
         """Returns variable op -> its unread value in the checkpoint; None if the saver sets more than variables.
 
         Raises:
@@ -277,7 +277,7 @@ class CheckpointValues(Values):
         return []
 
 
-class KeyedValues(Values):
+class KeyedValues(ValueSource):
     """Values of a checkpoint by their keys, for variables that no saver of the graph restores.
 
     Args:
@@ -310,7 +310,7 @@ class KeyedValues(Values):
         """Returns the names of the variable ops that have a key."""
         return frozenset(self._keys)
 
-    def stored(self) -> dict[str, Stored]:
+    def stored(self) -> dict[str, StoredValue]:
         """Returns variable op -> its value in the checkpoint, unread.
 
         Raises:

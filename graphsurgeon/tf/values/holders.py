@@ -26,7 +26,7 @@ tf1 = tf.compat.v1
 
 
 @dataclass(frozen=True)
-class Held:
+class VariableEntry:
     """One variable of a side: its name, dtype, shape, and layer; the layer is empty if it belongs to none."""
 
     name: str
@@ -45,11 +45,11 @@ class Held:
         return variable_bytes(VariableInfo(self.name, dtype=self.dtype, shape=shape_text(self.shape)))
 
 
-class Side:
+class ValueStore:
     """A source or destination of values."""
 
     title = "values"
-    variables: Sequence[Held] = ()
+    variables: Sequence[VariableEntry] = ()
     writable = False
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -64,7 +64,7 @@ class Side:
         """Refuses variables that cannot be set; raises PlanError."""
 
 
-class SessionSide(Side):
+class SessionStore(ValueStore):
     """The variables of a session's graph, through its own ops."""
 
     writable = True
@@ -89,7 +89,7 @@ class SessionSide(Side):
             raise unsettable(mute, request)
 
 
-class EagerSide(Side):
+class EagerStore(ValueStore):
     """The variables of a Keras model or layer, or of a `tf.Module`."""
 
     writable = True
@@ -107,7 +107,7 @@ class EagerSide(Side):
             self._held[name] = variable
             where = layer if keras else name.rpartition("/")[0]
             shape = dims_of(tf.TensorShape(variable.shape))
-            self.variables.append(Held(name, tf.as_dtype(variable.dtype).name, shape, where))
+            self.variables.append(VariableEntry(name, tf.as_dtype(variable.dtype).name, shape, where))
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yields values by name, one by one."""
@@ -123,10 +123,10 @@ class EagerSide(Side):
                 self._held[name].assign(value)
 
 
-class StoredSide(Side):
+class FileStore(ValueStore):
     """Values in a checkpoint or in the file of a graph, which are read from there without a run."""
 
-    def __init__(self, title: str, variables: Sequence[Held], stored: Mapping[str, Any]) -> None:
+    def __init__(self, title: str, variables: Sequence[VariableEntry], stored: Mapping[str, Any]) -> None:
         self.title, self.variables, self._stored = title, variables, stored
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -135,14 +135,15 @@ class StoredSide(Side):
             yield {name: self._stored[name].read()}
 
 
-class ArraySide(Side):
+class ArrayStore(ValueStore):
     """Arrays by name, which can only be read."""
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self.title = "the arrays"
         self._arrays = {str(name).removesuffix(":0"): array_of(value) for name, value in arrays.items()}
         self.variables = [
-            Held(name, tf.as_dtype(a.dtype).name, a.shape, name.rpartition("/")[0]) for name, a in self._arrays.items()
+            VariableEntry(name, tf.as_dtype(a.dtype).name, a.shape, name.rpartition("/")[0])
+            for name, a in self._arrays.items()
         ]
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -152,7 +153,7 @@ class ArraySide(Side):
             yield {name: np.array(self._arrays[name]) for name in batch}
 
 
-def side_of(thing: Any, request: str) -> Side:
+def side_of(thing: Any, request: str) -> ValueStore:
     """Returns the side of a thing, which reads its values and mostly can set them.
 
     Args:
@@ -166,18 +167,18 @@ def side_of(thing: Any, request: str) -> Side:
     from ..functions.traces import is_keras
 
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
-        return SessionSide(thing, request)
+        return SessionStore(thing, request)
     if isinstance(thing, (str, os.PathLike)):
         checkpoint = Checkpoint(thing, request)
         stored = {name: checkpoint.stored(name) for name in checkpoint.names}
-        variables = [Held(name, one.dtype, one.shape, name.rpartition("/")[0]) for name, one in stored.items()]
-        return StoredSide(checkpoint.prefix, variables, stored)
+        variables = [VariableEntry(name, one.dtype, one.shape, name.rpartition("/")[0]) for name, one in stored.items()]
+        return FileStore(checkpoint.prefix, variables, stored)
     if isinstance(thing, Mapping):
-        return ArraySide(thing)
+        return ArrayStore(thing)
     if is_keras(thing):
-        return EagerSide(thing, keras=True)
+        return EagerStore(thing, keras=True)
     if isinstance(thing, tf.Module):
-        return EagerSide(thing, keras=False)
+        return EagerStore(thing, keras=False)
     raise PlanError(
         request,
         f"an object of type {type(thing).__name__} holds no values",
@@ -185,7 +186,7 @@ def side_of(thing: Any, request: str) -> Side:
     )
 
 
-def giving_side(thing: Any, request: str) -> Side:
+def giving_side(thing: Any, request: str) -> ValueStore:
     """Returns the side of a thing as `side_of`, only for reading; for an editor of a file, of the values in the file.
 
     Args:
@@ -197,15 +198,15 @@ def giving_side(thing: Any, request: str) -> Side:
     if giver is not None and stored is not None:
         infos = variable_infos(giver.graph)
         if infos.keys() <= stored.keys():
-            return StoredSide("the file", _held_by(giver.graph, infos), stored)
+            return FileStore("the file", _held_by(giver.graph, infos), stored)
     return side_of(values_of(thing), request)
 
 
-def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[Held]:
+def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[VariableEntry]:
     infos = {op: info for op, info in infos.items() if op not in orphans_of(graph)}
     layers = _layers(infos.values())
     shapes = {op: dims_of(shape_of(graph, info)) for op, info in infos.items()}
-    return [Held(op, info.dtype, shapes[op], layers.get(op, "")) for op, info in infos.items()]
+    return [VariableEntry(op, info.dtype, shapes[op], layers.get(op, "")) for op, info in infos.items()]
 
 
 def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:

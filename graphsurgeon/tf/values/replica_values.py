@@ -19,7 +19,7 @@ from ..importing import tf
 from ..private.eager import eager, variable_data
 from ..private.sessions import slice_of
 from ..run.session_tracking import LOOKS
-from .checkpoint_folder import CheckpointFolder, Wanted
+from .checkpoint_folder import CheckpointFolder, CheckpointVariable
 from .checkpoints import array_of
 from .transfer import put
 from .variables import dims_of, fetch, reading, setting, value_of, variable_objects
@@ -44,7 +44,7 @@ class Pair:
 
     old: VariableInfo
     new: VariableInfo
-    wanted: Wanted
+    wanted: CheckpointVariable
     soft: bool
     written: bool
     needed: bool
@@ -71,7 +71,7 @@ def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
                 Pair(
                     old,
                     variable.made,
-                    Wanted(old.op, key, dtype, dims_of(shape), offset),
+                    CheckpointVariable(old.op, key, dtype, dims_of(shape), offset),
                     dtype.is_floating or dtype.is_complex,
                     _written(graph, variable.made),
                     set(old.collections) != {tf1.GraphKeys.LOCAL_VARIABLES},
@@ -92,7 +92,7 @@ def _written(graph: TFGraph, info: VariableInfo) -> bool:
 
 
 @dataclass(frozen=True)
-class Grouped:
+class UpdateOps:
     """The ops that update a duplicate in the graph of its original; made once.
 
     Args:
@@ -106,21 +106,21 @@ class Grouped:
     tau: Any = None
 
 
-def grouped(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool) -> Grouped:
+def grouped(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool) -> UpdateOps:
     """Adds the ops that update copies from originals in the same graph: all are read before any is set."""
     with graph.as_default(), tf1.device(None), tf1.control_dependencies(None), tf1.name_scope(f"{scope}/update/"):
         values = [_read(graph, pair.old) for pair in pairs]
         with tf1.control_dependencies(values):
             copy = tf.group(*(_set(graph, p.new, v) for p, v in zip(pairs, values, strict=True)), name="copy")
         if not soft:
-            return Grouped(copy)
+            return UpdateOps(copy)
         tau = tf1.placeholder(tf.float64, [], name="tau")
         mixed = []
         for pair, value in zip(pairs, values, strict=True):
             mixed.append(_mixed(_read(graph, pair.new), value, tau, pair.wanted.shape) if pair.soft else value)
         with tf1.control_dependencies(mixed):
             sets = [_set(graph, pair.new, value) for pair, value in zip(pairs, mixed, strict=True)]
-        return Grouped(copy, tf.group(*sets, name="soft"), tau)
+        return UpdateOps(copy, tf.group(*sets, name="soft"), tau)
 
 
 def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
@@ -152,7 +152,7 @@ def _set(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
 Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
 
 
-class Source:
+class ReplicaSource:
     """A source of values of an original.
 
     `session` is the session in which it runs here, if any; `elsewhere` describes the place of training, if not here.
@@ -173,7 +173,7 @@ class Source:
         """Treats values that were read already as newer again."""
 
 
-class SessionSource(Source):
+class SessionSource(ReplicaSource):
     """Another session, which runs the original."""
 
     def __init__(self, session: TFSession) -> None:
@@ -190,7 +190,7 @@ class SessionSource(Source):
             return "its session", fetch(self.session, infos, graph, "update()")
 
 
-class ObjectSource(Source):
+class ObjectSource(ReplicaSource):
     """A Keras model, a `tf.Module` or a function, with variables of TF2.
 
     Args:
@@ -225,7 +225,7 @@ class ObjectSource(Source):
         return array_of(tf.raw_ops.ReadVariableOp(resource=self.handles[name], dtype=data[0]).numpy())
 
 
-class MappingSource(Source):
+class MappingSource(ReplicaSource):
     """Arrays that the caller gives."""
 
     elsewhere = "nowhere: its values were given"
@@ -242,7 +242,7 @@ class MappingSource(Source):
         return "the values given", fetch(self.values, [p.old for p in pairs], self.graph, "update()")
 
 
-class FolderSource(Source):
+class FolderSource(ReplicaSource):
     """A folder with checkpoints."""
 
     elsewhere = "in another program"

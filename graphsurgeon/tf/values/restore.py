@@ -17,7 +17,7 @@ from ...graph.tf_types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..private.sessions import slice_of
 from ..save.write import beside, claim_saved, put_checkpoint, read_back, refuse_taken, write_checkpoint
-from .checkpoints import Checkpoint, Stored
+from .checkpoints import Checkpoint, StoredValue
 from .transfer import assign, bounded, unsettable
 from .variables import fitting_stored, variable_infos, variable_objects
 
@@ -82,7 +82,7 @@ def _meant(target: str, saved: str, names: Mapping[str, Any], request: str) -> d
 
 def matched(
     checkpoint: Checkpoint, checkpoint_names: Mapping[str, str], graph: TFGraph
-) -> tuple[dict[str, Stored], list[str]]:
+) -> tuple[dict[str, StoredValue], list[str]]:
     """Returns the value in a checkpoint for each variable, and the variables without one.
 
     Args:
@@ -91,7 +91,7 @@ def matched(
         graph: the live graph.
     """
     parts, names = slices(graph), checkpoint.names
-    stored: dict[str, Stored] = {}
+    stored: dict[str, StoredValue] = {}
     missing = []
     for op, name in checkpoint_names.items():
         own = name + op.removeprefix(parts[op].full_name) if op in parts else name

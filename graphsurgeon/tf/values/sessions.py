@@ -70,7 +70,7 @@ def new_session(graph: TFGraph | None, config: Any = None) -> TFSession:
 
 
 @dataclass
-class Due:
+class ValueAssignment:
     """The values for the variables of a session.
 
     Args:
@@ -95,7 +95,7 @@ class Due:
         return frozenset(info.op for info in (*(new for _, new in self.pairs), *self.arrays, *self.initial))
 
 
-def give(due: Due, helpers: Sequence[VariableInfo]) -> None:
+def give(due: ValueAssignment, helpers: Sequence[VariableInfo]) -> None:
     """Sets variables to their values.
 
     Args:
@@ -197,7 +197,7 @@ class SessionValues:
 def settle(session: TFSession, made: Made) -> None:
     """Sets the variables that a plan has made, in a graph that was not rebuilt, to their values in `session`."""
     arrays = {made.infos[name]: value for name, value in made.values.items()}
-    give(Due(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
+    give(ValueAssignment(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
     fill_made(session, made)
 
 
@@ -280,7 +280,7 @@ def set_bare(
         old: the session that holds their values.
         new: the session to set.
         pairs: (variable of the old graph, variable of the new one).
-        source: a `Values` that may be able to move the values that it restored.
+        source: a `ValueSource` that may be able to move the values that it restored.
         filed: names of the new variables that this source has restored.
         called: graph -> {op in the file: its name in that graph, if it differs}.
 

@@ -23,7 +23,7 @@ from ..importing import tf
 from ..messages import config_pb2
 from ..private.sessions import callable_of
 from ..run.progress import Progress
-from .checkpoints import Stored
+from .checkpoints import StoredValue
 from .variables import as_arrays, assigned, errors_if_empty, value_of
 
 #: TensorFlow uses an array that begins at a multiple of this without a copy, and copies any other.
@@ -33,7 +33,7 @@ _ALIGNED = 64
 _LARGE, _SHARED, _LEAST = 16 << 20, 4 << 20, 1 << 18
 
 
-class Rooms:
+class AlignedBuffers:
     """Rooms for values, in order of arrival."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ def _room(size: int) -> Any:
     return buffer
 
 
-class Giver(Protocol):
+class ValueProvider(Protocol):
     """The part of an editor that provides the values of its variables for copies."""
 
     @property
@@ -136,11 +136,11 @@ class Giver(Protocol):
         """A session to read values from."""
 
 
-def giver_of(values: Any) -> Giver | None:
+def giver_of(values: Any) -> ValueProvider | None:
     """Returns the part of an editor with its values; None for anything but an editor, or that part of one."""
     for part in (values, getattr(values, "values", None)):
         if hasattr(type(part), "reader"):
-            return cast(Giver, part)
+            return cast(ValueProvider, part)
     return None
 
 
@@ -242,9 +242,11 @@ def assign(
     """
     sizes = {name: value.nbytes if hasattr(value, "nbytes") else 0 for name, value in values.items()}
     with Progress(what, sum(sizes.values())) as bar:
-        buffers = Rooms()
+        buffers = AlignedBuffers()
         for names in batches(sizes):
-            arrays = {name: values[name].read() if isinstance(values[name], Stored) else values[name] for name in names}
+            arrays = {
+                name: values[name].read() if isinstance(values[name], StoredValue) else values[name] for name in names
+            }
             put(session, arrays, variables, buffers)
             bar.step(sum(sizes[name] for name in names))
 
@@ -253,7 +255,7 @@ def put(
     session: TFSession,
     values: dict[str, Any],
     variables: Mapping[str, VariableInfo],
-    rooms: Rooms | None = None,
+    rooms: AlignedBuffers | None = None,
 ) -> None:
     """Sets variables and drops the values, in one run unless two variables share the tensor of their initial value.
 
@@ -307,7 +309,7 @@ def transfer_values(
         target.setdefault(a.op, []).append(b)
     moved_bytes, variables = 0, {b.op: b for _, b in pairs}
     with Progress("carrying values", sum(variable_bytes(a) for a, _ in pairs)) as bar:
-        buffers, pending, pending_bytes = Rooms(), dict[str, Any](), 0
+        buffers, pending, pending_bytes = AlignedBuffers(), dict[str, Any](), 0
         for values in stream(old, infos.values(), request):
             sizes = [np.asarray(value).nbytes for value in values.values()]
             # A large value in a separate room is already the memory of its variable: several can share a run.

@@ -20,7 +20,7 @@ from ..messages import variable_pb2
 from ..private.contexts import innermost_context
 from ..private.graphs import all_collections, collections_of
 from ..private.sessions import from_proto, is_variable, take_scopes
-from .checkpoints import Stored, array_of
+from .checkpoints import StoredValue, array_of
 
 tf1 = tf.compat.v1
 #: Whether it is a place of resource variables; the container; the name in the container.
@@ -120,7 +120,7 @@ def rebuilt(
         return from_proto(proto, original)
 
 
-class OneEach(list[Any]):
+class UniqueVariables(list[Any]):
     """A collection with copied variables: an object that is added later for the same op replaces the copy's object.
 
     With `tf.contrib`, a copy had no variables, so programs make an object for the ops of a copied one and add it to the
@@ -146,7 +146,7 @@ def join_collection(graph: TFGraph, name: str, items: Sequence[Any]) -> None:
     lists = all_collections(graph)
     entries, copied = lists.setdefault(name, []), {op for op in map(_op_of, items) if op is not None}
     if copied:
-        entries = lists[name] = entries if isinstance(entries, OneEach) else OneEach(entries)
+        entries = lists[name] = entries if isinstance(entries, UniqueVariables) else UniqueVariables(entries)
         entries.copied |= copied
     entries.extend(items)
 
@@ -183,7 +183,7 @@ def fetch(
         infos: the variables to read.
         graph: the source graph.
         request: the request, for messages.
-        later: variables whose value may stay in its checkpoint, as a `Stored`.
+        later: variables whose value may stay in its checkpoint, as a `StoredValue`.
         initial: whether the request can choose initial values for variables.
 
     Raises:
@@ -354,7 +354,7 @@ def _given(
     """The value of a variable in a mapping; `later`: one in a file stays there; `own`: an array is copied."""
     for key in (info.op, info.op + ":0"):
         if key in values:
-            if isinstance(values[key], Stored):
+            if isinstance(values[key], StoredValue):
                 fitting_stored(values[key], info, graph, request)
                 return values[key] if later else values[key].read()
             # A copy, because TensorFlow may continue to use the memory of its feeds.
@@ -384,7 +384,7 @@ def _fitting(value: Any, info: VariableInfo, graph: TFGraph, request: str, make:
     return array
 
 
-def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, request: str) -> None:
+def fitting_stored(stored: StoredValue, info: VariableInfo, graph: TFGraph, request: str) -> None:
     """Refuses a stored value whose dtype or shape differs from that of its variable.
 
     Raises:

@@ -8,7 +8,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.functions import called_by
-from graphsurgeon.tf.functions.insides import BodyOutputs, Given, body
+from graphsurgeon.tf.functions.insides import ArgumentInfo, BodyOutputs, body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
 from tests.tf2 import calling_twice_deep
@@ -118,7 +118,7 @@ def test_results_have_no_outputs_and_the_inspector_and_the_search_know_shapes():
 
 def test_a_body_that_tensorflow_cannot_read_is_looked_at_without_shapes():
     node = tf1.NodeDef(name="odd", op="NoSuchOpAtAll")
-    asked = BodyOutputs([node], list, {"x": Given()})
+    asked = BodyOutputs([node], list, {"x": ArgumentInfo()})
     assert asked(0) is None
 
 

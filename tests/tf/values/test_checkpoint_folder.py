@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError
-from graphsurgeon.tf.values.checkpoint_folder import CheckpointFolder, Wanted
+from graphsurgeon.tf.values.checkpoint_folder import CheckpointFolder, CheckpointVariable
 from tests.graphs import KINDS, model, put
 from tests.needs import ROOT
 from tests.refusal import reads, refuses
@@ -375,7 +375,7 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
     paths = [prefix + ".index", prefix + ".data-00000-of-00001"]
     whole = [Path(path).read_bytes() for path in paths]
     values = {"net/w": m.session.run(m.w), "net/b": m.session.run(m.b)}
-    wanted = [Wanted(name, name, tf.float32, value.shape) for name, value in values.items()]
+    wanted = [CheckpointVariable(name, name, tf.float32, value.shape) for name, value in values.items()]
     chance, taken = random.Random(0), 0
     for _ in range(150):
         broken = [bytearray(data) for data in whole]

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.values.checkpoints import Checkpoint, Stored
+from graphsurgeon.tf.values.checkpoints import Checkpoint, StoredValue
 from tests.graphs import KINDS, model
 from tests.refusal import refuses
 
@@ -54,8 +54,8 @@ def test_the_same_name_twice_in_an_object_based_checkpoint_is_none(tmp_path):
 def test_a_copy_of_a_file_reads_it_only_when_its_session_is_made(tmp_path, kind, monkeypatch):
     m, path = on_disk(kind, tmp_path)
     read = []
-    whole = Stored.read
-    monkeypatch.setattr(Stored, "read", lambda self: read.append(self.key) or whole(self))
+    whole = StoredValue.read
+    monkeypatch.setattr(StoredValue, "read", lambda self: read.append(self.key) or whole(self))
     src, dst = gs.open(path), gs.open(tf.Graph())
     done = dst.apply(dst.plan().copy(src.select(), to="t", values=src))
     assert read == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphsurgeon.tf.values import transfer as rooms
-from graphsurgeon.tf.values.transfer import Rooms
+from graphsurgeon.tf.values.transfer import AlignedBuffers
 
 
 def unaligned(size, value=1.0):
@@ -24,7 +24,7 @@ def unaligned(size, value=1.0):
 @pytest.mark.parametrize("size", [1 << 16, 1 << 17, (3 << 20) // 4, 5 << 20])
 @pytest.mark.parametrize("stays", [True, False])
 def test_what_is_worth_it_begins_where_tensorflow_wants_it(size, stays):
-    several = Rooms()
+    several = AlignedBuffers()
     values = [several.fit(unaligned(size, i), stays) for i in range(5)]
     for i, value in enumerate(values):
         assert (value == i).all()
@@ -32,14 +32,14 @@ def test_what_is_worth_it_begins_where_tensorflow_wants_it(size, stays):
 
 
 def test_what_is_small_or_fits_already_or_is_no_array_stays_as_it_is():
-    several = Rooms()
+    several = AlignedBuffers()
     small, text = unaligned(16), np.array(["a"] * (1 << 17), object)
     fit = several.fit(unaligned(1 << 18))
     assert [several.fit(v) is v for v in (small, text, fit, 3.0)] == [True] * 4
 
 
 def test_a_room_is_lent_again_only_when_nothing_is_in_it():
-    several = Rooms()
+    several = AlignedBuffers()
     first = several.fit(unaligned(5 << 20, 1.0), stays=False)
     at = first.ctypes.data
     second = several.fit(unaligned(5 << 20, 2.0), stays=False)
