@@ -152,16 +152,16 @@ def detector(path: Path) -> str:
             with tf.name_scope(name):
                 x = tf.nn.relu(tf.nn.conv2d(x, weights(*shape), 2, "SAME", name="conv"), name="relu")
         with tf.name_scope("heads"):
-            places = tf.reshape(tf.nn.conv2d(x, weights(1, 1, 16, 4), 1, "SAME", name="place"), [64, 4])
+            locations = tf.reshape(tf.nn.conv2d(x, weights(1, 1, 16, 4), 1, "SAME", name="place"), [64, 4])
             classes = tf.reshape(tf.nn.conv2d(x, weights(1, 1, 16, 1), 1, "SAME", name="class"), [64])
         grid = np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), -1).reshape(64, 2) / 8
         anchors = np.concatenate([grid, grid + 0.25], 1).astype(np.float32)
-        boxes = tf.add(tf.tanh(places) * 0.1, tf.constant(anchors, name="anchors"), name="boxes")
+        boxes = tf.add(tf.tanh(locations) * 0.1, tf.constant(anchors, name="anchors"), name="boxes")
         scores = tf.sigmoid(classes, name="scores")
         with tf.name_scope("nms"):
-            kept = tf.image.non_max_suppression(boxes, scores, 5, name="kept")
-        tf.gather(boxes, kept, name="detections")
-        tf.gather(scores, kept, name="detection_scores")
+            indices = tf.image.non_max_suppression(boxes, scores, 5, name="kept")
+        tf.gather(boxes, indices, name="detections")
+        tf.gather(scores, indices, name="detection_scores")
     return _written(graph.as_graph_def(), path)
 
 
@@ -172,8 +172,8 @@ def transformer(path: Path) -> str:
     with eager():
         tokens = keras.Input([12], dtype="int32", name="tokens")
         x = layers.Embedding(50, 16, name="embedding")(tokens)
-        attended = layers.MultiHeadAttention(2, 8, name="attention")(x, x)
-        x = layers.LayerNormalization(name="norm1")(layers.Add(name="sum1")([x, attended]))
+        attention = layers.MultiHeadAttention(2, 8, name="attention")(x, x)
+        x = layers.LayerNormalization(name="norm1")(layers.Add(name="sum1")([x, attention]))
         wide = layers.Dense(32, "relu", name="wide")(x)
         x = layers.Add(name="sum2")([x, layers.Dense(16, name="narrow")(wide)])
         x = layers.GlobalAveragePooling1D(name="pool")(layers.LayerNormalization(name="norm2")(x))
@@ -214,9 +214,9 @@ def large(path: Path) -> str:
         features = tf1.placeholder(tf.float32, [None, WIDTH], name="features")
         tf.divide(tf.add_n([features] * TOWERS, name="sum"), TOWERS, name="scores")
     out = graph.as_graph_def()
-    ends = []
+    outputs = []
     for tower in range(TOWERS):
-        end = "features"
+        output = "features"
         for group in range(GROUPS):
             for number in range(BLOCKS):
                 scope = f"tower_{tower}/group_{group}/block_{number}/"
@@ -225,10 +225,10 @@ def large(path: Path) -> str:
                         new = out.node.add()
                         new.CopyFrom(node)
                         new.name = scope + node.name
-                        new.input[:] = [end if name == "x" else scope + name for name in node.input]
-                end = f"{scope}sum"
-        ends.append(end)
-    next(node for node in out.node if node.name == "sum").input[:] = ends
+                        new.input[:] = [output if name == "x" else scope + name for name in node.input]
+                output = f"{scope}sum"
+        outputs.append(output)
+    next(node for node in out.node if node.name == "sum").input[:] = outputs
     return _written(out, path)
 
 
@@ -237,17 +237,17 @@ def _block(half: bool) -> Any:
     random = np.random.RandomState(0)
     with fresh().as_default() as graph:
         x = tf1.placeholder(tf.float32, [None, WIDTH], name="x")
-        h = x
+        hidden = x
         for name in ("first", "second"):
             with tf.name_scope(name):
-                mean, variance = tf.nn.moments(h, [1], keepdims=True, name="moments")
-                h = tf.nn.batch_normalization(h, mean, variance, None, None, 1e-3, name="norm")
-                h = tf.nn.relu(h, name="relu")
+                mean, variance = tf.nn.moments(hidden, [1], keepdims=True, name="moments")
+                hidden = tf.nn.batch_normalization(hidden, mean, variance, None, None, 1e-3, name="norm")
+                hidden = tf.nn.relu(hidden, name="relu")
                 kernel = random.normal(0.0, 0.1, [WIDTH, WIDTH]).astype(np.float32)
-                h = tf.matmul(h, tf.constant(kernel, name="kernel"), name="product")
+                hidden = tf.matmul(hidden, tf.constant(kernel, name="kernel"), name="product")
         if half:
-            h = tf.cast(tf.cast(h, tf.float16, name="half"), tf.float32, name="single")
-        tf.add(x, h, name="sum")
+            hidden = tf.cast(tf.cast(hidden, tf.float16, name="half"), tf.float32, name="single")
+        tf.add(x, hidden, name="sum")
     return graph.as_graph_def()
 
 

@@ -48,19 +48,19 @@ def dtype_of(number: int) -> Any:
     return tf.as_dtype(number)
 
 
-def is_variable_object(thing: Any) -> bool:
+def is_variable_object(value: Any) -> bool:
     """Returns whether something is a `tf.Variable` of a graph."""
-    return bool(is_variable(thing)) and hasattr(thing, "op")
+    return bool(is_variable(value)) and hasattr(value, "op")
 
 
-def bare(thing: Any) -> Any:
+def bare(value: Any) -> Any:
     """Returns the op or tensor inside a wrapper for results that must be used; anything else is returned unchanged.
 
     `tf.debugging.Assert` and others return such a wrapper: `isinstance` takes it for an op, but it is another object.
     """
-    if issubclass(type(thing), Operation | Tensor) or not isinstance(thing, Operation | Tensor):
-        return thing
-    return thing.graph.as_graph_element(thing.name)
+    if issubclass(type(value), Operation | Tensor) or not isinstance(value, Operation | Tensor):
+        return value
+    return value.graph.as_graph_element(value.name)
 
 
 def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str | None = None) -> TFTensor:
@@ -84,8 +84,8 @@ def graph_key_names() -> list[str]:
     """Returns the names of all collections that TensorFlow itself uses."""
     keys = tf1.GraphKeys
     # VARIABLES is an old name of GLOBAL_VARIABLES, and TensorFlow logs that it is.
-    listed = [key for key in dir(keys) if not key.startswith("__") and key != "VARIABLES"]
-    return [name for key in listed if isinstance(name := getattr(keys, key), str)]
+    attributes = [key for key in dir(keys) if not key.startswith("__") and key != "VARIABLES"]
+    return [name for key in attributes if isinstance(name := getattr(keys, key), str)]
 
 
 def collections_in(graph: TFGraph) -> dict[Any, list[Any]]:
@@ -100,27 +100,27 @@ def is_name_taken(graph: TFGraph, name: str) -> bool:
 
 def whole_contexts(ops: Iterable[TFOp]) -> list[TFOp]:
     """Returns the missing ops of TF1 loops and conds of which only a part is given, in order of creation."""
-    given = list(ops)
-    wanted = {id(outermost_context(op)) for op in given} - {id(None)}
-    if not wanted:
+    op_list = list(ops)
+    context_ids = {id(outermost_context(op)) for op in op_list} - {id(None)}
+    if not context_ids:
         return []
-    graph, have = given[0].graph, {id(op) for op in given}
-    found = {}
+    graph, given_ids = op_list[0].graph, {id(op) for op in op_list}
+    members = {}
     for op in graph.get_operations():
         context = outermost_context(op)
-        if context is None or id(context) not in wanted:
+        if context is None or id(context) not in context_ids:
             continue
-        found[id(op)] = op
+        members[id(op)] = op
         inner = context_of(op)
         while inner is not None:
             ends = (*getattr(inner, "loop_enters", ()), *getattr(inner, "loop_exits", ()))
-            found.update({id(end.op): end.op for end in ends})
+            members.update({id(end.op): end.op for end in ends})
             inner = inner.outer_context
     # The ends of a cond are merges outside of its context.
-    for op in list(found.values()):
+    for op in list(members.values()):
         for tensor in op.outputs:
-            found.update({id(c): c for c in tensor.consumers() if c.type in ("Merge", "RefMerge", "Exit", "RefExit")})
-    return sorted((op for key, op in found.items() if key not in have), key=number_of)
+            members.update({id(c): c for c in tensor.consumers() if c.type in ("Merge", "RefMerge", "Exit", "RefExit")})
+    return sorted((op for key, op in members.items() if key not in given_ids), key=number_of)
 
 
 #: Attributes that name state or a loop: a copy that kept them would share it.
@@ -143,8 +143,8 @@ def copied_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any
     colocate(node, places)
     for attribute in _KEYS:
         if attribute in node.attr and (node.attr[attribute].s or node.op == "VarHandleOp"):
-            old = node.attr[attribute].s or op.name.encode()
-            node.attr[attribute].s = key.encode() + old
+            original_key = node.attr[attribute].s or op.name.encode()
+            node.attr[attribute].s = key.encode() + original_key
     return node
 
 
@@ -218,7 +218,7 @@ def copied_plainly(
     """
     graph_def = graph_pb2.GraphDef()
     graph_def.versions.CopyFrom(graph.graph_def_versions)
-    tensors, waits = {}, {}
+    tensors, controls = {}, {}
     for op in ops:
         node = graph_def.node.add()
         node.CopyFrom(op.node_def)
@@ -231,28 +231,28 @@ def copied_plainly(
             new = inputs[tensor]
             tensors[new.op.name, new.value_index] = new
             node.input.append(f"{new.op.name}:{new.value_index}")
-        for before in op.control_inputs:
-            other = replacements.get(before, before)
-            if before.name not in names:
-                waits[other.name] = other
-            node.input.append(f"^{names.get(before.name, other.name)}")
+        for control_input in op.control_inputs:
+            replacement = replacements.get(control_input, control_input)
+            if control_input.name not in names:
+                controls[replacement.name] = replacement
+            node.input.append(f"^{names.get(control_input.name, replacement.name)}")
     try:
         with outside_contexts(graph):
-            made = import_nodes(graph, graph_def, tensors, waits, within=scope)
+            new_ops = import_nodes(graph, graph_def, tensors, controls, within=scope)
     except Exception as error:
         if lacks_memory(error):
             raise
         return None
-    if len(made) != len(ops):  # one of the names was taken
+    if len(new_ops) != len(ops):  # one of the names was taken
         return None
     if scope:
         names_in_use(graph).setdefault(scope.lower(), 1)  # no other op gets this name by chance
     for op in ops:
-        copy = made[names[op.name]]
+        copy = new_ops[names[op.name]]
         if same_shapes(op.inputs, copy.inputs):
             for old, output in zip(op.outputs, copy.outputs, strict=True):
                 output.set_shape(old.shape)
-    return made
+    return new_ops
 
 
 def rebuild_variables(
@@ -267,7 +267,7 @@ def rebuild_variables(
         scope: the scope of the copy.
         rename: name of a collection -> its name for the copy.
     """
-    originals, made = variable_objects(source), {}
+    originals, variables = variable_objects(source), {}
     for info in variable_infos(source).values():
         parts = {p.partition(":")[0] for p in (info.op, info.initializer, info.snapshot, info.initial_value) if p}
         if not info.initializer or not parts <= ops.keys():
@@ -275,26 +275,26 @@ def rebuild_variables(
 
         variable = rebuilt(graph, variable_renamed(info, renaming(ops)), originals.get(info.op))
         if variable is not None:
-            made[info.op] = variable
-    join_collections(source, graph, made, rename)
-    return list(made.values())
+            variables[info.op] = variable
+    join_collections(source, graph, variables, rename)
+    return list(variables.values())
 
 
 def join_collections(
-    source: TFGraph, graph: TFGraph, made: Mapping[str, TFVariable], rename: Callable[[str], str]
+    source: TFGraph, graph: TFGraph, variables: Mapping[str, TFVariable], rename: Callable[[str], str]
 ) -> None:
     """Puts new variables into the collections that hold their originals.
 
     Args:
         source: the graph copied from.
         graph: the graph of the copies.
-        made: op name of the original -> new variable.
+        variables: op name of the original -> new variable.
         rename: name of a collection -> its name for the copy.
     """
     for key, items in collections_in(source).items():
-        news = [made[item.op.name] for item in items if is_variable(item) and item.op.name in made]
-        if news:
-            join_collection(graph, rename(key), news)
+        new_items = [variables[item.op.name] for item in items if is_variable(item) and item.op.name in variables]
+        if new_items:
+            join_collection(graph, rename(key), new_items)
 
 
 def carry_values(ops: Mapping[str, str], source: TFSession, session: TFSession) -> int:
@@ -308,11 +308,11 @@ def carry_values(ops: Mapping[str, str], source: TFSession, session: TFSession) 
     Raises:
         PlanError: an original has no value.
     """
-    before, now = variable_infos(source.graph), variable_infos(session.graph)
-    moved = {old: new for old, new in ops.items() if old in before and new in now and now[new].initializer}
-    values = fetch(source, [before[name] for name in moved], source.graph, "load_values(...)")
-    assign(session, {moved[name]: value for name, value in values.items()}, now)
-    return len(moved)
+    source_infos, infos = variable_infos(source.graph), variable_infos(session.graph)
+    copies = {old: new for old, new in ops.items() if old in source_infos and new in infos and infos[new].initializer}
+    values = fetch(source, [source_infos[name] for name in copies], source.graph, "load_values(...)")
+    assign(session, {copies[name]: value for name, value in values.items()}, infos)
+    return len(copies)
 
 
 def is_placed(op: TFOp) -> bool:
@@ -320,17 +320,17 @@ def is_placed(op: TFOp) -> bool:
     return bool(op.colocation_groups() != [b"loc:@" + op.name.encode()])
 
 
-def same_shapes(some: Iterable[TFTensor], others: Iterable[TFTensor]) -> bool:
+def same_shapes(tensors: Iterable[TFTensor], others: Iterable[TFTensor]) -> bool:
     """Returns whether tensors have, one by one, equal static shapes."""
-    return all(same_shape(a, b) for a, b in zip(some, others, strict=True))
+    return all(same_shape(a, b) for a, b in zip(tensors, others, strict=True))
 
 
-def as_tensor(thing: Any, graph: TFGraph, dtype: Any) -> TFTensor:
+def as_tensor(value: Any, graph: TFGraph, dtype: Any) -> TFTensor:
     """Returns a value, array or variable as a tensor of a graph, with a given dtype; a tensor is returned unchanged."""
-    if isinstance(thing, tf.Tensor) and hasattr(thing, "graph"):
-        return bare(thing)
+    if isinstance(value, tf.Tensor) and hasattr(value, "graph"):
+        return bare(value)
     with graph.as_default(), tf1.control_dependencies(None):
-        return tf.convert_to_tensor(thing, None if dtype == tf.resource else dtype.base_dtype)
+        return tf.convert_to_tensor(value, None if dtype == tf.resource else dtype.base_dtype)
 
 
 def variable_of(tensor: TFTensor) -> TFOp | None:
@@ -343,15 +343,15 @@ def variable_of(tensor: TFTensor) -> TFOp | None:
 
 def value_readers(holder: TFOp) -> list[TFOp]:
     """Returns the ops that read the value of a variable, given by its op; not those that set it."""
-    users = dict.fromkeys(op for out in holder.outputs for op in out.consumers())
-    return [op for op in users if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
+    consumers = dict.fromkeys(op for out in holder.outputs for op in out.consumers())
+    return [op for op in consumers if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
 
 
-def graph_with_placeholders(wanted: Mapping[str, Any], request: str) -> TFGraph:
+def graph_with_placeholders(specs: Mapping[str, Any], request: str) -> TFGraph:
     """Returns a new `tf.Graph` with placeholders.
 
     Args:
-        wanted: name -> tensor or `tf.TensorSpec` whose dtype and static shape the placeholder gets.
+        specs: name -> tensor or `tf.TensorSpec` whose dtype and static shape the placeholder gets.
         request: the request, for messages.
 
     Raises:
@@ -359,12 +359,12 @@ def graph_with_placeholders(wanted: Mapping[str, Any], request: str) -> TFGraph:
     """
     graph = fresh()
     with graph.as_default(), tf1.device(None):
-        for name, tensor in wanted.items():
+        for name, tensor in specs.items():
             try:
-                made = tf1.placeholder(tensor.dtype.base_dtype, tensor.shape, name=name)
+                placeholder_tensor = tf1.placeholder(tensor.dtype.base_dtype, tensor.shape, name=name)
             except ValueError as error:
                 raise PlanError(
                     request, f"{name!r} is not a name of an op", "Use letters, digits, '_' and '/'"
                 ) from error
-            assert made.op.name == name, f"{made.op.name} instead of {name}"
+            assert placeholder_tensor.op.name == name, f"{placeholder_tensor.op.name} instead of {name}"
     return graph

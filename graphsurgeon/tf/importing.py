@@ -15,7 +15,7 @@ from ..errors import OpenError
 
 OLDEST = (2, 16)  # as in pyproject.toml: the first with Keras 3
 _NEEDED = f"tensorflow>={'.'.join(map(str, OLDEST))}"
-_MORE = (
+_INSTALL_HINT = (
     "in a separate environment. Stored pictures and pages work without it; "
     "`python -m graphsurgeon doctor` lists what is installed"
 )
@@ -23,7 +23,7 @@ _MORE = (
 
 def not_installed() -> OpenError:
     """Returns the error if TensorFlow is not installed."""
-    return OpenError("import tensorflow", "it is not installed", f"pip install '{_NEEDED}', {_MORE}")
+    return OpenError("import tensorflow", "it is not installed", f"pip install '{_NEEDED}', {_INSTALL_HINT}")
 
 
 def refuse_old(version: str) -> None:
@@ -37,7 +37,7 @@ def refuse_old(version: str) -> None:
     """
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
         problem = f"this is TensorFlow {version}, which is too old"
-        raise OpenError("import tensorflow", problem, f"pip install -U '{_NEEDED}', {_MORE}")
+        raise OpenError("import tensorflow", problem, f"pip install -U '{_NEEDED}', {_INSTALL_HINT}")
 
 
 __all__ = ["STARTUP", "filtered", "is_loaded", "shown", "tensorflow", "tf", "without_log_warnings"]
@@ -79,13 +79,13 @@ def tensorflow() -> ModuleType:
         loaded = is_loaded()
         try:
             with nullcontext() if loaded else shown("Importing TensorFlow …"), nullcontext() if loaded else filtered():
-                found = importlib.import_module("tensorflow")
+                module = importlib.import_module("tensorflow")
         except ModuleNotFoundError as missing:
             if missing.name != "tensorflow":
                 raise
             raise not_installed() from None
-        refuse_old(found.__version__)
-        _imported = found
+        refuse_old(module.__version__)
+        _imported = module
     return _imported
 
 
@@ -95,7 +95,7 @@ def is_loaded() -> bool:
     return spec is not None and not getattr(spec, "_initializing", False)
 
 
-class _Late:
+class _LazyModule:
     """TensorFlow as an object: the first use of a name imports it."""
 
     def __getattr__(self, name: str) -> Any:
@@ -105,7 +105,7 @@ class _Late:
 if TYPE_CHECKING:
     import tensorflow as tf
 else:
-    tf = _Late()
+    tf = _LazyModule()
 
 
 @contextmanager
@@ -133,14 +133,14 @@ def shown(text: str) -> Iterator[None]:
     if publish is None:
         yield
         return
-    where = {"display_id": f"graphsurgeon-{os.urandom(8).hex()}"}
+    display = {"display_id": f"graphsurgeon-{os.urandom(8).hex()}"}
     # A program that reads outputs but no updates of them gets an empty one.
-    publish(data={}, metadata={}, transient=where)
-    publish(data={"text/plain": text}, metadata={}, transient=where, update=True)
+    publish(data={}, metadata={}, transient=display)
+    publish(data={"text/plain": text}, metadata={}, transient=display, update=True)
     try:
         yield
     finally:
-        publish(data={}, metadata={}, transient=where, update=True)
+        publish(data={}, metadata={}, transient=display, update=True)
 
 
 def _publisher() -> Any:
@@ -157,11 +157,11 @@ def filtered() -> Iterator[None]:
     A separate process does this, so it also works while an import holds the interpreter, and if the interpreter dies.
     With ``TF_CPP_MIN_LOG_LEVEL=0``, which requests every line, all lines are written.
     """
-    begun = _begun() if os.name == "posix" and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0" else None
-    if begun is None:
+    line_filter = _begun() if os.name == "posix" and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0" else None
+    if line_filter is None:
         yield
         return
-    process, saved = begun
+    process, saved = line_filter
     try:
         yield
     finally:

@@ -64,9 +64,9 @@ def _module(name: str) -> ModuleType:
     return _run[name]
 
 
-def _imported(name: str, *about: Any, **more: Any) -> Any:
+def _imported(name: str, *args: Any, **options: Any) -> Any:
     """Imports a module for one of these modules: another one of them, or a module of another package."""
     if name.partition(".")[0] != "tensorflow":
-        return builtins.__import__(name, *about, **more)
-    names = about[2]
+        return builtins.__import__(name, *args, **options)
+    names = args[2]
     return _module(name) if "*" in names else SimpleNamespace(**{one: _module(f"{name}.{one}") for one in names})

@@ -26,9 +26,9 @@ def fresh(*sources: Any) -> TFGraph:
 
 
 #: Part of protobuf's error message if it gets no memory for a proto that it reads.
-_NO_ROOM = "alloc failed"
+_ALLOCATION_ERROR = "alloc failed"
 #: Part of the error message of TensorFlow's bindings if they get no memory for the bytes of an op.
-_NO_BYTES = "Could not allocate bytes object"
+_BYTES_ERROR = "Could not allocate bytes object"
 
 
 def encoded(proto: Any, deterministic: bool = False) -> bytes:
@@ -62,13 +62,13 @@ def decoded(kind: Any, data: bytes) -> Any:
     try:
         return kind.FromString(data)
     except DecodeError as error:
-        without_reason = ": " not in str(error)
-        if lacks_memory(error) or (without_reason and not _has_room(4 * len(data))):
+        no_reason = ": " not in str(error)
+        if lacks_memory(error) or (no_reason and not _has_memory(4 * len(data))):
             raise MemoryError(f"to read {kind.__name__}") from error
         raise
 
 
-def _has_room(size: int) -> bool:
+def _has_memory(size: int) -> bool:
     """Whether there is memory for this number of bytes; older protobufs do not give the reason of an error."""
     try:
         np.empty(size, np.uint8)
@@ -87,9 +87,9 @@ def lacks_memory(error: BaseException) -> bool:
         False
     """
     if isinstance(error, DecodeError):  # the types of both errors have other causes too
-        return _NO_ROOM in str(error)
+        return _ALLOCATION_ERROR in str(error)
     if isinstance(error, RuntimeError):
-        return _NO_BYTES in str(error)
+        return _BYTES_ERROR in str(error)
     return isinstance(error, (MemoryError, EncodeError))
 
 

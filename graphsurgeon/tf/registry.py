@@ -22,8 +22,8 @@ _DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflo
 
 def op_definition(name: str) -> Any:
     """Returns the OpDef of an op type, or None."""
-    if not is_loaded() and name in (known := table(installed())):
-        return known[name]
+    if not is_loaded() and name in (definitions := table(installed())):
+        return definitions[name]
     from .private import graphs
 
     return graphs.registered(name)
@@ -34,12 +34,12 @@ def known_op(name: str) -> bool:
     return op_definition(name) is not None
 
 
-def documentation(kind: str) -> str:
+def documentation(op_type: str) -> str:
     """Returns the first paragraph of TensorFlow's documentation of an op type; empty if it has none."""
-    if not is_loaded() and kind in (known := table(installed())):
-        return str(known[kind].summary)
-    known_here = hasattr(tf.raw_ops, kind)  # since Python 3.13, None has a docstring
-    text = ((getattr(tf.raw_ops, kind).__doc__ if known_here else "") or "").strip()
+    if not is_loaded() and op_type in (definitions := table(installed())):
+        return str(definitions[op_type].summary)
+    is_registered = hasattr(tf.raw_ops, op_type)  # since Python 3.13, None has a docstring
+    text = ((getattr(tf.raw_ops, op_type).__doc__ if is_registered else "") or "").strip()
     return text.split("\n\n")[0].replace("\n", " ")
 
 
@@ -80,13 +80,16 @@ def installed() -> str:
 
 
 @cache
-def table(of: str) -> Mapping[str, Any]:
+def table(tensorflow_version: str) -> Mapping[str, Any]:
     """Returns the op definitions of a version of TensorFlow by name, each with its documentation as its summary.
 
     Args:
-        of: the version. The table of one without a file is empty.
+        tensorflow_version: the version. The table of one without a file is empty.
     """
-    file = files(__package__) / FOLDER / f"{of}.pb.gz"
-    if not of or not file.is_file():
+    file = files(__package__) / FOLDER / f"{tensorflow_version}.pb.gz"
+    if not tensorflow_version or not file.is_file():
         return {}
-    return {one.name: one for one in op_def_pb2.OpList.FromString(gzip.decompress(file.read_bytes())).op}
+    return {
+        definition.name: definition
+        for definition in op_def_pb2.OpList.FromString(gzip.decompress(file.read_bytes())).op
+    }

@@ -109,8 +109,8 @@ def _dense(part: Dense, x: Any, name: str) -> Any:
 def _free(name: str) -> str:
     """A name for a new variable that is not in use yet: an adapter may have two dense layers."""
     lead = f"{tf1.get_variable_scope().name}/"
-    there = {variable.op.name for variable in tf1.global_variables(lead)}
-    return free_name(name, lambda wish: lead + wish in there, as_tensorflow=True)
+    names = {variable.op.name for variable in tf1.global_variables(lead)}
+    return free_name(name, lambda wish: lead + wish in names, as_tensorflow=True)
 
 
 def _sizes(part: Reshape, x: Any) -> Any:
@@ -133,13 +133,13 @@ def collapsed(
         name: the name of the call.
     """
 
-    def call(*given: Any) -> list[Any]:
+    def call(*tensors: Any) -> list[Any]:
         _refuse_own_gradients(base, mask, name)
 
         def body() -> list[Any]:
             graph = tf1.get_default_graph()
-            taken = {name: graph.capture(tensor) for name, tensor in zip(inputs, given, strict=True)}
-            return copied_ops(base, mask, taken, outputs, name)
+            captures = {name: graph.capture(tensor) for name, tensor in zip(inputs, tensors, strict=True)}
+            return copied_ops(base, mask, captures, outputs, name)
 
         return list(traced_function(body, re.sub(r"\W", "_", name))())
 
@@ -148,10 +148,10 @@ def collapsed(
 
 def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
     """Refuses calls with a custom gradient: inside another function they would lose it."""
-    known = functions_of(base.live)
-    for i in mask.nonzero()[0].tolist() if known else ():
-        for called in reached_functions(referred(base.nodes[i], known), known):
-            function = known[called]
+    functions = functions_of(base.live)
+    for i in mask.nonzero()[0].tolist() if functions else ():
+        for called in reached_functions(referred(base.nodes[i], functions), functions):
+            function = functions[called]
             if getattr(function, "grad_func_name", None) or getattr(function, "python_grad_func", None):
                 problem = f"{base.names[i]!r} calls {called!r}, whose custom gradient would be lost inside a function"
                 raise PlanError(f"collapse(name={name!r})", problem, "Leave it out of the selection")
@@ -171,11 +171,11 @@ def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..
     number = base.find(name)
     node, flow = base.nodes[number], FlowBuilder(base)
     flow.calls.refuse(node, f"resolve_condition({name!r})", flow=True)
-    known = {k: answers[text] for k, text in enumerate(base.input_names(number)) if text in answers}
+    conditions = {k: answers[text] for k, text in enumerate(base.input_names(number)) if text in answers}
     count = len(base.outputs(number) or ())
 
-    def call(*given: Any) -> list[Any]:
-        return flow.decided(node, given, tf1.get_default_graph().get_name_scope(), known)[:count]
+    def call(*tensors: Any) -> list[Any]:
+        return flow.decided(node, tensors, tf1.get_default_graph().get_name_scope(), conditions)[:count]
 
     return call
 
@@ -195,8 +195,8 @@ def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[
     flow.calls.refuse(node, f"inline({name!r})", flow=True)
     count = len(base.outputs(base.index[name]) or ())
 
-    def call(*given: Any) -> list[Any]:
-        return flow.built(node, given, tf1.get_default_graph().get_name_scope())[:count]
+    def call(*tensors: Any) -> list[Any]:
+        return flow.built(node, tensors, tf1.get_default_graph().get_name_scope())[:count]
 
     return call
 
@@ -221,8 +221,8 @@ def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[.
     flow = FlowBuilder(base, ordered=acts)
     shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
 
-    def call(*given: Any) -> list[Any]:
-        scope, values, order = tf1.get_default_graph().get_name_scope(), list(given), _Order(acts)
+    def call(*tensors: Any) -> list[Any]:
+        scope, values, order = tf1.get_default_graph().get_name_scope(), list(tensors), _Order(acts)
         for number in range(times):
             values = flow.applied(node.attr["body"].func.name, values, f"{scope}/{_round(number)}", node.device, False)
             for tensor, shape in zip(values, shapes, strict=False):
@@ -237,21 +237,21 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
     body, lead = body_of(base, loop), base.names[loop.asks].rpartition("/")[0]
     block = Selection(base, body, Query("select"))
     enters = [f"{base.names[i]}:1" for i in loop.switches] + [f"{base.names[i]}:0" for i in loop.constants]
-    read = {f"{base.names[i]}:{port}" for i, port in entering(base, body)}
+    used = {f"{base.names[i]}:{port}" for i, port in entering(base, body)}
     acts = _acts(base, loop, body)
 
-    def call(*given: Any) -> list[Any]:
-        here, values, order = tf1.get_default_graph(), list(given), _Order(acts)
+    def call(*tensors: Any) -> list[Any]:
+        graph, values, order = tf1.get_default_graph(), list(tensors), _Order(acts)
         for number in range(times):
-            scope = f"{here.get_name_scope()}/{_round(number)}"
-            ends, made = dict(zip(enters, values, strict=True)), None
+            scope = f"{graph.get_name_scope()}/{_round(number)}"
+            ends, copy = dict(zip(enters, values, strict=True)), None
             if len(block):
-                inputs = {text: tensor.name for text, tensor in ends.items() if text in read}
+                inputs = {text: tensor.name for text, tensor in ends.items() if text in used}
                 names = {n: f"{scope}/{n.removeprefix(f'{lead}/')}" for n in block.names}
-                made = copied_into(here, block, inputs=inputs, names=names, control="drop", collections="none")
+                copy = copied_into(graph, block, inputs=inputs, names=names, control="drop", collections="none")
             turned = [base.input_names(i)[0] for i in loop.turns]
             values[: len(turned)] = [
-                ends[text] if text in ends or made is None else here.get_tensor_by_name(made.renamed(text))
+                ends[text] if text in ends or copy is None else graph.get_tensor_by_name(copy.renamed(text))
                 for text in turned
             ]
             order.next()
@@ -266,13 +266,13 @@ def _acts(base: Graph, loop: Loop, body: Mask) -> bool:
     if not any(calls.acts(base.nodes[i]) or writes(base.types[i]) for i in numbers):
         return False
     live = base.live.get_operations()
-    around = innermost_context(live[loop.asks])
+    outer = innermost_context(live[loop.asks])
     inside = [i for i in numbers if base.types[i] not in FLOW_TYPES and _lasts(live[i])]
-    deep = next((i for i in inside if innermost_context(live[i]) is not around), None)
-    if deep is None and around is None and (base.typed(FLOW_TYPES) & body).any():
-        deep = inside[0]
-    if deep is not None:
-        problem = f"its rounds set state, but {base.names[deep]!r}, in a cond or loop inside them, may not run"
+    nested = next((i for i in inside if innermost_context(live[i]) is not outer), None)
+    if nested is None and outer is None and (base.typed(FLOW_TYPES) & body).any():
+        nested = inside[0]
+    if nested is not None:
+        problem = f"its rounds set state, but {base.names[nested]!r}, in a cond or loop inside them, may not run"
         raise PlanError("unroll()", problem, "Resolve that condition in an earlier plan, or leave the loop unchanged")
     return True
 
@@ -296,9 +296,9 @@ class _Order:
         """Orders the ops that were made since the last call."""
         if not self._needed:
             return
-        made = self._graph.get_operations()[self._at :]
-        self._at += len(made)
-        lasting = [op for op in made if op.type not in VARIABLE_TYPES and _lasts(op)]
+        new_ops = self._graph.get_operations()[self._at :]
+        self._at += len(new_ops)
+        lasting = [op for op in new_ops if op.type not in VARIABLE_TYPES and _lasts(op)]
         for op in lasting if self._before else ():
             set_control_inputs(op, list(op.control_inputs), [*op.control_inputs, *self._before])
         self._before = lasting or self._before

@@ -24,24 +24,24 @@ _LISTS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", 
 
 def arranged(effect: Effect, graph_def: TFGraphDef) -> TFGraphDef:
     """Returns the GraphDef of a plan with its added ops, and all nodes in the order of the prediction."""
-    found: dict[str, Any] = {}
+    nodes: dict[str, Any] = {}
     at = 0
     for copied in effect.copies:
         names = [new.name for new in copied.stand_ins] + copied.names
         names += [op.name for v in copied.variables for op in v.setter]
-        found.update(zip(names, graph_def.node[at : at + len(names)], strict=True))
+        nodes.update(zip(names, graph_def.node[at : at + len(names)], strict=True))
         at += len(names)
     for new in effect.added:
-        found[new.name] = new_node(new, effect)
+        nodes[new.name] = new_node(new, effect)
     out = type(graph_def)()
     first = effect.base.size
-    out.node.extend(found[name] for name in effect.after.names[first:])
+    out.node.extend(nodes[name] for name in effect.after.names[first:])
     return out
 
 
-def alike(kind: str) -> str:
+def alike(op_type: str) -> str:
     """Returns the op types with a similar name as a question for a message; empty if there are none."""
-    close = nearest(kind, (name for name in dir(tf.raw_ops) if name[0].isupper()))
+    close = nearest(op_type, (name for name in dir(tf.raw_ops) if name[0].isupper()))
     return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
 
 
@@ -81,39 +81,39 @@ def change_node(node: TFNodeDef, change: Change) -> None:
         PlanError: the op has no such attribute, or the value is not valid for it.
     """
     definition = op_definition(node.op)
-    known = {attr.name: attr for attr in definition.attr} if definition is not None else {}
-    kinds = {name: attr.type for name, attr in known.items()}
+    attributes = {attr.name: attr for attr in definition.attr} if definition is not None else {}
+    kinds = {name: attr.type for name, attr in attributes.items()}
     request = f"set_attr({node.name!r})"
     for name, value in change.attributes.items():
         if value is None:
             node.attr.pop(name, None)
             continue
         _set(node, name, value, kinds, request)
-        allowed = sorted(text.decode() for text in known[name].allowed_values.list.s) if name in known else []
+        allowed = sorted(text.decode() for text in attributes[name].allowed_values.list.s) if name in attributes else []
         if allowed and kinds[name] == "string" and node.attr[name].s.decode() not in allowed:
             raise PlanError(request, f"{name!r} cannot be {value!r}", f"Choose one of {', '.join(allowed)}")
     if change.device is not None:
         node.device = change.device
 
 
-def check_attribute(kind: str, op: str, name: str, value: Any) -> None:
-    """Refuses a value that TensorFlow would refuse: see `change_node`; `kind` is the type of `op`."""
-    change_node(node_def_pb2.NodeDef(name=op, op=kind), Change(attributes={name: value}))
+def check_attribute(op_type: str, op: str, name: str, value: Any) -> None:
+    """Refuses a value that TensorFlow would refuse: see `change_node`; `op_type` is the type of `op`."""
+    change_node(node_def_pb2.NodeDef(name=op, op=op_type), Change(attributes={name: value}))
 
 
-def check_inserted(kind: str, name: str) -> None:
+def check_inserted(op_type: str, name: str) -> None:
     """Refuses an op type that cannot be put on a tensor.
 
     Raises:
         PlanError: TensorFlow has no op of this type, or it does not read one tensor.
     """
-    request, definition = f"insert({kind!r}, name={name!r})", op_definition(kind)
+    request, definition = f"insert({op_type!r}, name={name!r})", op_definition(op_type)
     way = "Give an op type with one input, such as 'Identity' or 'Relu'"
     if definition is None:
-        raise PlanError(request, f"TensorFlow has no op type {kind!r}", alike(kind) + way)
+        raise PlanError(request, f"TensorFlow has no op type {op_type!r}", alike(op_type) + way)
     count = len(definition.input_arg)
     if count != 1:
-        raise PlanError(request, f"{kind!r} has {counted(count, 'inputs')}", way)
+        raise PlanError(request, f"{op_type!r} has {counted(count, 'inputs')}", way)
 
 
 def attribute(value: Any, kind: str, request: str, name: str) -> Any:
@@ -135,9 +135,11 @@ def attribute(value: Any, kind: str, request: str, name: str) -> Any:
             if isinstance(value, (str, bytes)):  # it would be split into letters
                 raise TypeError(value)
             for item in value:
-                one = attribute(item, inner, request, name)
+                item_value = attribute(item, inner, request, name)
                 field = getattr(out.list, _LISTS[inner])
-                field.add().CopyFrom(one.shape) if inner == "shape" else field.append(getattr(one, _LISTS[inner]))
+                field.add().CopyFrom(item_value.shape) if inner == "shape" else field.append(
+                    getattr(item_value, _LISTS[inner])
+                )
             out.list.SetInParent()
         elif kind == "type":
             out.type = tf.as_dtype(value).as_datatype_enum
@@ -155,8 +157,8 @@ def attribute(value: Any, kind: str, request: str, name: str) -> Any:
             reading: dict[str, Any] = {"int": operator.index, "float": float, "bool": bool}
             setattr(out, _LISTS[kind], reading[kind](value))
     except (KeyError, TypeError, ValueError) as error:
-        meant = f"[{_MEANT.get(kind[5:-1], '')}]" if kind.startswith("list(") else _MEANT.get(kind, "")
-        way = f"Give a value of that kind, such as {meant}"
+        example = f"[{_MEANT.get(kind[5:-1], '')}]" if kind.startswith("list(") else _MEANT.get(kind, "")
+        way = f"Give a value of that kind, such as {example}"
         raise PlanError(request, f"{name}={value!r} is not {'an' if kind[:1] == 'i' else 'a'} {kind}", way) from error
     return out
 
@@ -164,7 +166,13 @@ def attribute(value: Any, kind: str, request: str, name: str) -> Any:
 def _kind_of(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"list({_kind_of(value[0]) if value else 'int'})"
-    for kind, types in (("bool", bool), ("int", int), ("float", float), ("type", tf.DType), ("shape", tf.TensorShape)):
+    for type_name, types in (
+        ("bool", bool),
+        ("int", int),
+        ("float", float),
+        ("type", tf.DType),
+        ("shape", tf.TensorShape),
+    ):
         if isinstance(value, types):
-            return kind
+            return type_name
     return "string" if isinstance(value, (str, bytes)) else "tensor"

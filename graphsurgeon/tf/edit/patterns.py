@@ -53,9 +53,9 @@ def pattern_of(
     request = f"pattern({getattr(function, '__name__', 'function')})"
     specs = _specs(function, inputs or {}, request)
     trace = partial(_traced, function, attributes, constants)
-    made = trace(specs, request)
+    pattern = trace(specs, request)
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
-    return replace(made, ranked=lambda: _ranked(trace, specs, made)) if open_ else made
+    return replace(pattern, ranked=lambda: _ranked(trace, specs, pattern)) if open_ else pattern
 
 
 def _traced(
@@ -69,22 +69,24 @@ def _traced(
 
     graph = fresh()
     with graph.as_default():
-        given = {name: tf.compat.v1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()}
+        placeholders = {
+            name: tf.compat.v1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()
+        }
         try:
-            result = function(**given)
+            result = function(**placeholders)
         except Exception as error:
             if lacks_memory(error):
                 raise
-            said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            message = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise SelectionError(
                 request,
-                f"calling it fails: {said}",
+                f"calling it fails: {message}",
                 "Give the dtypes and shapes it needs: inputs={'x': tf.TensorSpec(…)}",
             ) from error
     outputs = _outputs(graph, result, request)
     return Pattern.of(
         snapshot(graph, title=request),
-        {name: tensor.name for name, tensor in given.items()},
+        {name: tensor.name for name, tensor in placeholders.items()},
         outputs,
         attributes=attributes,
         constants=constants,
@@ -92,26 +94,30 @@ def _traced(
     )
 
 
-def _ranked(trace: Callable[..., Pattern], specs: Mapping[str, Any], made: Pattern) -> Iterator[tuple[str, Pattern]]:
+def _ranked(
+    trace: Callable[..., Pattern], specs: Mapping[str, Any], base_pattern: Pattern
+) -> Iterator[tuple[str, Pattern]]:
     """Yields other patterns that a function makes if the ranks of its inputs are known, each with the code for them."""
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
     ranks = sorted(product(_RANKS, repeat=len(open_)), key=lambda those: len(set(those)))
-    seen = {_makes(made)}
+    signatures = {_makes(base_pattern)}
     for those in ranks[:_TRIES]:
-        known = {name: tf.TensorSpec([None] * n, specs[name].dtype) for name, n in zip(open_, those, strict=True)}
+        specs_of_rank = {
+            name: tf.TensorSpec([None] * n, specs[name].dtype) for name, n in zip(open_, those, strict=True)
+        }
         try:
-            pattern = trace({**specs, **known}, "pattern")
+            pattern = trace({**specs, **specs_of_rank}, "pattern")
         except SelectionError:
             continue
-        if _makes(pattern) not in seen:
-            seen.add(_makes(pattern))
+        if _makes(pattern) not in signatures:
+            signatures.add(_makes(pattern))
             for name in open_:  # the code leaves out ranks that make no difference
-                fewer = {other: spec for other, spec in known.items() if other != name}
+                fewer = {other_name: spec for other_name, spec in specs_of_rank.items() if other_name != name}
                 with suppress(SelectionError):
                     less = trace({**specs, **fewer}, "pattern")
-                    known = fewer if _makes(less) == _makes(pattern) else known
-            said = [f"{n!r}: tf.TensorSpec({s.shape.as_list()}, tf.{s.dtype.name})" for n, s in known.items()]
-            yield f"inputs={{{', '.join(said)}}}", pattern
+                    specs_of_rank = fewer if _makes(less) == _makes(pattern) else specs_of_rank
+            texts = [f"{n!r}: tf.TensorSpec({s.shape.as_list()}, tf.{s.dtype.name})" for n, s in specs_of_rank.items()]
+            yield f"inputs={{{', '.join(texts)}}}", pattern
 
 
 def _makes(pattern: Pattern) -> Any:
@@ -119,17 +125,17 @@ def _makes(pattern: Pattern) -> Any:
     return tuple((graph.types[i], tuple(graph.input_names(i))) for i in pattern.numbers)
 
 
-def array_of(node: TFNodeDef, most: float = inf) -> Any:
-    """Returns the array that a constant holds; None if the node holds no array, or more than `most` bytes."""
+def array_of(node: TFNodeDef, limit: float = inf) -> Any:
+    """Returns the array that a constant holds; None if the node holds no array, or more than `limit` bytes."""
     attr = getattr(node, "attr", None)
     if not attr or "value" not in attr or attr["value"].WhichOneof("value") != "tensor":
         return None
-    array = array_in(attr["value"].tensor, most)
+    array = array_in(attr["value"].tensor, limit)
     return None if array is None else np.asarray(array)
 
 
 def as_pattern(
-    thing: Any,
+    source: Any,
     *,
     inputs: Mapping[str, Any] | None = None,
     where: Mapping[str, Any] | None = None,
@@ -142,35 +148,37 @@ def as_pattern(
     Raises:
         SelectionError: the argument cannot be a pattern, or a condition names an op that the pattern does not have.
     """
-    made = _made(thing, inputs, attributes, constants, request)
+    pattern = _made(source, inputs, attributes, constants, request)
     for op, condition in (where or {}).items():
-        made = made.where(op, **condition) if isinstance(condition, Mapping) else made.where(op, condition)
-    if isinstance(thing, Pattern):
-        return made
-    given = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
+        pattern = pattern.where(op, **condition) if isinstance(condition, Mapping) else pattern.where(op, condition)
+    if isinstance(source, Pattern):
+        return pattern
+    options = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
     default = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
-    return replace(made, made_of=(thing, tuple((key, held) for key, held in given.items() if held != default[key])))
+    return replace(
+        pattern, made_of=(source, tuple((key, option) for key, option in options.items() if option != default[key]))
+    )
 
 
 def _made(
-    thing: Any, inputs: Mapping[str, Any] | None, attributes: str | Iterable[str], constants: str, request: str
+    source: Any, inputs: Mapping[str, Any] | None, attributes: str | Iterable[str], constants: str, request: str
 ) -> Pattern:
-    if isinstance(thing, Pattern):
-        return thing
-    if isinstance(thing, Selection):
-        return Pattern.like(thing, attributes=attributes, constants=constants, read=array_of)
-    small = thing if isinstance(thing, Graph) else getattr(thing, "snapshot", None)
-    if small is None and hasattr(thing, "get_operations"):
+    if isinstance(source, Pattern):
+        return source
+    if isinstance(source, Selection):
+        return Pattern.like(source, attributes=attributes, constants=constants, read=array_of)
+    small = source if isinstance(source, Graph) else getattr(source, "snapshot", None)
+    if small is None and hasattr(source, "get_operations"):
         from ..open.snapshot import snapshot
 
-        small = snapshot(thing)
+        small = snapshot(source)
     if isinstance(small, Graph):
         return Pattern.of(small, attributes=attributes, constants=constants, read=array_of)
-    if callable(thing) and not isinstance(thing, type):
-        return pattern_of(thing, inputs, attributes=attributes, constants=constants)
+    if callable(source) and not isinstance(source, type):
+        return pattern_of(source, inputs, attributes=attributes, constants=constants)
     raise SelectionError(
-        f"{request}({thing!r})",
-        f"{type(thing).__name__} is not a pattern",
+        f"{request}({source!r})",
+        f"{type(source).__name__} is not a pattern",
         "Give a function of tensors, a selection, a small graph or a Pattern",
     )
 
@@ -213,8 +221,10 @@ def _outputs(graph: tf.Graph, result: Any, request: str) -> dict[str, str]:
         pairs = [(str(getattr(value, "name", value)).removesuffix(":0"), value) for value in flat]
     foreign = [value for _, value in pairs if getattr(value, "graph", None) is not graph]
     if foreign or not pairs:
-        kind = type(foreign[0]).__name__ if foreign else "nothing"
+        type_name = type(foreign[0]).__name__ if foreign else "nothing"
         raise SelectionError(
-            request, f"it returns {kind}, not a tensor made of its arguments", "Return tensors made of its arguments"
+            request,
+            f"it returns {type_name}, not a tensor made of its arguments",
+            "Return tensors made of its arguments",
         )
     return {key: str(value.name) for key, value in pairs}

@@ -53,11 +53,11 @@ def inferred(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any, Any
     live = ops[0].graph
     scratch = Scratch(_Rewired(reads), live.graph_def_versions)
     try:
-        made = scratch.built(ops, lambda _: [live], request)
+        new_ops = scratch.built(ops, lambda _: [live], request)
     except Refused as error:
         problem = f"ops that depend on the new tensor do not fit it. TensorFlow refuses them: {error}"
         raise PlanError(request, problem, "Nothing was changed; choose a tensor of a shape that fits") from error
-    return [(t, new.shape) for op in ops for t, new in zip(op.outputs, made[op].outputs, strict=True)]
+    return [(t, new.shape) for op in ops for t, new in zip(op.outputs, new_ops[op].outputs, strict=True)]
 
 
 class _Rewired:
@@ -78,8 +78,8 @@ class _Rewired:
         return node
 
     def reads(self, op: TFOp) -> list[tuple[TFOp, int]]:
-        read = (self._reads.get((id(op), at), was) for at, was in enumerate(op.inputs))
-        return [(tensor.op, tensor.value_index) for tensor in read]
+        tensors = (self._reads.get((id(op), at), original) for at, original in enumerate(op.inputs))
+        return [(tensor.op, tensor.value_index) for tensor in tensors]
 
     def info(self, op: TFOp, port: int) -> TensorInfo:
         return tensor_info(op.outputs[port])
@@ -88,17 +88,17 @@ class _Rewired:
         return op.outputs[port]
 
 
-def reshape(now: list[tuple[Any, Any]], before: list[tuple[Any, Any]]) -> list[str]:
+def reshape(new_shapes: list[tuple[Any, Any]], old_shapes: list[tuple[Any, Any]]) -> list[str]:
     """Makes static shapes as specific as they are known to be after an edit.
 
     Args:
-        now, before: the results of `inferred` with the new inputs and with the old ones.
+        new_shapes, old_shapes: the results of `inferred` with the new inputs and with the old ones.
 
     Returns:
         the names of tensors whose static shapes are now too specific: TensorFlow cannot widen a shape.
     """
     unsure = []
-    for (tensor, new), (_, old) in zip(now, before, strict=True):
+    for (tensor, new), (_, old) in zip(new_shapes, old_shapes, strict=True):
         if new.is_compatible_with(tensor.shape):
             tensor.set_shape(new)
         if known(new) < known(old):
@@ -164,8 +164,8 @@ def journal(graph: Any) -> Journal:
     """Returns the journal of a graph; it lives as long as the graph."""
     if not hasattr(graph, "graphsurgeon_journal"):
         graph.graphsurgeon_journal = Journal()
-    found: Journal = graph.graphsurgeon_journal
-    return found
+    result: Journal = graph.graphsurgeon_journal
+    return result
 
 
 def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
@@ -194,34 +194,36 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
         new = {(id(e.op), e.input): e.now.op for e in edges}
         starts = [e.op for e in edges if journal(graph).backward or number_of(e.now.op) >= number_of(e.op)]
         _refuse_cycle(starts, graph, request, lambda op: _before(op, new))
-    changed = _reinferred(edges, request)
-    done: list[Edge] = []
+    shapes = _reinferred(edges, request)
+    applied: list[Edge] = []
     try:
         for edge in edges:
             set_input(edge.op, edge.input, edge.now)
-            done.append(edge)
+            applied.append(edge)
     except Exception as error:
-        for edge in reversed(done):
+        for edge in reversed(applied):
             set_input(edge.op, edge.input, edge.was)
         if lacks_memory(error):
             raise
-        problem = f"TensorFlow refuses {edges[len(done)].now.name!r} as an input of {edges[len(done)].op.name!r}: "
+        problem = (
+            f"TensorFlow refuses {edges[len(applied)].now.name!r} as an input of {edges[len(applied)].op.name!r}: "
+        )
         raise PlanError(request, problem + words_of(error), "Nothing was changed; choose another tensor") from error
     _note(graph, backward)
-    journal(graph).unsure = reshape(*changed)
-    return len(done)
+    journal(graph).unsure = reshape(*shapes)
+    return len(applied)
 
 
 def _reinferred(edges: list[Edge], request: str) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
     """The shapes downstream, with the new edges and with the old; empty if the edges have the same shapes as before."""
-    other = [edge for edge in edges if not same_shape(edge.was, edge.now)]
-    if not other:
+    reshaped = [edge for edge in edges if not same_shape(edge.was, edge.now)]
+    if not reshaped:
         return [], []
-    ops = downstream([edge.op for edge in other])
-    now = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, request)
+    ops = downstream([edge.op for edge in reshaped])
+    new_shapes = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, request)
     # A placeholder of any shape, which the caller gives, does not widen the shapes downstream.
-    wider = any(known(e.now.shape) < known(e.was.shape) for e in other if not _anything(e.now))
-    return now, inferred(ops, {}, request) if wider else now
+    wider = any(known(e.now.shape) < known(e.was.shape) for e in reshaped if not _anything(e.now))
+    return new_shapes, inferred(ops, {}, request) if wider else new_shapes
 
 
 def _anything(tensor: TFTensor) -> bool:
@@ -239,26 +241,26 @@ def order(op: TFOp, control_inputs: Iterable[TFOp], request: str) -> None:
     Raises:
         PlanError: one of them is of another graph, or waits for the op itself. The graph is then unchanged.
     """
-    now, was = tuple(control_inputs), tuple(op.control_inputs)
-    fresh = [other for other in now if not any(other is old for old in was)]
-    if not fresh and len(now) == len(was):
+    new_inputs, old_inputs = tuple(control_inputs), tuple(op.control_inputs)
+    fresh = [source for source in new_inputs if not any(source is old for old in old_inputs)]
+    if not fresh and len(new_inputs) == len(old_inputs):
         return
     graph = op.graph
     _refuse_closed(graph, request)
-    for other in fresh:
-        if other.graph is not graph:
-            raise PlanError(request, f"{other.name!r} is an op of another graph", "Give an op of the same graph")
-    backward = any(number_of(other) >= number_of(op) for other in fresh)
+    for source in fresh:
+        if source.graph is not graph:
+            raise PlanError(request, f"{source.name!r} is an op of another graph", "Give an op of the same graph")
+    backward = any(number_of(source) >= number_of(op) for source in fresh)
     if backward or (fresh and journal(graph).backward):
         _refuse_cycle([op], graph, request, lambda it: [*_before(it, {}), *(fresh if it is op else ())])
-    set_control_inputs(op, was, now)
+    set_control_inputs(op, old_inputs, new_inputs)
     _note(graph, backward)
 
 
 def _note(graph: TFGraph, backward: bool) -> None:
-    held = journal(graph)
-    held.count += 1
-    held.backward |= backward
+    log = journal(graph)
+    log.count += 1
+    log.backward |= backward
 
 
 def _refuse_closed(graph: TFGraph, request: str) -> None:
@@ -269,20 +271,20 @@ def _refuse_closed(graph: TFGraph, request: str) -> None:
 
 
 def _check_edge(edge: Edge, graph: TFGraph, request: str) -> None:
-    op, was, now = edge.op, edge.was, edge.now
-    if op.graph is not graph or now.graph is not graph:
-        raise PlanError(request, f"{now.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
-    mismatch = unlike(now, was)
+    op, old, new = edge.op, edge.was, edge.now
+    if op.graph is not graph or new.graph is not graph:
+        raise PlanError(request, f"{new.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
+    mismatch = unlike(new, old)
     if mismatch:
-        raise PlanError(request, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {mismatch}",
+        raise PlanError(request, f"{new.name!r} cannot take the place of {old.name!r} at {op.name!r}: {mismatch}",
                         "Choose a tensor of the same dtype and shape, or convert it first")  # fmt: skip
-    if _changes(op, edge.input) and now.dtype == now.dtype.base_dtype:
-        problem = f"{op.name!r} changes the variable {was.name!r} in place, and {now.name!r} is not a variable"
+    if _changes(op, edge.input) and new.dtype == new.dtype.base_dtype:
+        problem = f"{op.name!r} changes the variable {old.name!r} in place, and {new.name!r} is not a variable"
         raise PlanError(request, problem, f"Leave {op.name!r} as it is, or give it another variable")
-    if _frame(now.op) is not _frame(was.op):
+    if _frame(new.op) is not _frame(old.op):
         raise PlanError(
             request,
-            f"{now.name!r} is computed {_where(now.op)}, but {op.name!r} reads a tensor that is {_where(was.op)}",
+            f"{new.name!r} is computed {_where(new.op)}, but {op.name!r} reads a tensor that is {_where(old.op)}",
             "Choose a tensor of the same loop",
         )
 
@@ -330,14 +332,14 @@ def _before(op: TFOp, new: dict[tuple[int, int], TFOp]) -> list[TFOp]:
     return [*(d for d in data if not (merge and d.type.endswith("NextIteration"))), *op.control_inputs]
 
 
-def _refuse_cycle(starts: list[TFOp], graph: TFGraph, request: str, before: Callable[[TFOp], list[TFOp]]) -> None:
+def _refuse_cycle(starts: list[TFOp], graph: TFGraph, request: str, sources: Callable[[TFOp], list[TFOp]]) -> None:
     # If all other edges lead from earlier to later ops, no cycle has an op older than the op that closes it.
     oldest = -1 if journal(graph).backward else min(map(number_of, starts))
     state: dict[int, bool] = {}  # True: on the way, False: done
     for start in starts:
         if id(start) in state:
             continue
-        way: list[tuple[TFOp, Iterator[TFOp]]] = [(start, iter(before(start)))]
+        way: list[tuple[TFOp, Iterator[TFOp]]] = [(start, iter(sources(start)))]
         state[id(start)] = True
         while way:
             op, rest = way[-1]
@@ -348,14 +350,14 @@ def _refuse_cycle(starts: list[TFOp], graph: TFGraph, request: str, before: Call
             elif id(above) not in state:
                 if number_of(above) >= oldest:
                     state[id(above)] = True
-                    way.append((above, iter(before(above))))
+                    way.append((above, iter(sources(above))))
             elif state[id(above)]:
                 ring = [o.name for o, _ in way]
                 ring = ring[ring.index(above.name) :]
-                shown = " <- ".join([*ring[:4], "..."] if len(ring) > 5 else ring)
+                path = " <- ".join([*ring[:4], "..."] if len(ring) > 5 else ring)
                 raise PlanError(
                     request,
-                    f"that makes a cycle: {shown} <- {above.name}",
+                    f"that makes a cycle: {path} <- {above.name}",
                     "Leave the ops that compute the new tensor as they are: cannot_modify=[...]",
                 )
 
@@ -369,22 +371,22 @@ def stale_sessions(graph: TFGraph) -> list[TFSession]:
     The default session is checked each time. A search among all objects for others is slow, so it happens only at
     edits number 1, 2, 4, 8 ...
     """
-    held = journal(graph)
-    found = [tf1.get_default_session()]
-    if held.count & (held.count - 1) == 0:
-        found += [thing for thing in _holders(graph) if isinstance(thing, tf1.Session | tf1.InteractiveSession)]
+    log = journal(graph)
+    sessions = [tf1.get_default_session()]
+    if log.count & (log.count - 1) == 0:
+        sessions += [holder for holder in _holders(graph) if isinstance(holder, tf1.Session | tf1.InteractiveSession)]
     fresh = []
-    for session in found:
-        if session is None or session.graph is not graph or session in held.warned or is_closed(session):
+    for session in sessions:
+        if session is None or session.graph is not graph or session in log.warned or is_closed(session):
             continue
-        held.warned.add(session)
+        log.warned.add(session)
         fresh.append(session)
     return fresh
 
 
 def _holders(graph: TFGraph) -> list[Any]:
-    found = gc.get_referrers(graph)
-    return found + [owner for holder in found if isinstance(holder, dict) for owner in _owners(holder, graph)]
+    referrers = gc.get_referrers(graph)
+    return referrers + [owner for holder in referrers if isinstance(holder, dict) for owner in _owners(holder, graph)]
 
 
 def _owners(holder: dict[Any, Any], graph: TFGraph) -> list[Any]:

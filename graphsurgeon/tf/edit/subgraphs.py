@@ -43,11 +43,11 @@ def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Grap
     Raises:
         PlanError: the function cannot be called with these inputs, fails, or returns anything else.
     """
-    work = _Bench(maker(function, sites[0], request) if isinstance(function, str) else function, base, request)
-    found = [work.outputs(number, site) for number, site in enumerate(sites)]
-    work.finish()
-    made = snapshot(work.graph, title="the ops that the plan builds")
-    return Piece(made, work.inputs, tuple(found))
+    bench = _Bench(maker(function, sites[0], request) if isinstance(function, str) else function, base, request)
+    outputs = [bench.outputs(number, site) for number, site in enumerate(sites)]
+    bench.finish()
+    result = snapshot(bench.graph, title="the ops that the plan builds")
+    return Piece(result, bench.inputs, tuple(outputs))
 
 
 @dataclass
@@ -75,26 +75,26 @@ class _Bench:
 
     def outputs(self, number: int, site: Site) -> dict[str, str]:
         """Returns output -> tensor for one site, which is built now, or later together with others."""
-        wanted = self._arguments(site)
-        infos = {name: self._info(site.inputs[name]) for name in wanted.values()}
-        kind = tuple((word, str(infos[name])) for word, name in wanted.items())
-        key = None if self._asks(site) else kind  # with the match, the function may make other ops for each site
-        known = self.templates.get(key) if key is not None and _fixed(infos.values()) else None
-        if known is not None:
-            return self._again(number, site, known, [site.inputs[name] for name in wanted.values()])
-        given = {}
+        arguments = self._arguments(site)
+        infos = {name: self._info(site.inputs[name]) for name in arguments.values()}
+        key_parts = tuple((word, str(infos[name])) for word, name in arguments.items())
+        key = None if self._asks(site) else key_parts  # with the match, the function may make other ops for each site
+        template = self.templates.get(key) if key is not None and _fixed(infos.values()) else None
+        if template is not None:
+            return self._again(number, site, template, [site.inputs[name] for name in arguments.values()])
+        tensors = {}
         with self.graph.as_default():
-            for at, (word, name) in enumerate(wanted.items()):
-                given[word] = self._placeholder(f"{_LEAD}/{number}/{at}", site.inputs[name])
+            for at, (word, name) in enumerate(arguments.items()):
+                tensors[word] = self._placeholder(f"{_LEAD}/{number}/{at}", site.inputs[name])
         start = len(self.graph.get_operations())
-        before = self._beside()
-        result = self._called(site, given)
-        found = self._results(site, result)
+        resources = self._beside()
+        result = self._called(site, tensors)
+        names_of_outputs = self._results(site, result)
         if key is not None and key not in self.templates:
-            plain = self._beside() == before
-            names = [t.op.name for t in given.values()]
-            self.templates[key] = self._template(start, site, found, names) if plain else None
-        return found
+            plain = self._beside() == resources
+            names = [t.op.name for t in tensors.values()]
+            self.templates[key] = self._template(start, site, names_of_outputs, names) if plain else None
+        return names_of_outputs
 
     def _info(self, tensor: tuple[int, int]) -> Any:
         info = self.base.info(*tensor)
@@ -120,13 +120,13 @@ class _Bench:
         with errors_as(
             PlanError, self.request, problem, "Save the graph again in the program that made it", ValueError
         ):
-            made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
-        self.inputs[made.op.name] = tensor
-        if made.dtype in (tf.resource, tf.variant):
+            result = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
+        self.inputs[result.op.name] = tensor
+        if result.dtype in (tf.resource, tf.variant):
             live: Any = self.base.live
             if tensor[0] < len(live.get_operations()):  # added ops have higher numbers than existing ones
-                copy_handle_data(live.get_operations()[tensor[0]].outputs[tensor[1]], made)
-        return made
+                copy_handle_data(live.get_operations()[tensor[0]].outputs[tensor[1]], result)
+        return result
 
     def _arguments(self, site: Site) -> dict[str, str]:
         """Parameter of the function -> input of the site; ``match`` -> itself."""
@@ -154,15 +154,15 @@ class _Bench:
 
     def _asks(self, site: Site) -> bool:
         """Whether the function takes the match as an argument."""
-        named = any(p.name == "match" for p in self.parameters)
-        return named and site.match is not None and "match" not in site.inputs
+        takes_match = any(p.name == "match" for p in self.parameters)
+        return takes_match and site.match is not None and "match" not in site.inputs
 
-    def _called(self, site: Site, given: Mapping[str, Any]) -> Any:
+    def _called(self, site: Site, tensors: Mapping[str, Any]) -> Any:
         more = {"match": site.match} if self._asks(site) else {}
         if any(p.kind == p.VAR_POSITIONAL for p in self.parameters):
-            call: Callable[[], Any] = lambda: self.function(*given.values(), **more)  # noqa: E731
+            call: Callable[[], Any] = lambda: self.function(*tensors.values(), **more)  # noqa: E731
         else:
-            call = lambda: self.function(**given, **more)  # noqa: E731
+            call = lambda: self.function(**tensors, **more)  # noqa: E731
         with (
             self.graph.as_default(),
             tf1.variable_scope(site.scope, auxiliary_name_scope=False, reuse=tf1.AUTO_REUSE),
@@ -173,9 +173,9 @@ class _Bench:
             except (PlanError, MemoryError):
                 raise
             except Exception as error:
-                said = f"{type(error).__name__}: {words_of(error)}"
+                message = f"{type(error).__name__}: {words_of(error)}"
                 raise PlanError(
-                    self.request, f"calling the function for {site.scope!r} fails: {said}", "Correct the function"
+                    self.request, f"calling the function for {site.scope!r} fails: {message}", "Correct the function"
                 ) from error
 
     def _results(self, site: Site, result: Any) -> dict[str, str]:
@@ -221,32 +221,34 @@ class _Bench:
         lists = {name: len(items) for name, items in all_collections(self.graph).items() if isinstance(name, str)}
         return lists, list(functions_of(self.graph)), len(guarded_ops(self.graph) or ())
 
-    def _template(self, start: int, site: Site, outputs: Mapping[str, str], given: list[str]) -> _Template | None:
-        lead, made = f"{site.scope}/", self.graph.get_operations()[start:]
-        for op in made:
+    def _template(self, start: int, site: Site, outputs: Mapping[str, str], inputs: list[str]) -> _Template | None:
+        lead, ops = f"{site.scope}/", self.graph.get_operations()[start:]
+        for op in ops:
             about = op_definition(op.type)
             inside = op.name.startswith(lead) and innermost_context(op) is None
             if not inside or about is None or about.is_stateful or "_gradient_op_type" in op.node_def.attr:
                 return None
-        return _Template(site.scope, [op.node_def for op in made], given, dict(outputs))
+        return _Template(site.scope, [op.node_def for op in ops], inputs, dict(outputs))
 
-    def _again(self, number: int, site: Site, known: _Template, tensors: Sequence[tuple[int, int]]) -> dict[str, str]:
+    def _again(
+        self, number: int, site: Site, template: _Template, tensors: Sequence[tuple[int, int]]
+    ) -> dict[str, str]:
         moves = {}
-        for at, (old, tensor) in enumerate(zip(known.given, tensors, strict=True)):
+        for at, (old, tensor) in enumerate(zip(template.given, tensors, strict=True)):
             name = f"{_LEAD}/{number}/{at}"
             node = self.later.node.add()
             node.CopyFrom(self.graph.get_operation_by_name(old).node_def)
             node.name = name
             self.inputs[name] = tensor
             moves[old] = name
-        moves |= {node.name: site.scope + node.name[len(known.scope) :] for node in known.nodes}
-        for old_node in known.nodes:
+        moves |= {node.name: site.scope + node.name[len(template.scope) :] for node in template.nodes}
+        for old_node in template.nodes:
             node = self.later.node.add()
             node.CopyFrom(old_node)
             node.name = moves[node.name]
             node.input[:] = [renamed_end(text, moves) for text in node.input]
             colocate(node, moves)
-        return {key: renamed_end(name, moves) for key, name in known.outputs.items()}
+        return {key: renamed_end(name, moves) for key, name in template.outputs.items()}
 
     def finish(self) -> None:
         """Builds all sites that have the same result as an earlier one, in one import."""
@@ -266,48 +268,52 @@ def _fixed(infos: Any) -> bool:
 _FUNCTION = "or give a Python function: plan.replace(..., lambda x: ...)"
 
 
-def maker(kind: str, site: Site, request: str) -> Callable[..., Any]:
+def maker(op_type: str, site: Site, request: str) -> Callable[..., Any]:
     """Returns a function of tensors that makes one op of a type.
 
     Args:
-        kind: the op type, such as ``"Softplus"``. Attributes that its inputs do not determine have default values.
+        op_type: the op type, such as ``"Softplus"``. Attributes that its inputs do not determine have default values.
         site: its inputs, and the outputs that are needed.
         request: the request, for messages.
 
     Raises:
         PlanError: there is no such type, the numbers of inputs or outputs differ, or it needs an attribute.
     """
-    about, make = op_definition(kind), getattr(tf.raw_ops, kind, None)
-    if about is None or make is None:
+    definition, make = op_definition(op_type), getattr(tf.raw_ops, op_type, None)
+    if definition is None or make is None:
         raise PlanError(
-            request, f"TensorFlow has no op type {kind!r}", f"{alike(kind)}Give an op type such as 'Relu' or 'Softplus'"
+            request,
+            f"TensorFlow has no op type {op_type!r}",
+            f"{alike(op_type)}Give an op type such as 'Relu' or 'Softplus'",
         )
-    arguments, names = list(about.input_arg), list(site.inputs)
+    arguments, names = list(definition.input_arg), list(site.inputs)
     lists = [arg.name for arg in arguments if arg.number_attr or arg.type_list_attr]
     extra = len(names) - len(arguments) + len(lists)
     if extra < len(lists) or (extra if not lists else len(lists) > 1):
         takes = ", ".join(arg.name for arg in arguments) or "nothing"
         problem = (
-            f"{kind!r} takes {takes}, but the replaced ops have {counted(len(names), 'inputs')}: {', '.join(names)}"
+            f"{op_type!r} takes {takes}, but the replaced ops have {counted(len(names), 'inputs')}: {', '.join(names)}"
         )
         raise PlanError(request, problem, f"Choose an op type with as many inputs, {_FUNCTION}")
-    if len(about.output_arg) != len(site.outputs):
-        gives, wanted = counted(len(about.output_arg), "outputs"), counted(len(site.outputs), "outputs")
-        problem = f"{kind!r} has {gives}, but the replaced ops have {wanted}: {', '.join(site.outputs)}"
+    if len(definition.output_arg) != len(site.outputs):
+        provided, required = counted(len(definition.output_arg), "outputs"), counted(len(site.outputs), "outputs")
+        problem = f"{op_type!r} has {provided}, but the replaced ops have {required}: {', '.join(site.outputs)}"
         raise PlanError(request, problem, f"Choose an op type with as many outputs, {_FUNCTION}")
-    said = {name for arg in arguments for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
-    unsaid = [attr.name for attr in about.attr if attr.name not in said and not attr.HasField("default_value")]
-    if unsaid:
-        problem = f"{kind!r} needs a value for its attribute {unsaid[0]!r}"
+    determined = {name for arg in arguments for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+    missing = [
+        attr.name for attr in definition.attr if attr.name not in determined and not attr.HasField("default_value")
+    ]
+    if missing:
+        problem = f"{op_type!r} needs a value for its attribute {missing[0]!r}"
         raise PlanError(request, problem, f"Choose another op type, {_FUNCTION}")
 
-    def make_op(*given: Any) -> Any:
-        rest, named = list(given), {}
+    def make_op(*tensors: Any) -> Any:
+        rest, op_arguments = list(tensors), {}
         for arg in arguments:
-            named[arg.name] = [rest.pop(0) for _ in range(extra)] if arg.name in lists else rest.pop(0)
-        problem = f"TensorFlow cannot make {kind!r} of {', '.join(names)}"
+            op_arguments[arg.name] = [rest.pop(0) for _ in range(extra)] if arg.name in lists else rest.pop(0)
+        problem = f"TensorFlow cannot make {op_type!r} of {', '.join(names)}"
         suggestion = f"Choose an op type for these dtypes and shapes, {_FUNCTION}"
         with errors_as(PlanError, request, problem, suggestion, TypeError, ValueError):
-            return make(**named)
+            return make(**op_arguments)
 
     return make_op

@@ -51,9 +51,9 @@ _INTEGERS = ("int32", "int64")
 class Refused(Exception):
     """TensorFlow's message about nodes that it refuses, with the original names of the inputs that were replaced."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.said = said
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.said = message
 
 
 class Ops(Protocol[Op]):
@@ -88,11 +88,11 @@ class Scratch(Generic[Op]):
         self._def = graph_pb2.GraphDef(versions=versions)
         self._stand_ins: dict[tuple[str, int], TFTensor] = {}
 
-    def built(self, wanted: Iterable[Op], sources: Any, request: str) -> dict[Op, TFOp]:
+    def built(self, targets: Iterable[Op], sources: Any, request: str) -> dict[Op, TFOp]:
         """Builds the ops that are wanted, and returns op -> the op that was built.
 
         Args:
-            wanted: the ops.
+            targets: the ops.
             sources: ops -> the live graphs that hold the functions that they call.
             request: the request, for messages.
 
@@ -100,27 +100,27 @@ class Scratch(Generic[Op]):
             Refused: TensorFlow refuses them.
             OpenError: they would end the process in which TensorFlow runs.
         """
-        wanted = list(wanted)
-        queue, there = list(wanted), set(wanted)
+        targets = list(targets)
+        queue, queued = list(targets), set(targets)
         for op in queue:  # the queue grows in the loop
             node = self._def.node.add()
             node.CopyFrom(self._ops.node(op))
             for source, port in self._ops.reads(op):
                 end = (self._ops.name(source), port)
                 node.input.append(f"{end[0]}:{port}")
-                if source in there:
+                if source in queued:
                     continue
                 if self._comes_along(source, port):
                     queue.append(source)
-                    there.add(source)
+                    queued.add(source)
                 elif end not in self._stand_ins:
                     self._stand_ins[end] = self._stand_in(source, port)
         if any(map(_calls, self._def.node)):
             for graph in sources(queue):
                 adopt_functions(graph, self._graph)
         refuse_deadly(self._closed(), request)
-        made = self._imported()
-        return {op: made[self._ops.name(op)] for op in wanted}
+        new_ops = self._imported()
+        return {op: new_ops[self._ops.name(op)] for op in targets}
 
     def _comes_along(self, op: Op, port: int) -> bool:
         """Whether the op of an input is built too: it gives sizes or axes, or it is a variable."""
@@ -155,10 +155,10 @@ class Scratch(Generic[Op]):
         except Exception as error:
             if lacks_memory(error):
                 raise
-            said = words_of(error)
+            message = words_of(error)
             for (name, port), tensor in self._stand_ins.items():
-                said = said.replace(tensor.name, f"{name}:{port}" if port else name)
-            raise Refused(said) from error
+                message = message.replace(tensor.name, f"{name}:{port}" if port else name)
+            raise Refused(message) from error
 
 
 def is_size(info: TensorInfo | None) -> bool:
@@ -208,38 +208,40 @@ class _Judge:
         for op in sorted(region):
             self._check_node(op)
         sure = len(self._faults), len(self._lost)
-        made = self._tried(self._without_lost(region))
+        new_ops = self._tried(self._without_lost(region))
         wide = self._with_between(region) if len(self._faults) > sure[0] else region
         if len(wide) > len(region):  # an op was refused with a placeholder for an op whose shape has changed
             del self._faults[sure[0] :], self._lost[sure[1] :]
-            made = self._tried(self._without_lost(wide))
+            new_ops = self._tried(self._without_lost(wide))
         # The consumers of an inserted op count as touched.
-        changed = [op for op, new in made.items() if op not in self._added and self._changed(op, new)]
-        if changed:
-            below = forward(self._after, self._after.mask(changed), control=False)
-            made = self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
-            inferred = {op: known for op, new in made.items() if (known := self._corrected(op, new))}
+        changed_ops = [op for op, new in new_ops.items() if op not in self._added and self._changed(op, new)]
+        if changed_ops:
+            below = forward(self._after, self._after.mask(changed_ops), control=False)
+            new_ops = self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
+            inferred = {op: infos for op, new in new_ops.items() if (infos := self._corrected(op, new))}
         reshaped = {
-            op: self._now(new) for op, new in made.items() if op < self._effect.first and self._reshaped(op, new)
+            op: self._now(new) for op, new in new_ops.items() if op < self._effect.first and self._reshaped(op, new)
         }
         return Verdict(tuple(self._faults), inferred, reshaped)
 
-    def _reshaped(self, op: int, made: TFOp) -> bool:
+    def _reshaped(self, op: int, new_op: TFOp) -> bool:
         """Whether the sizes of an existing op have changed; sizes that became unknown do not count."""
-        was, now = self._outputs(op), self._now(made)
-        return was is not None and len(was) == len(now) and not all(map(_weaker, now, was))
+        old_infos, infos = self._outputs(op), self._now(new_op)
+        return old_infos is not None and len(old_infos) == len(infos) and not all(map(_weaker, infos, old_infos))
 
     @staticmethod
-    def _now(made: TFOp) -> list[TensorInfo]:
-        return [tensor_info(tensor) for tensor in made.outputs]
+    def _now(op: TFOp) -> list[TensorInfo]:
+        return [tensor_info(tensor) for tensor in op.outputs]
 
-    def _corrected(self, op: int, made: Any) -> list[TensorInfo]:
+    def _corrected(self, op: int, new_op: Any) -> list[TensorInfo]:
         """The inferred outputs of an op if they contradict a known shape; empty if they do not."""
-        was = self._outputs(op) or ()
-        now = self._now(made)
-        if len(was) != len(now) or not any(a.dtype == b.dtype and _apart(a, b) for a, b in zip(was, now, strict=True)):
+        old_infos = self._outputs(op) or ()
+        infos = self._now(new_op)
+        if len(old_infos) != len(infos) or not any(
+            a.dtype == b.dtype and _apart(a, b) for a, b in zip(old_infos, infos, strict=True)
+        ):
             return []
-        return [b if _apart(a, b) else a for a, b in zip(was, now, strict=True)]
+        return [b if _apart(a, b) else a for a, b in zip(old_infos, infos, strict=True)]
 
     # -- the ops that a plan touches --------------------------------------------------------------
 
@@ -281,13 +283,15 @@ class _Judge:
             self._lost.append(op)
 
     def _refuse_unknown_functions(self, op: int, node: TFNodeDef) -> None:
-        change, found = self._effect.changes.get(self._after.names[op]), self._source(op)
-        if node is None or change is None or found is None:
+        change, source = self._effect.changes.get(self._after.names[op]), self._source(op)
+        if node is None or change is None or source is None:
             return
-        known = functions_of(found[0].live)
-        named = {name for key in change.attributes if key in node.attr for name in named_in(node.attr[key])}
-        for name in sorted(named.difference(known)):
-            raise PlanError("", f"{name!r} is not a function of the graph", f"It holds {few(sorted(known)) or 'none'}")
+        functions = functions_of(source[0].live)
+        names = {name for key in change.attributes if key in node.attr for name in named_in(node.attr[key])}
+        for name in sorted(names.difference(functions)):
+            raise PlanError(
+                "", f"{name!r} is not a function of the graph", f"It holds {few(sorted(functions)) or 'none'}"
+            )
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -304,15 +308,15 @@ class _Judge:
         """The graph that an op comes from, and its number there; None for a new one."""
         if op < self._effect.first:
             return self._effect.base, op if self._stay is None else int(self._stay[op])
-        found = self._copy_of(op)
-        if found is None or found[1] < len(found[0].stand_ins):
+        copy = self._copy_of(op)
+        if copy is None or copy[1] < len(copy[0].stand_ins):
             return None
-        return found[0].source, int(found[0].ops[found[1] - len(found[0].stand_ins)])
+        return copy[0].source, int(copy[0].ops[copy[1] - len(copy[0].stand_ins)])
 
     def _outputs(self, op: int) -> Any:
         """The known outputs of an op before the plan, or of its original."""
-        found = self._source(op)
-        return self._after.outputs(op) if found is None else found[0].outputs(found[1])
+        source = self._source(op)
+        return self._after.outputs(op) if source is None else source[0].outputs(source[1])
 
     def info(self, op: int, port: int) -> TensorInfo | None:
         """Returns the known dtype and shape of an output before the plan, or of its original."""
@@ -326,12 +330,12 @@ class _Judge:
         return self._nodes[op]
 
     def _made(self, op: int) -> Any:
-        name, found, mine = self._after.names[op], self._source(op), self._copy_of(op)
+        name, origin, mine = self._after.names[op], self._source(op), self._copy_of(op)
         change = self._effect.changes.get(name)
         if op in self._added:
             node = new_node(self._added[op], self._effect)
-        elif found is not None:
-            source, number = found
+        elif origin is not None:
+            source, number = origin
             if source.nodes[number] is None:
                 return None
             node = node_def_pb2.NodeDef(name=name, op=source.nodes[number].op)
@@ -361,7 +365,10 @@ class _Judge:
                 name, fault = _refused_name(error.said, self._after), (error.said, False)
             except OpenError as error:
                 # TensorFlow never gets nodes that could end the process, so it does not refuse them itself.
-                name, fault = next((one for one in error.names if one in self._after.index), ""), (error.problem, True)
+                name, fault = (
+                    next((candidate for candidate in error.names if candidate in self._after.index), ""),
+                    (error.problem, True),
+                )
             self._faults.append(self._fault(name, *fault))
             if not name:
                 return {}
@@ -387,8 +394,8 @@ class _Judge:
 
     def _lives(self, ops: Iterable[int]) -> list[TFGraph]:
         """The live graphs that hold the functions of some ops, each once."""
-        found = [source[0].live for source in map(self._source, ops) if source is not None]
-        return list({id(live): live for live in found}.values())
+        graphs = [source[0].live for source in map(self._source, ops) if source is not None]
+        return list({id(live): live for live in graphs}.values())
 
     def name(self, op: int) -> str:
         """Returns the name of an op after the plan."""
@@ -400,39 +407,43 @@ class _Judge:
 
     def handle(self, op: int, port: int) -> TFTensor | None:
         """Returns the live tensor of an output, or that of its original."""
-        found = self._source(op)
-        if found is None or not hasattr(found[0].live, "get_operations"):
+        source = self._source(op)
+        if source is None or not hasattr(source[0].live, "get_operations"):
             return None
-        return found[0].live.get_operation_by_name(found[0].names[found[1]]).outputs[port]
+        return source[0].live.get_operation_by_name(source[0].names[source[1]]).outputs[port]
 
-    def _changed(self, op: int, made: TFOp) -> bool:
+    def _changed(self, op: int, new_op: TFOp) -> bool:
         """Whether consumers of an op are affected: by another dtype, a more specific shape, or other sizes in it."""
-        was = self._outputs(op)
-        now = self._now(made)
+        old_infos = self._outputs(op)
+        infos = self._now(new_op)
         # The tensor of a handle does not show a change of its variable or table.
-        if any(is_size(info) or info.dtype in ("resource", "variant") for info in now):
+        if any(is_size(info) or info.dtype in ("resource", "variant") for info in infos):
             return True
-        return was is None or len(was) != len(now) or not all(map(_weaker, now, was))
+        return old_infos is None or len(old_infos) != len(infos) or not all(map(_weaker, infos, old_infos))
 
     # -- faults -----------------------------------------------------------------------------------
 
-    def _fault(self, name: str, said: str, known: bool) -> Fault:
-        """Returns the fault of an op that TensorFlow refuses, or that is `known` to be invalid without TensorFlow."""
+    def _fault(self, name: str, message: str, is_static: bool) -> Fault:
+        """Returns the fault of an op that TensorFlow refuses; `is_static` if it is invalid without TensorFlow."""
         effect, after = self._effect, self._after
-        found = self._copy_of(after.index[name]) if name else None
-        if found is not None and name not in effect.blame:
-            fault = self._mapping_fault(found[0], said)
+        copy = self._copy_of(after.index[name]) if name else None
+        if copy is not None and name not in effect.blame:
+            fault = self._mapping_fault(copy[0], message)
             if fault is not None:
                 return fault
         step, first = self._step(name)
-        what = f"op {name!r} ({after.types[after.index[name]]})" if name else "the new ops of the plan"
+        title = f"op {name!r} ({after.types[after.index[name]]})" if name else "the new ops of the plan"
         way = "Choose a tensor that fits there, or leave out the step"
         if isinstance(step, SetStep):
             way = "Choose another value, or leave it as it is"
         if isinstance(step, InsertStep):
             way = "Choose another op type, or give the attributes that it needs as arguments"
         through = f", which depends on {first!r}" if first not in ("", name) else ""
-        problem = f"{what} is not valid{through}: {said}" if known else f"TensorFlow refuses {what}{through}: {said}"
+        problem = (
+            f"{title} is not valid{through}: {message}"
+            if is_static
+            else f"TensorFlow refuses {title}{through}: {message}"
+        )
         names = (name,) if name else ()
         return Fault(
             self._asked(first, ""), problem, way, step=effect.blame.get(first), kind=Kind.REFUSED_OP, names=names
@@ -444,14 +455,14 @@ class _Judge:
         if name in effect.blame or not name:
             first = name or next(iter(effect.blame), "")
         else:
-            above, seen = [after.index[name]], {after.index[name]}
+            above, visited = [after.index[name]], {after.index[name]}
             first = ""
             for op in above:  # the list grows in the loop, nearest first
                 if after.names[op] in effect.blame:
                     first = after.names[op]
                     break
-                near = [source for source, _ in after.data.ends(op) if source not in seen]
-                seen.update(near)
+                near = [source for source, _ in after.data.ends(op) if source not in visited]
+                visited.update(near)
                 above += near
         return (effect.steps[effect.blame[first]] if first in effect.blame else None), first
 
@@ -461,7 +472,7 @@ class _Judge:
             return otherwise or "check()"
         return request_of(self._effect.steps[step])
 
-    def _mapping_fault(self, copied: Copied, said: str) -> Fault | None:
+    def _mapping_fault(self, copied: Copied, message: str) -> Fault | None:
         """The fault of a tensor that replaces another one in a copy, if their shapes differ."""
         after = self._effect.after
         for tensor, (new, port) in copied.external.items():
@@ -471,7 +482,7 @@ class _Judge:
             old, name = f"{copied.source.names[tensor[0]]}:{tensor[1]}", f"{new}:{port}"
             fault = Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {name!r}}})",
-                f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow refuses it: {said}",
+                f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow refuses it: {message}",
                 mapping_proposals(copied.step, after, (old, a), (name, b)),
                 step=self._effect.number(copied.step),
                 kind=Kind.REFUSED_OP,
@@ -490,15 +501,15 @@ def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
     return len(new.shape) == len(old.shape) and all(a in (None, b) for a, b in zip(new.shape, old.shape, strict=True))
 
 
-def _apart(stated: TensorInfo, inferred: TensorInfo) -> bool:
+def _apart(expected: TensorInfo, inferred: TensorInfo) -> bool:
     """Whether two shapes contradict each other."""
-    return not tf.TensorShape(stated.shape).is_compatible_with(tf.TensorShape(inferred.shape))
+    return not tf.TensorShape(expected.shape).is_compatible_with(tf.TensorShape(inferred.shape))
 
 
-def _refused_name(said: str, after: Graph) -> str:
+def _refused_name(message: str, after: Graph) -> str:
     """The op of the graph that a message of TensorFlow names; empty if it names none.
 
     An error of TensorFlow's importer has the op in its text only.
     """
-    found = (match[1] for pattern in _NAMED for match in pattern.finditer(said))
-    return next((name for name in found if name in after.index), "")
+    names = (match[1] for pattern in _NAMED for match in pattern.finditer(message))
+    return next((name for name in names if name in after.index), "")

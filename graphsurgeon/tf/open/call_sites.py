@@ -18,7 +18,7 @@ def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
         tensor -> number of its object; and the functions that capture more in the object graph than their calls pass.
     """
     objects = meta.object_graph_def
-    found: dict[str, int] = {}
+    captures: dict[str, int] = {}
     odd: set[str] = set()
     for node in meta.graph_def.node:
         function = node.attr["f"].func.name if "f" in node.attr else ""
@@ -29,31 +29,31 @@ def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
         if len(bound) > len(data):
             odd.add(function)
             continue
-        found.update(zip(data[len(data) - len(bound) :], bound, strict=True))
-    return found, odd
+        captures.update(zip(data[len(data) - len(bound) :], bound, strict=True))
+    return captures, odd
 
 
 def paths(objects: Any) -> dict[int, str]:
     """Returns object -> the shortest way to it from the saved object."""
-    found, todo = ({0: ""}, [0]) if objects.nodes else ({}, [])
+    ways, todo = ({0: ""}, [0]) if objects.nodes else ({}, [])
     for at in todo:
         for child in objects.nodes[at].children:
-            if child.node_id not in found and 0 <= child.node_id < len(objects.nodes):
-                found[child.node_id] = f"{found[at]}/{child.local_name}".strip("/")
+            if child.node_id not in ways and 0 <= child.node_id < len(objects.nodes):
+                ways[child.node_id] = f"{ways[at]}/{child.local_name}".strip("/")
                 todo.append(child.node_id)
-    return found
+    return ways
 
 
 def functions(meta: Any) -> dict[str, list[str]]:
     """Returns the functions of a file: the way to each from the saved object -> the names of its traces."""
     objects = meta.object_graph_def
     ways = paths(objects)
-    found = {}
+    traces = {}
     for number, node in enumerate(objects.nodes):
         way = ways.get(number, "").replace("/", ".")
         if node.WhichOneof("kind") == "function" and way and not way.rpartition(".")[2].startswith("_create"):
-            found[way] = list(node.function.concrete_functions)
-    return found
+            traces[way] = list(node.function.concrete_functions)
+    return traces
 
 
 def called(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, str], dict[str, str]]:
@@ -69,12 +69,12 @@ def called(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, str], dic
         OpenError: there is no such function, it has several traces, or the file does not make something it captures.
     """
     library = {function.signature.name: function for function in meta.graph_def.library.function}
-    known = functions(meta)
-    traces = [name] if name in library else [one for one in known.get(name, ()) if one in library]
+    function_traces = functions(meta)
+    traces = [name] if name in library else [trace for trace in function_traces.get(name, ()) if trace in library]
     if len(traces) != 1:
         if traces:
             raise OpenError(request, f"function {name!r} was traced {len(traces)} times", _choose(traces))
-        names = list(known) or sorted(library)
+        names = list(function_traces) or sorted(library)
         near = nearest(name, names) if isinstance(name, str) else []
         how = _choose(near or names) if names else "It has none at all: leave function= out"
         raise OpenError(request, f"it has no function {name!r}", how)
@@ -116,16 +116,18 @@ class _Call:
     def _argument(self, i: int, inputs: dict[str, str]) -> str:
         """Makes a tensor for an argument of the function, and adds its name to those of the inputs."""
         argument = self.function.signature.input_arg[i]
-        said = self.function.arg_attr[i].attr if i in self.function.arg_attr else {}
-        called = said["_user_specified_name"].s.decode() if "_user_specified_name" in said else argument.name
-        text = self._placeholder(argument.type, said)
+        attributes = self.function.arg_attr[i].attr if i in self.function.arg_attr else {}
+        called = (
+            attributes["_user_specified_name"].s.decode() if "_user_specified_name" in attributes else argument.name
+        )
+        text = self._placeholder(argument.type, attributes)
         inputs[free_name(called or argument.name, inputs.__contains__)] = text
         return text
 
-    def _placeholder(self, dtype: int, said: Any) -> str:
+    def _placeholder(self, dtype: int, attributes: Any) -> str:
         node = self._add("Placeholder", [])
         node.attr["dtype"].type = dtype
-        shapes: Any = said["_output_shapes"].list.shape if "_output_shapes" in said else ()
+        shapes: Any = attributes["_output_shapes"].list.shape if "_output_shapes" in attributes else ()
         unknown = tensor_shape_pb2.TensorShapeProto(unknown_rank=True)
         node.attr["shape"].shape.CopyFrom(shapes[0] if len(shapes) == 1 else unknown)
         return f"{node.name}:0"
@@ -135,17 +137,17 @@ class _Call:
 
         A gradient captures tensors that exist only inside its function; these become inputs.
         """
-        found, _ = captured(self.made_of)
-        there = {number: text for text, number in found.items()}
+        numbers, _ = captured(self.made_of)
+        tensors = {number: text for text, number in numbers.items()}
         for i, number in enumerate(bound, count):
-            text = there.get(number) or self._object(number)
+            text = tensors.get(number) or self._object(number)
             if not text and self._kind(number) == "captured_tensor":
                 text = self._argument(i, inputs)
             if not text:
                 argument, name = self.function.signature.input_arg[i].name, self.function.signature.name
                 problem = f"its function {name!r} captures {argument!r}, which nothing in the file makes"
                 raise OpenError(self.request, problem, "Open a signature, or the graph as stored: raw=True")
-            there[number] = text
+            tensors[number] = text
             yield text
 
     def _kind(self, number: int) -> str:
@@ -154,26 +156,26 @@ class _Call:
 
     def _object(self, number: int) -> str:
         """The tensor of an object in the object graph; empty if it cannot be made."""
-        kind = self._kind(number)
-        if not kind:
+        object_kind = self._kind(number)
+        if not object_kind:
             return ""
-        held = self.meta.object_graph_def.nodes[number]
-        if kind == "variable":
-            node = self._add("VarHandleOp", [], held.variable.name)
-            node.attr["dtype"].type = held.variable.dtype
-            node.attr["shape"].shape.CopyFrom(held.variable.shape)
+        entry = self.meta.object_graph_def.nodes[number]
+        if object_kind == "variable":
+            node = self._add("VarHandleOp", [], entry.variable.name)
+            node.attr["dtype"].type = entry.variable.dtype
+            node.attr["shape"].shape.CopyFrom(entry.variable.shape)
             return f"{node.name}:0"
-        if kind == "constant" and held.constant.operation in self.names:
-            return f"{held.constant.operation}:0"
-        if kind == "asset" and held.asset.asset_file_def_index < len(asset_files(self.meta)):
-            text = str(asset_files(self.meta)[held.asset.asset_file_def_index].tensor_info.name)
+        if object_kind == "constant" and entry.constant.operation in self.names:
+            return f"{entry.constant.operation}:0"
+        if object_kind == "asset" and entry.asset.asset_file_def_index < len(asset_files(self.meta)):
+            text = str(asset_files(self.meta)[entry.asset.asset_file_def_index].tensor_info.name)
             return text if op_name(text) in self.names else ""
         return ""
 
-    def _add(self, kind: str, texts: Sequence[str], wish: str = "") -> Any:
-        name = free_name(wish or f"called_{kind}", self.names.__contains__, as_tensorflow=True)
+    def _add(self, op_type: str, texts: Sequence[str], wish: str = "") -> Any:
+        name = free_name(wish or f"called_{op_type}", self.names.__contains__, as_tensorflow=True)
         self.names.add(name)
-        return self.graph.node.add(name=name, op=kind, input=texts)
+        return self.graph.node.add(name=name, op=op_type, input=texts)
 
 
 def _keys(value: Any, path: str = "") -> Iterator[str]:
@@ -183,8 +185,8 @@ def _keys(value: Any, path: str = "") -> Iterator[str]:
         for key in sorted(value.dict_value.fields):
             yield from _keys(value.dict_value.fields[key], f"{path}_{key}")
     elif kind in ("list_value", "tuple_value"):
-        for i, one in enumerate(getattr(value, kind).values):
-            yield from _keys(one, f"{path or '_output'}_{i}")
+        for i, item in enumerate(getattr(value, kind).values):
+            yield from _keys(item, f"{path or '_output'}_{i}")
     elif kind == "named_tuple_value":
         for pair in value.named_tuple_value.values:
             yield from _keys(pair.value, f"{path}_{pair.key}")

@@ -70,15 +70,15 @@ class SlowSize(NamedTuple):
 def slow_sizes(walks: Walks) -> SlowSize | None:
     """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None without one."""
     counts = Counter(walks.kinds)
-    asking = sum(count for kind, count in counts.items() if _asked(kind))
-    if not asking:
+    queries = sum(count for op_type, count in counts.items() if _asked(op_type))
+    if not queries:
         return None
-    found = walks.giant()
-    if not found and sum(counts[kind] for kind in _WALKED) >= 16:
-        found = walks.maze()
-    if not found and asking * len(walks.kinds) > _MOST_LOOKS // 2:
-        found = walks.toil()
-    return found
+    problem = walks.giant()
+    if not problem and sum(counts[op_type] for op_type in _WALKED) >= 16:
+        problem = walks.maze()
+    if not problem and queries * len(walks.kinds) > _MOST_LOOKS // 2:
+        problem = walks.toil()
+    return problem
 
 
 class Walks:
@@ -110,13 +110,13 @@ class Walks:
     @cached_property
     def starts(self) -> list[int]:
         """The ops whose values are needed, each as often as its value is needed."""
-        found = []
-        for number, kind in enumerate(self.kinds):
-            positions = _asked(kind)
+        numbers = []
+        for number, op_type in enumerate(self.kinds):
+            positions = _asked(op_type)
             if positions:
-                before = self.before(number)
-                found += [before[at] for at in positions if -len(before) <= at < len(before) and before[at] >= 0]
-        return found
+                inputs = self.before(number)
+                numbers += [inputs[at] for at in positions if -len(inputs) <= at < len(inputs) and inputs[at] >= 0]
+        return numbers
 
     def before(self, number: int) -> list[int]:
         """Returns the producers of the data inputs of an op; -1 for one that is not here."""
@@ -125,8 +125,8 @@ class Walks:
 
     def giver(self, number: int) -> Callable[[int], Any]:
         """Returns a call: position of an input of an op -> the NodeDef that makes it, or None."""
-        before = self.before(number)
-        return lambda at: self.nodes[before[at]] if at < len(before) and before[at] >= 0 else None
+        inputs = self.before(number)
+        return lambda at: self.nodes[inputs[at]] if at < len(inputs) and inputs[at] >= 0 else None
 
     def looked_at(self, start: int, limit: int, static: bool) -> tuple[float, set[int] | None]:
         """Walks back from an op as TensorFlow does, breadth first, until an op is not a constant.
@@ -140,28 +140,28 @@ class Walks:
         Returns:
             the number of visited ops; and these ops, if all of them are constant.
         """
-        seen, far = {start}, set()
+        visited, far = {start}, set()
         line, looks = deque([start]), 0.0
-        while line and len(seen) < limit:
+        while line and len(visited) < limit:
             number = line.popleft()
-            kind = self.kinds[number]
+            op_type = self.kinds[number]
             looks += 0.03 if number in far else 1.0
-            before = () if static and kind in _STATIC else self.before(number)
-            if _blocks(kind) or -1 in before or (not before and kind not in ("Const", *_STATIC)):
+            inputs = () if static and op_type in _STATIC else self.before(number)
+            if _blocks(op_type) or -1 in inputs or (not inputs and op_type not in ("Const", *_STATIC)):
                 return looks, None
-            for other in before:
-                if other not in seen:
-                    seen.add(other)
-                    line.append(other)
-                    if kind in _STATIC or number in far:
-                        far.add(other)
-        return looks, seen if not line else None
+            for source in inputs:
+                if source not in visited:
+                    visited.add(source)
+                    line.append(source)
+                    if op_type in _STATIC or number in far:
+                        far.add(source)
+        return looks, visited if not line else None
 
     # -- possible problems -----------------------------------------------------------------------
 
     def giant(self) -> SlowSize | None:
         """Finds a huge tensor that the import itself would compute, because a size depends on it."""
-        sized = [i for i, kind in enumerate(self.kinds) if kind in _SIZED or kind in _SAID]
+        sized = [i for i, op_type in enumerate(self.kinds) if op_type in _SIZED or op_type in _SAID]
         giants = {i: size for i in sized if (size := self._elements(i)) > _MOST_ELEMENTS}
         for start in dict.fromkeys(self.starts) if giants else ():
             reached = self.looked_at(start, _PATIENCE, static=True)[1] or {start}
@@ -180,10 +180,10 @@ class Walks:
         for start in dict.fromkeys(self.starts):
             steps, _, depth = self._walk(start)
             if depth > _MOST_DEEP or steps > _MOST_STEPS:
-                much = f"{depth:,} deep" if depth > _MOST_DEEP else f"in {counted(min(steps, 10**18), 'steps')}"
+                extent = f"{depth:,} deep" if depth > _MOST_DEEP else f"in {counted(min(steps, 10**18), 'steps')}"
                 return SlowSize(
                     f"the size {self.names[start]!r}",
-                    f"is computed by Cast, StridedSlice and Concat ops, which TensorFlow would follow {much}",
+                    f"is computed by Cast, StridedSlice and Concat ops, which TensorFlow would follow {extent}",
                     self.names[start],
                 )
         return None
@@ -213,16 +213,16 @@ class Walks:
 
     def _walk(self, start: int) -> tuple[int, int, int]:
         """Returns (steps, Casts met, depth) of the recursion from an op whose value is needed as a shape."""
-        known = self._effort
+        efforts = self._effort
         stack, under_way = [(start, False)], set()
         while stack:
             number, leaving = stack.pop()
-            if number in known and not leaving:
+            if number in efforts and not leaving:
                 continue
             parts = self._parts(number)
             if leaving:
-                below = [known.get(part, (1, 0, 1)) for part in parts]
-                known[number] = (
+                below = [efforts.get(part, (1, 0, 1)) for part in parts]
+                efforts[number] = (
                     1 + sum(b[0] for b in below),
                     (self.kinds[number] == "Cast") + sum(b[1] for b in below),
                     1 + max((b[2] for b in below), default=0),
@@ -231,28 +231,28 @@ class Walks:
             elif number not in under_way:
                 under_way.add(number)
                 stack.append((number, True))
-                stack.extend((part, False) for part in parts if part not in known and part not in under_way)
-        return known[start]
+                stack.extend((part, False) for part in parts if part not in efforts and part not in under_way)
+        return efforts[start]
 
     def _parts(self, number: int) -> list[int]:
-        kind = self.kinds[number]
-        if kind not in _WALKED:
+        op_type = self.kinds[number]
+        if op_type not in _WALKED:
             return []
-        before = self.before(number)
-        parts = {"Concat": before[1:], "ConcatV2": before[:-1]}.get(kind, before[:1])
+        inputs = self.before(number)
+        parts = {"Concat": inputs[1:], "ConcatV2": inputs[:-1]}.get(op_type, inputs[:1])
         return [part for part in parts if part >= 0]
 
     def _elements(self, number: int) -> int:
         """The number of elements of an op's output, if constants determine it; 0 otherwise."""
-        kind = self.kinds[number]
-        if kind in _SAID:
+        op_type = self.kinds[number]
+        if op_type in _SAID:
             return _product(shape(self.nodes[number]) or [])
-        given = [self._numbers(i) for i in self.before(number)]
-        if kind != "Range":
-            return _product(given[_SIZED[kind]]) if len(given) > _SIZED[kind] else 0
-        if len(given) != 3 or any(len(v) != 1 for v in given) or not given[2][0]:
+        inputs = [self._numbers(i) for i in self.before(number)]
+        if op_type != "Range":
+            return _product(inputs[_SIZED[op_type]]) if len(inputs) > _SIZED[op_type] else 0
+        if len(inputs) != 3 or any(len(v) != 1 for v in inputs) or not inputs[2][0]:
             return 0
-        return int(abs((given[1][0] - given[0][0]) / given[2][0]))
+        return int(abs((inputs[1][0] - inputs[0][0]) / inputs[2][0]))
 
     def _numbers(self, number: int) -> list[Any]:
         """The numbers of a small constant; empty if the op is not a constant, or is damaged."""
@@ -271,31 +271,31 @@ def _product(sizes: Sequence[Any]) -> int:
 
 
 @cache
-def _asked(kind: str) -> tuple[int, ...]:
+def _asked(op_type: str) -> tuple[int, ...]:
     """Positions of the inputs whose values shape inference may need: those that can only be whole numbers."""
-    about = op_definition(kind)
-    if about is None:
+    definition = op_definition(op_type)
+    if definition is None:
         return ()
-    allowed = {a.name: frozenset(a.allowed_values.list.type) for a in about.attr if a.type == "type"}
-    args = list(about.input_arg)
+    allowed = {a.name: frozenset(a.allowed_values.list.type) for a in definition.attr if a.type == "type"}
+    args = list(definition.input_arg)
     lists = [i for i, arg in enumerate(args) if arg.number_attr or arg.type_list_attr]
-    found = []
+    positions = []
     for i, arg in enumerate(args):
         kinds = allowed.get(arg.type_attr, frozenset()) if arg.type_attr else frozenset({arg.type})
-        if i in lists or not ((kinds and kinds <= _WHOLE) or kind == "Range"):
+        if i in lists or not ((kinds and kinds <= _WHOLE) or op_type == "Range"):
             continue
         if not lists or i < lists[0]:
-            found.append(i)
+            positions.append(i)
         elif i > lists[-1]:
-            found.append(i - len(args))
-    return tuple(found)
+            positions.append(i - len(args))
+    return tuple(positions)
 
 
 @cache
-def _blocks(kind: str) -> bool:
+def _blocks(op_type: str) -> bool:
     """Whether an op is never taken as constant."""
-    about = op_definition(kind)
-    return kind in _BLOCKING or about is None or about.is_stateful
+    definition = op_definition(op_type)
+    return op_type in _BLOCKING or definition is None or definition.is_stateful
 
 
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
@@ -347,8 +347,8 @@ def refuse_deadly(graph_def: TFGraphDef, request: str) -> None:
 def deadly(graph_def: TFGraphDef, request: str) -> OpenError | None:
     """Returns why the importer would not survive a GraphDef; None if no reason is known."""
     with gc_paused():
-        found = next(_faults(graph_def), None)
-    return None if found is None else found.error(request)
+        fault = next(_faults(graph_def), None)
+    return None if fault is None else fault.error(request)
 
 
 def refuse_names(names: Sequence[str], request: str) -> None:
@@ -362,8 +362,8 @@ def refuse_names(names: Sequence[str], request: str) -> None:
                 f"{name[:80]!r} is not an op name that TensorFlow accepts",
                 "Rename the op in the code that made the graph: names start with a letter, digit or dot",
             )
-    for found in (one for name in names if len(name) > _MOST_LEVELS for one in _of_name(name, "")):
-        raise found.error(request)
+    for fault in (name_fault for name in names if len(name) > _MOST_LEVELS for name_fault in _of_name(name, "")):
+        raise fault.error(request)
 
 
 def _faults(graph_def: TFGraphDef) -> Iterator[_Fault]:
@@ -380,7 +380,7 @@ def _faults(graph_def: TFGraphDef) -> Iterator[_Fault]:
 def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
     lists: dict[str, tuple[tuple[str, str], ...]] = {}  # op type -> attributes that count inputs or outputs
     walks = Walks(nodes)
-    for node, name, kind, inputs in zip(walks.nodes, walks.names, walks.kinds, walks.inputs, strict=True):
+    for node, name, op_type, inputs in zip(walks.nodes, walks.names, walks.kinds, walks.inputs, strict=True):
         if len(name) > _MOST_LEVELS:
             yield from _of_name(name, place)
         for text in inputs:
@@ -388,24 +388,24 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
                 yield from _of_inputs(f"op {name!r}", [text], place, name)
         if len(inputs) > _MOST_INPUTS:
             yield from _of_many(node, place)
-        listed = lists.get(kind)
-        if listed is None:
-            listed = lists[kind] = _listed(kind)
-        if listed:
-            yield from _of_lists(node, listed, place)
-        if kind in ("Const", "HostConst"):
-            value, said = node.attr["value"].tensor.dtype, node.attr["dtype"].type
-            if value != said and value:
-                dtypes = [DTYPES.get(number, f"number {number}") for number in (said, value)]
+        op_lists = lists.get(op_type)
+        if op_lists is None:
+            op_lists = lists[op_type] = _listed(op_type)
+        if op_lists:
+            yield from _of_lists(node, op_lists, place)
+        if op_type in ("Const", "HostConst"):
+            value, dtype = node.attr["value"].tensor.dtype, node.attr["dtype"].type
+            if value != dtype and value:
+                dtypes = [DTYPES.get(number, f"number {number}") for number in (dtype, value)]
                 problem = f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}"
                 yield _Fault(problem, _DAMAGED, name)
     if not set(TURNING).isdisjoint(walks.kinds):
         yield from _of_loops(walks, place)
-    for number in [i for i, kind in enumerate(walks.kinds) if fragile(kind)]:
+    for number in [i for i, op_type in enumerate(walks.kinds) if fragile(op_type)]:
         problem = fault(walks.nodes[number], walks.giver(number))
         if problem:
-            name, kind = walks.names[number], walks.kinds[number]
-            yield _Fault(f"op {name!r}{place} ({kind}) would end TensorFlow: {problem}", _DAMAGED, name)
+            name, op_type = walks.names[number], walks.kinds[number]
+            yield _Fault(f"op {name!r}{place} ({op_type}) would end TensorFlow: {problem}", _DAMAGED, name)
     why = slow_sizes(walks)
     if why:
         problem = f"{why.subject}{place} {why.reason}"
@@ -414,11 +414,11 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
 
 def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
     """A Merge that closes a loop must have one input from outside of the loop: the importer relies on it."""
-    turns = {i for i, kind in enumerate(walks.kinds) if kind in TURNING}
-    for number in [i for i, kind in enumerate(walks.kinds) if kind in MERGING]:
-        before = walks.before(number)
-        outside = sum(i not in turns for i in before)
-        if outside > 1 and outside < len(before):
+    turns = {i for i, op_type in enumerate(walks.kinds) if op_type in TURNING}
+    for number in [i for i, op_type in enumerate(walks.kinds) if op_type in MERGING]:
+        inputs = walks.before(number)
+        outside = sum(i not in turns for i in inputs)
+        if outside > 1 and outside < len(inputs):
             name = walks.names[number]
             yield _Fault(f"the loop at {name!r}{place} is entered {outside} times", _DAMAGED, name)
 
@@ -433,11 +433,11 @@ def _of_name(name: str, place: str) -> Iterator[_Fault]:
         )
 
 
-def _of_inputs(who: str, texts: Iterable[str], place: str, op: str = "") -> Iterator[_Fault]:
+def _of_inputs(reader: str, texts: Iterable[str], place: str, op: str = "") -> Iterator[_Fault]:
     for text in texts:
         port = text.rpartition(":")[2]
         if ":" in text and port.isdigit() and int(port) > _MOST_OUTPUT:
-            yield _Fault(f"{who}{place} reads {text!r}: no op has that many outputs", _DAMAGED, op)
+            yield _Fault(f"{reader}{place} reads {text!r}: no op has that many outputs", _DAMAGED, op)
 
 
 def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
@@ -451,21 +451,21 @@ def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
         )
 
 
-def _listed(kind: str) -> tuple[tuple[str, str], ...]:
-    about = op_definition(kind)
-    if about is None:
+def _listed(op_type: str) -> tuple[tuple[str, str], ...]:
+    definition = op_definition(op_type)
+    if definition is None:
         return ()
-    inputs = ((arg.number_attr, "inputs") for arg in about.input_arg if arg.number_attr)
-    outputs = ((arg.number_attr, "outputs") for arg in about.output_arg if arg.number_attr)
+    inputs = ((arg.number_attr, "inputs") for arg in definition.input_arg if arg.number_attr)
+    outputs = ((arg.number_attr, "outputs") for arg in definition.output_arg if arg.number_attr)
     return (*inputs, *outputs)
 
 
-def _of_lists(node: TFNodeDef, listed: Iterable[tuple[str, str]], place: str) -> Iterator[_Fault]:
-    for attribute, what in listed:
+def _of_lists(node: TFNodeDef, op_lists: Iterable[tuple[str, str]], place: str) -> Iterator[_Fault]:
+    for attribute, items in op_lists:
         count = node.attr[attribute].i if attribute in node.attr else 0
-        if count > _MOST_LISTED or (what == "inputs" and count > max(len(node.input), 1_000)):
-            has = f" but has {len(node.input):,}" if what == "inputs" else ""
-            problem = f"op {node.name!r}{place} ({node.op}) claims {count:,} {what}{has}"
+        if count > _MOST_LISTED or (items == "inputs" and count > max(len(node.input), 1_000)):
+            excess = f" but has {len(node.input):,}" if items == "inputs" else ""
+            problem = f"op {node.name!r}{place} ({node.op}) claims {count:,} {items}{excess}"
             yield _Fault(problem, _DAMAGED, node.name)
 
 
@@ -473,20 +473,20 @@ def _of_lists(node: TFNodeDef, listed: Iterable[tuple[str, str]], place: str) ->
 
 
 def _of_duplicates(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for node in nodes:
-        if node.name in seen:
+        if node.name in names:
             yield _Fault(f"two ops{place} are called {node.name!r}", _DAMAGED, node.name)
-        seen.add(node.name)
+        names.add(node.name)
 
 
 def _of_calls(functions: Any) -> Iterator[_Fault]:
     if not functions:
         return
     library = {f.signature.name: f for f in functions}
-    taken = next((name for name in library if op_definition(name) is not None), None)
-    if taken is not None:
-        problem = f"function {taken!r} has the name of an op type that TensorFlow has itself"
+    duplicate = next((name for name in library if op_definition(name) is not None), None)
+    if duplicate is not None:
+        problem = f"function {duplicate!r} has the name of an op type that TensorFlow has itself"
         yield _Fault(problem, "Rename the function in the code that made the graph")
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
     try:
@@ -504,8 +504,8 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
     size: dict[str, int] = {}
     depth: dict[str, int] = {}
     for name in order:
-        size[name] = len(calls[name]) + sum(size[other] for each in calls[name] for other in each)
-        depth[name] = 1 + max((depth[other] for each in calls[name] for other in each), default=0)
+        size[name] = len(calls[name]) + sum(size[callee] for each in calls[name] for callee in each)
+        depth[name] = 1 + max((depth[callee] for each in calls[name] for callee in each), default=0)
         if depth[name] > _MOST_CALLS:
             problem = f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep"
             yield _Fault(problem, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible")
@@ -538,9 +538,9 @@ _MOST_RANK = 8  # of a tensor whose rank is not known
 _MOST_DIGITS = 10_000  # of a number as text
 
 
-def fragile(kind: str) -> bool:
+def fragile(op_type: str) -> bool:
     """Returns whether an op type is one of these."""
-    return kind in _SCALAR or kind in _RULES
+    return op_type in _SCALAR or op_type in _RULES
 
 
 def fault(node: TFNodeDef, giver: Giver) -> str:
@@ -557,14 +557,14 @@ def fault(node: TFNodeDef, giver: Giver) -> str:
 
 
 def _rank(node: TFNodeDef) -> int:
-    known = shape(node)
-    return _MOST_RANK if known is None else len(known)
+    dims = shape(node)
+    return _MOST_RANK if dims is None else len(dims)
 
 
 def _gather(node: TFNodeDef, giver: Giver) -> str:
     batch = node.attr["batch_dims"].i if "batch_dims" in node.attr else 0
-    most = _rank(giver(0)) + _rank(giver(1)) - 1
-    return "" if -_MOST_RANK <= batch <= most else f"its batch_dims is {batch}, more than its inputs have dimensions"
+    limit = _rank(giver(0)) + _rank(giver(1)) - 1
+    return "" if -_MOST_RANK <= batch <= limit else f"its batch_dims is {batch}, more than its inputs have dimensions"
 
 
 def _split(node: TFNodeDef, giver: Giver) -> str:
@@ -580,8 +580,12 @@ def _dequeue(node: TFNodeDef, giver: Giver) -> str:
 
 
 def _ragged(node: TFNodeDef, giver: Giver) -> str:
-    before, after = node.attr["PARAMS_RAGGED_RANK"].i, node.attr["OUTPUT_RAGGED_RANK"].i
-    return "" if after >= before - 1 else f"its OUTPUT_RAGGED_RANK is {after}, below PARAMS_RAGGED_RANK - 1"
+    params_rank, output_rank = node.attr["PARAMS_RAGGED_RANK"].i, node.attr["OUTPUT_RAGGED_RANK"].i
+    return (
+        ""
+        if output_rank >= params_rank - 1
+        else f"its OUTPUT_RAGGED_RANK is {output_rank}, below PARAMS_RAGGED_RANK - 1"
+    )
 
 
 def _collective(node: TFNodeDef, giver: Giver) -> str:

@@ -42,8 +42,8 @@ def named(folder: str) -> list[str] | None:
     if not os.path.isfile(path) or leads_out(path, folder):
         return None
     with open(path, "rb") as file:
-        found = text_format.Parse(file.read(_MOST).decode(), checkpoint_state_pb2.CheckpointState())
-    names = [found.model_checkpoint_path, *reversed(found.all_model_checkpoint_paths)]
+        state = text_format.Parse(file.read(_MOST).decode(), checkpoint_state_pb2.CheckpointState())
+    names = [state.model_checkpoint_path, *reversed(state.all_model_checkpoint_paths)]
     return list(dict.fromkeys(_inside(folder, name) for name in names if os.path.basename(name)))
 
 
@@ -54,10 +54,10 @@ def newest(folder: str) -> str | None:
         folder: its path.
     """
     try:
-        found = named(folder) or []
+        checkpoints = named(folder) or []
     except (OSError, UnicodeDecodeError, text_format.ParseError):
         return None
-    return found[0] if found and is_there(found[0]) else None
+    return checkpoints[0] if checkpoints and is_there(checkpoints[0]) else None
 
 
 def is_there(prefix: str) -> bool:
@@ -148,16 +148,16 @@ def read_bytes(path: Path, request: str) -> bytes:
     """
     if not path.exists():
         folder = path.parent
-        there = [p.name for p in folder.iterdir() if p.name[0] != "."] if folder.is_dir() else []
-        close = nearest(path.name, there)
+        names = [p.name for p in folder.iterdir() if p.name[0] != "."] if folder.is_dir() else []
+        close = nearest(path.name, names)
         if not folder.is_dir():
             hint = f"There is no folder {str(folder)!r} either; check the path"
-        elif path.name + ".meta" in there:
+        elif path.name + ".meta" in names:
             hint = f"That is the name of a checkpoint; its graph is {str(path) + '.meta'!r}"
         elif close:
             hint = "Did you mean " + " or ".join(repr(str(folder / c)) for c in close) + "?"
         else:
-            hint = f"Check the path: {str(folder)!r} holds {few(sorted(there), 8) or 'nothing'}"
+            hint = f"Check the path: {str(folder)!r} holds {few(sorted(names), 8) or 'nothing'}"
         raise OpenError(request, "there is no such file", hint)
     try:
         _refuse_large(path.stat().st_size, request)
@@ -199,9 +199,9 @@ def parse(data: bytes, path: Path, request: str) -> Any:
     """
     if not data:
         raise OpenError(request, "the file is empty", f"Give {KINDS}")
-    for magic, what in _MAGIC.items():
+    for magic, file_kind in _MAGIC.items():
         if data.startswith(magic):
-            raise OpenError(request, f"this is {what}, not a TensorFlow graph", f"Give {KINDS}")
+            raise OpenError(request, f"this is {file_kind}, not a TensorFlow graph", f"Give {KINDS}")
     if data.startswith(_SPLIT) or path.name.removesuffix(".gz").endswith(".cpb"):
         problem = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow for Python cannot read"
         how = "Write it again as saved_model.pb in the code that made it: tf.saved_model.save(model, folder), without "
@@ -221,9 +221,9 @@ def parse(data: bytes, path: Path, request: str) -> Any:
             problem = f"the text is broken at byte {error.start}, which is not UTF-8"
             raise OpenError(request, problem, "Fix it there, or write the graph out again") from error
         return _parse_text(text, order, request)
-    for kind in order:
+    for proto_type in order:
         with suppress(DecodeError):
-            proto = decoded(kind, data)
+            proto = decoded(proto_type, data)
             if _makes_sense(proto):
                 return proto
     raise _why_broken(data, request)
@@ -249,9 +249,9 @@ def _is_text(data: bytes) -> bool:
 
 def _parse_text(text: str, order: list[Any], request: str) -> Any:
     problems = []
-    for kind in order:
+    for proto_type in order:
         try:
-            proto = text_format.Parse(text, kind())
+            proto = text_format.Parse(text, proto_type())
         except text_format.ParseError as error:
             problems.append(str(error))
         except RecursionError:
@@ -352,7 +352,7 @@ def saved_model_file(folder: Path, request: str) -> Path:
     latest = newest(str(folder))
     if latest is not None and os.path.exists(latest + ".meta"):
         return Path(latest + ".meta")
-    there = sorted(os.listdir(folder))
-    graphs = [n for n in there if n.removesuffix(".gz").endswith((".pb", ".pbtxt", ".meta"))]
+    names = sorted(os.listdir(folder))
+    graphs = [n for n in names if n.removesuffix(".gz").endswith((".pb", ".pbtxt", ".meta"))]
     hint = f"Open {str(folder / graphs[0])!r} in it" if graphs else f"Give {KINDS}"
     raise OpenError(request, "this folder is not a SavedModel: it has no saved_model.pb", hint)

@@ -28,19 +28,21 @@ def lend_gradients(graph: TFGraph, library: Any) -> None:
         graph: a live graph from a file; it holds the functions.
         library: the FunctionDefLibrary of the file.
     """
-    definitions = {one.signature.name: one for one in library.function}
-    turning = {name for name, one in definitions.items() if any(node.op in BRANCHING for node in one.node_def)}
-    own = {one.function_name for one in library.gradient}
-    lent: dict[str, _Lent | None] = {}
-    for op in graph.get_operations() if turning else ():
+    definitions = {definition.signature.name: definition for definition in library.function}
+    branching = {
+        name for name, definition in definitions.items() if any(node.op in BRANCHING for node in definition.node_def)
+    }
+    with_gradient = {definition.function_name for definition in library.gradient}
+    fallbacks: dict[str, _Lent | None] = {}
+    for op in graph.get_operations() if branching else ():
         name = op.get_attr("f").name if op.type in CALLS else ""
-        if name not in definitions or name in own or gradient_function(op) is not None:
+        if name not in definitions or name in with_gradient or gradient_function(op) is not None:
             continue
-        if name not in lent:
-            leads = not turning.isdisjoint(reachable([name], definitions))
-            lent[name] = _Lent(op, name, definitions) if leads else None
-        if lent[name] is not None:
-            set_gradient_function(op, lent[name])
+        if name not in fallbacks:
+            leads = not branching.isdisjoint(reachable([name], definitions))
+            fallbacks[name] = _Lent(op, name, definitions) if leads else None
+        if fallbacks[name] is not None:
+            set_gradient_function(op, fallbacks[name])
 
 
 class _Lent:
@@ -61,13 +63,13 @@ class _Lent:
 
     @cached_property
     def _gradient(self) -> Any:
-        order, known, out = reachable([self._name], self._definitions), functions_of(self._graph), Library()
-        handles = with_handles(order, [op_finder(self._graph)(self._call)], known, self._definitions)
-        brought = bring(out, order, handles, known)
+        order, functions, out = reachable([self._name], self._definitions), functions_of(self._graph), Library()
+        handles = with_handles(order, [op_finder(self._graph)(self._call)], functions, self._definitions)
+        new_names = bring(out, order, handles, functions)
         for concrete in out.loaded.values():
             restore_gradients(concrete.graph, out.loaded)
             give_gradients(concrete.graph, out.loaded, out.slopes)
-        concrete = out.loaded[brought[self._name]]
+        concrete = out.loaded[new_names[self._name]]
         if _repeatable(self._definitions[name] for name in order):
             return gradient_of(concrete, None)
         # This adds outputs to the call that its gradient needs, so existing sessions must be made anew.
@@ -94,30 +96,30 @@ def import_graph(graph: TFGraph, graph_def: TFGraphDef, request: str) -> None:
 
 def fill_collections(graph: TFGraph, meta: Any, request: str) -> None:
     """Restores the collections of a MetaGraph, if there is one."""
-    made: dict[bytes, Any] = {}
+    items: dict[bytes, Any] = {}
     suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
     with graph.as_default():
         for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
             with errors_as(OpenError, request, f"collection {name!r} is damaged", suggestion):
-                _fill_collection(graph, name, collection, made)
+                _fill_collection(graph, name, collection, items)
 
 
-def _fill_collection(graph: TFGraph, name: str, collection: Any, made: dict[bytes, Any]) -> None:
+def _fill_collection(graph: TFGraph, name: str, collection: Any, items: dict[bytes, Any]) -> None:
     """Restores a collection of a MetaGraph; values in an unknown encoding stay bytes, as in TensorFlow."""
-    kind = collection.WhichOneof("kind")
-    if kind == "node_list":
+    list_kind = collection.WhichOneof("kind")
+    if list_kind == "node_list":
         for value in collection.node_list.value:
             graph.add_to_collection(name, graph.as_graph_element(value))
-    elif kind == "bytes_list":
-        proto_type, read = collection_reader(name)
+    elif list_kind == "bytes_list":
+        proto_type, from_proto = collection_reader(name)
         for value in collection.bytes_list.value:
-            if proto_type is None or read is None:
+            if proto_type is None or from_proto is None:
                 graph.add_to_collection(name, value)
                 continue
-            item = made.get(value)
+            item = items.get(value)
             if item is None:
-                item = made[value] = read(decoded(proto_type, value))
+                item = items[value] = from_proto(decoded(proto_type, value))
             graph.add_to_collection(name, item)
-    elif kind is not None:
-        for value in getattr(collection, kind).value:
+    elif list_kind is not None:
+        for value in getattr(collection, list_kind).value:
             graph.add_to_collection(name, value)

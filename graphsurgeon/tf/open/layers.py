@@ -90,23 +90,25 @@ def _hint(about: dict[str, Any], keras: Any) -> str:
 
 def _parts(data: bytes, request: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The description of the model, and the metadata of its writer."""
-    again = "Save it again: model.save('model.keras')"
+    suggestion = "Save it again: model.save('model.keras')"
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
             missing = [name for name in ("config.json", "model.weights.h5") if name not in names]
             if missing:
-                held = few(sorted(names), 4) or "nothing"
-                raise OpenError(request, f"it is not a Keras model: it contains {held}, but no {missing[0]}", again)
+                contents = few(sorted(names), 4) or "nothing"
+                raise OpenError(
+                    request, f"it is not a Keras model: it contains {contents}, but no {missing[0]}", suggestion
+                )
             present = [name for name in _DESCRIPTION if name in names]
             if max(archive.getinfo(name).file_size for name in present) > _LARGEST:  # no more is ever unpacked
                 problem = f"its description alone has more than {size_text(_LARGEST)}, as in a file made to fill memory"
                 raise OpenError(request, problem, "Get the model from a source you trust")
             config, about = (json.loads(archive.read(name)) if name in present else {} for name in _DESCRIPTION)
     except (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise OpenError(request, f"the file is damaged ({error})", again) from error
+        raise OpenError(request, f"the file is damaged ({error})", suggestion) from error
     if not isinstance(config, dict) or not isinstance(about, dict):
-        raise OpenError(request, "it is not a Keras model: its config.json describes no model", again)
+        raise OpenError(request, "it is not a Keras model: its config.json describes no model", suggestion)
     return config, about
 
 
@@ -124,9 +126,13 @@ def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     while todo:
         layer, item = todo.pop()
         if isinstance(item, dict):
-            own = item.get("config")
+            item_config = item.get("config")
             if "class_name" in item:
-                layer = str(own["name"]) if isinstance(own, dict) and isinstance(own.get("name"), str) else layer
+                layer = (
+                    str(item_config["name"])
+                    if isinstance(item_config, dict) and isinstance(item_config.get("name"), str)
+                    else layer
+                )
                 yield layer, item
             todo += [(layer, value) for key, value in item.items() if key != "compile_config"]
         elif isinstance(item, list):
@@ -149,8 +155,10 @@ def code_in(path: Path, request: str) -> list[tuple[str, str]]:
 def _code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields each layer with Python code in it, with the class of the object that holds the code."""
     for layer, item in _entries(config):
-        own = item.get("config")
-        if item["class_name"] == "__lambda__" or (isinstance(own, dict) and own.get("function_type") == "lambda"):
+        item_config = item.get("config")
+        if item["class_name"] == "__lambda__" or (
+            isinstance(item_config, dict) and item_config.get("function_type") == "lambda"
+        ):
             yield layer, str(item["class_name"])
 
 
@@ -170,18 +178,20 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str)
     unknown: dict[str, str] = {}
     for layer, item in _entries(config):
         module, registered, name = item.get("module"), item.get("registered_name"), str(item["class_name"])
-        kind = "class"
+        object_kind = "class"
         if name == "function":
-            kind, name = "function", str(item.get("config"))
+            object_kind, name = "function", str(item.get("config"))
         if name.startswith("__") or ("module" not in item and not registered):
             continue
-        plain = kind == "function" and module == "builtins"  # Keras writes this for every function
+        plain = object_kind == "function" and module == "builtins"  # Keras writes this for every function
         if plain and any(hasattr(getattr(keras, part), name) for part in _FUNCTIONS):
             continue
         if not plain and isinstance(module, str) and module.partition(".")[0] in _OURS:
             continue
-        if all(keras.saving.get_registered_object(str(one)) is None for one in (registered, name)):
-            unknown.setdefault(name.rpartition(">")[2], f"{kind} {name!r}" + (f" (of {layer!r})" if layer else ""))
+        if all(keras.saving.get_registered_object(str(object_name)) is None for object_name in (registered, name)):
+            unknown.setdefault(
+                name.rpartition(">")[2], f"{object_kind} {name!r}" + (f" (of {layer!r})" if layer else "")
+            )
     if unknown:
         first = next(iter(unknown))
         raise OpenError(
@@ -210,36 +220,36 @@ def described(path: Path, request: str) -> tuple[Graph, Layers] | None:
         OpenError: the file is damaged, or not a Keras model.
     """
     config, _ = _parts(read_bytes(path, request), request)
-    own = config.get("config")
-    listed = own.get("layers") if isinstance(own, dict) else None
-    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+    model_config = config.get("config")
+    entries = model_config.get("layers") if isinstance(model_config, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return None
     ops: list[tuple[str, str, list[str]]] = []
     calls: dict[str, list[LayerCall]] = {}
     kinds: dict[str, str] = {}
     placed: dict[tuple[str, int], str] = {}
     waiting: list[tuple[str, str, list[tuple[str, int, int]]]] = []
-    for one in listed:
-        about = one.get("config") if isinstance(one.get("config"), dict) else {}
-        name, kind = str(one.get("name") or about.get("name")), str(one.get("class_name"))
-        kinds[name] = kind
-        nodes = one.get("inbound_nodes")
+    for entry in entries:
+        layer_config = entry.get("config") if isinstance(entry.get("config"), dict) else {}
+        name, class_name = str(entry.get("name") or layer_config.get("name")), str(entry.get("class_name"))
+        kinds[name] = class_name
+        nodes = entry.get("inbound_nodes")
         if nodes is None:  # of a Sequential model, each reads the one before it
             nodes = [[[waiting[-1][0], 0, 0]]] if waiting else []
         for number, node in enumerate(nodes or [[]]):
             op = name if number == 0 else f"{name}_{number}"
             placed[name, number] = op
             waiting.append((name, op, list(_read(node))))
-    for name, op, read in waiting:
-        if not all((giver, number) in placed for giver, number, _ in read):
+    for name, op, reads in waiting:
+        if not all((giver, number) in placed for giver, number, _ in reads):
             return None
-        tensors = [f"{placed[giver, number]}:{port}" for giver, number, port in read]
+        tensors = [f"{placed[giver, number]}:{port}" for giver, number, port in reads]
         ops.append((op, kinds[name], tensors))
         calls.setdefault(name, []).append(LayerCall((op,), tuple(tensors), (f"{op}:0",)))
     if len({op for op, _, _ in ops}) != len(ops):
         return None
-    found = (Layer(name, kinds[name], name, tuple(made)) for name, made in calls.items())
-    return Graph.of(ops), Layers(tuple(found))
+    layers = (Layer(name, kinds[name], name, tuple(op_names)) for name, op_names in calls.items())
+    return Graph.of(ops), Layers(tuple(layers))
 
 
 def _read(node: Any) -> Iterator[tuple[str, int, int]]:
@@ -259,7 +269,7 @@ FILE = "keras_metadata.pb"
 _UNKNOWN = "this SavedModel does not state which ops belong to which layer"
 
 
-def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[str, int]) -> Layers:
+def saved_layers(folder: Path | None, graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -> Layers:
     """Returns the layers of a SavedModel for which it is certain which ops belong to them.
 
     Keras 2 writes a list of its layers next to the graph: each is the scope with its name. Others, such as Keras 3 and
@@ -270,34 +280,36 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
         folder: the folder of the SavedModel.
         graph: one of its signatures.
         objects: its object graph.
-        held: variable op of the graph -> number of its object.
+        handle_objects: variable op of the graph -> number of its object.
     """
     if folder is None or not (folder / FILE).exists():
-        return Layers(LazyLayers(lambda: _by_objects(graph, objects, held)), why=lambda: _why(objects, held))
+        return Layers(
+            LazyLayers(lambda: _by_objects(graph, objects, handle_objects)), why=lambda: _why(objects, handle_objects)
+        )
     classes = {}
-    for path, kind, text in _keras_metadata((folder / FILE).read_bytes()) or ():
+    for path, class_name, text in _keras_metadata((folder / FILE).read_bytes()) or ():
         try:
             about = json.loads(text)
         except ValueError:
             about = {}
-        if kind.startswith("_tf_keras_") and kind != "_tf_keras_metric" and isinstance(about, dict):
+        if class_name.startswith("_tf_keras_") and class_name != "_tf_keras_metric" and isinstance(about, dict):
             classes[path] = str(about.get("name", "")), str(about.get("class_name", ""))
     names = {}
-    for path, (_, kind) in classes.items():
+    for path, (_, class_name) in classes.items():
         parts = path.split(".")
-        around = [classes.get(".".join(parts[: i + 1]), ("", ""))[0] for i in range(len(parts))]
-        if len(around) > 1 and all(around):
-            names["/".join(around[1:])] = kind
-    found = in_scopes(graph, classes.get("root", ("", ""))[0], names)
-    return Layers(found, why=f"{_UNKNOWN}: none of the {len(names):,} that Keras lists is a scope of its graph")
+        scopes = [classes.get(".".join(parts[: i + 1]), ("", ""))[0] for i in range(len(parts))]
+        if len(scopes) > 1 and all(scopes):
+            names["/".join(scopes[1:])] = class_name
+    layers = in_scopes(graph, classes.get("root", ("", ""))[0], names)
+    return Layers(layers, why=f"{_UNKNOWN}: none of the {len(names):,} that Keras lists is a scope of its graph")
 
 
-def _why(objects: Any, held: Mapping[str, int]) -> str:
+def _why(objects: Any, handle_objects: Mapping[str, int]) -> str:
     """Why no layers are found by their variables; it lists the modules in the object graph."""
-    modules = _Modules(objects, {number: op for op, number in held.items()}).owners()
+    modules = _Modules(objects, {number: op for op, number in handle_objects.items()}).owners()
     if not modules:
         return f"{_UNKNOWN}, and no name scope that reads variables has the name of a layer; a .keras file lists them"
-    names = f"{counted(len(modules), 'modules')} with variables, {few(repr(one.path) for one in modules)}"
+    names = f"{counted(len(modules), 'modules')} with variables, {few(repr(owner.path) for owner in modules)}"
     return f"{_UNKNOWN}. It has {names}, but no name scope that reads these variables has the name of its module"
 
 
@@ -312,28 +324,34 @@ def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
     except ImportError:
         return None
     try:
-        listed = decoded(saved_metadata_pb2.SavedMetadata, data)
+        metadata = decoded(saved_metadata_pb2.SavedMetadata, data)
     except DecodeError:
         return None
-    return [(node.node_path, node.identifier, node.metadata) for node in listed.nodes]
+    return [(node.node_path, node.identifier, node.metadata) for node in metadata.nodes]
 
 
-def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[Layer, ...]:
+def _by_objects(graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -> tuple[Layer, ...]:
     """The layers by the owners of variables: modules in the object graph, or otherwise the scopes in variable names."""
     from ..functions.insides import body
 
-    ops = {number: op for op, number in held.items()}
+    ops = {number: op for op, number in handle_objects.items()}
     modules = _Modules(objects, ops)
     owners = modules.owners()
-    known = {name for owner in owners for name in owner.variables}
-    left = {op: str(objects.nodes[number].variable.name) for op, number in held.items() if op not in known}
-    found = by_variables(CallTree(graph, body), [*owners, *named_owners(left)])
+    owned = {name for owner in owners for name in owner.variables}
+    unowned = {op: str(objects.nodes[number].variable.name) for op, number in handle_objects.items() if op not in owned}
+    layers = by_variables(CallTree(graph, body), [*owners, *named_owners(unowned)])
     # Keras saves a model by a call of it, so all is in the scope of its name.
-    every = {op for layer in found for op in layer.ops}
-    whole = next((one for one in found if is_like(one.path, one.ops[0].partition("/")[0])), None)
-    if owners or whole is None or len(whole.ops) < len(every) or len(found) == 1:
-        return found
-    return tuple(replace(one, path=one.path.removeprefix(f"{whole.path}/")) for one in found if one.path != whole.path)
+    every = {op for layer in layers for op in layer.ops}
+    model = next(
+        (candidate for candidate in layers if is_like(candidate.path, candidate.ops[0].partition("/")[0])), None
+    )
+    if owners or model is None or len(model.ops) < len(every) or len(layers) == 1:
+        return layers
+    return tuple(
+        replace(candidate, path=candidate.path.removeprefix(f"{model.path}/"))
+        for candidate in layers
+        if candidate.path != model.path
+    )
 
 
 class _Modules:
@@ -345,7 +363,7 @@ class _Modules:
 
     def owners(self) -> list[VariableOwner]:
         """Returns the owners of variables, by the attributes that lead to them."""
-        found = []
+        result = []
         for number, path in self._paths.items():
             node = self._nodes[number]
             hidden = any(part.startswith("_") or part == "keras_api" for part in path.split("/"))
@@ -354,8 +372,8 @@ class _Modules:
             variables = tuple(self._ops[n] for n in self._below(number) if n in self._ops)
             methods = tuple(child.local_name for child in node.children if self._kind(child.node_id) == "function")
             if variables:
-                found.append(VariableOwner(path, self._scope(number), "", variables, methods))
-        return found
+                result.append(VariableOwner(path, self._scope(number), "", variables, methods))
+        return result
 
     def _kind(self, number: int) -> str:
         return str(self._nodes[number].WhichOneof("kind"))
@@ -369,29 +387,29 @@ class _Modules:
 
     def _below(self, number: int) -> dict[int, None]:
         """The objects that can be reached from one."""
-        found, todo = dict.fromkeys([number]), [number]
+        reached, todo = dict.fromkeys([number]), [number]
         for at in todo:
             for child in self._nodes[at].children:
-                if child.node_id not in found and 0 < child.node_id < len(self._nodes):
-                    found[child.node_id] = None
+                if child.node_id not in reached and 0 < child.node_id < len(self._nodes):
+                    reached[child.node_id] = None
                     todo.append(child.node_id)
-        return found
+        return reached
 
     def _scope(self, number: int) -> str:
         """The name scope of its variables, otherwise the scope around those of its modules; empty if these differ."""
         if number in self._scopes:
             return self._scopes[number]
         self._scopes[number] = ""  # one that leads to itself
-        own, inner = set(), set()
+        scope_names, inner = set(), set()
         todo = [number]
         for at in todo:
             for child in self._nodes[at].children:
                 if self._kind(child.node_id) == "variable":
-                    own.add(str(self._nodes[child.node_id].variable.name).rpartition("/")[0])
+                    scope_names.add(str(self._nodes[child.node_id].variable.name).rpartition("/")[0])
                 elif self._is_module(child.node_id):
                     inner.add(self._scope(child.node_id).rpartition("/")[0])
                 elif self._kind(child.node_id) == "user_object" and child.node_id not in todo:
                     todo.append(child.node_id)  # a list or dict
-        scopes = own or inner
+        scopes = scope_names or inner
         self._scopes[number] = scopes.pop() if len(scopes) == 1 else ""
         return self._scopes[number]

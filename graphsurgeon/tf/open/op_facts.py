@@ -49,27 +49,27 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
         return 0, False
     from ..private.graphs import op_finder
 
-    find, found = op_finder(live), []
+    find, live_ops = op_finder(live), []
     for i in ops:
         with suppress(KeyError):  # an op that a plan will make is not there yet
-            found.append(find(graph.names[i]))
-    return _counted(found)
+            live_ops.append(find(graph.names[i]))
+    return _counted(live_ops)
 
 
-def _counted(found: Sequence[Any]) -> tuple[int, bool]:
+def _counted(live_ops: Sequence[Any]) -> tuple[int, bool]:
     from ..private.graphs import counts_flops
     from ..private.graphs import flops as flops_of
 
-    counts = [flops_of(op) for op in found]
-    open_ = [op for op, count in zip(found, counts, strict=True) if count is None and counts_flops(op.type)]
+    counts = [flops_of(op) for op in live_ops]
+    open_ = [op for op, count in zip(live_ops, counts, strict=True) if count is None and counts_flops(op.type)]
     for_one = _for_one(open_)
     return sum(filter(None, counts)) + for_one, for_one > 0
 
 
-def _for_one(found: Sequence[Any]) -> int:
+def _for_one(live_ops: Sequence[Any]) -> int:
     """Counts for ops of inputs whose first dimension is unknown, as if it were 1, in a separate graph."""
     proto, names = tf.compat.v1.GraphDef(), []
-    for number, op in enumerate(found):
+    for number, op in enumerate(live_ops):
         shapes = [tensor.shape for tensor in op.inputs]
         if any(shape.rank is None or None in shape.as_list()[1:] for shape in shapes):
             continue
@@ -108,20 +108,22 @@ def op_types(query: str = "", like: str = "", inputs: int | None = None, most: i
     """
     old = op_definition(like)
     ends = None if old is None else (len(old.input_arg), len(old.output_arg))
-    wanted, near = query.lower(), SequenceMatcher(b=like.lower())
-    found: list[tuple[tuple[Any, ...], str]] = []
-    for kind in dir(tf.raw_ops):
-        definition = op_definition(kind) if kind[0].isupper() and kind != like else None
+    text, near = query.lower(), SequenceMatcher(b=like.lower())
+    matches: list[tuple[tuple[Any, ...], str]] = []
+    for op_type in dir(tf.raw_ops):
+        definition = op_definition(op_type) if op_type[0].isupper() and op_type != like else None
         if definition is None or (inputs is not None and len(definition.input_arg) != inputs):
             continue
         if ends not in (None, (len(definition.input_arg), len(definition.output_arg))):
             continue
-        at = kind.lower().find(wanted)
-        if at < 0 and wanted not in documentation(kind).lower():
+        at = op_type.lower().find(text)
+        if at < 0 and text not in documentation(op_type).lower():
             continue
-        near.set_seq1(kind.lower())
-        found.append(((at < 0, at, len(kind), kind) if wanted else (-near.ratio() if like else 0, kind), kind))
-    return [(kind, documentation(kind)) for _, kind in sorted(found)[:most]]
+        near.set_seq1(op_type.lower())
+        matches.append(
+            ((at < 0, at, len(op_type), op_type) if text else (-near.ratio() if like else 0, op_type), op_type)
+        )
+    return [(op_type, documentation(op_type)) for _, op_type in sorted(matches)[:most]]
 
 
 def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
@@ -137,30 +139,32 @@ def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
             yield about.name, _typed(value), _choices(about)
 
 
-def _choices(about: Any) -> list[str]:
+def _choices(attribute: Any) -> list[str]:
     """All values that an attribute may have, if it has a closed set of them."""
-    allowed = about.allowed_values.list
-    if about.type == "bool":
+    allowed = attribute.allowed_values.list
+    if attribute.type == "bool":
         return ["False", "True"]
-    if about.type == "type":
-        known = allowed.type or [kind for kind in range(1, 24) if kind not in (20, 21)]  # neither handles nor variants
-        return sorted(dtype_name(kind) for kind in known)
+    if attribute.type == "type":
+        numbers = allowed.type or [
+            number for number in range(1, 24) if number not in (20, 21)
+        ]  # neither handles nor variants
+        return sorted(dtype_name(number) for number in numbers)
     return sorted(text.decode("utf-8", "replace") for text in allowed.s)
 
 
 def _typed(value: Any) -> str:
     """A value in the form in which the user types it."""
-    kind = value.WhichOneof("value")
-    if kind == "s":
+    field = value.WhichOneof("value")
+    if field == "s":
         return str(value.s.decode("utf-8", "replace"))
-    if kind == "type":
+    if field == "type":
         return str(dtype_name(value.type))
-    if kind == "shape":
+    if field == "shape":
         sizes = None if value.shape.unknown_rank else [None if d.size < 0 else d.size for d in value.shape.dim]
         return str(sizes)
-    if kind == "list":
-        return str(list(value.list.i) or [float(f"{one:.9g}") for one in value.list.f])
-    return f"{np.float32(value.f):g}" if kind == "f" else str(getattr(value, kind)) if kind else ""
+    if field == "list":
+        return str(list(value.list.i) or [float(f"{number:.9g}") for number in value.list.f])
+    return f"{np.float32(value.f):g}" if field == "f" else str(getattr(value, field)) if field else ""
 
 
 __all__ = ["attribute_text", "attributes", "body", "check_attribute", "check_inserted", "constant_value"]
@@ -187,45 +191,45 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
     name = op_name(name)
     request = f"value({name!r})"
     number = graph.find(name, request)
-    held = graph.state.variables.get(name)
-    if held is None:
-        found = array_of(graph.nodes[number])
-        if found is None:
-            kind = graph.types[number]
-            raise SelectionError(request, f"an op of type {kind} holds no value", "Ask for a constant or a variable")
-        return found
+    info = graph.state.variables.get(name)
+    if info is None:
+        array = array_of(graph.nodes[number])
+        if array is None:
+            op_type = graph.types[number]
+            raise SelectionError(request, f"an op of type {op_type} holds no value", "Ask for a constant or a variable")
+        return array
     if name in uninitialized:
         raise SelectionError(request, "this variable has no value", "Open the graph with its checkpoint")
     live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
     from ..values.variables import value_of
 
     with errors_as(SelectionError, request, "its value cannot be read", how):
-        return live.run(value_of(live.graph, held, request))
+        return live.run(value_of(live.graph, info, request))
 
 
 # -- as short texts ---------------------------------------------------------------------------------
 
 
-def attribute_text(value: Any, most: int = 120) -> str:
+def attribute_text(value: Any, limit: int = 120) -> str:
     """Returns an AttrValue as a person would write it; long lists, texts and constants are cut, with their size."""
-    kind = value.WhichOneof("value")
-    if kind == "tensor":
+    field = value.WhichOneof("value")
+    if field == "tensor":
         return _constant(value.tensor)
-    if kind == "type":
+    if field == "type":
         return dtype_name(value.type)
-    if kind == "shape":
+    if field == "shape":
         return _shape(value.shape)
-    if kind == "s" and (found := op_names(value.s)):
-        return f"a StableHLO module of {few(list(found), 20)}"
-    if kind == "s":
-        return _cut(repr(bytes(value.s))[1:], most)
-    if kind == "func":
+    if field == "s" and (names := op_names(value.s)):
+        return f"a StableHLO module of {few(list(names), 20)}"
+    if field == "s":
+        return _cut(repr(bytes(value.s))[1:], limit)
+    if field == "func":
         return f"function {value.func.name}"
-    if kind == "list":
-        return _cut(_list(value.list), most)
-    if kind == "f":
+    if field == "list":
+        return _cut(_list(value.list), limit)
+    if field == "f":
         return _float(value.f)
-    return _cut(str(getattr(value, kind)), most) if kind else "none"
+    return _cut(str(getattr(value, field)), limit) if field else "none"
 
 
 def _float(number: float) -> str:
@@ -259,17 +263,17 @@ def _constant(proto: Any) -> str:
     flat = array.reshape(-1)
     if not flat.size:
         return head
-    shown = ", ".join(
+    values = ", ".join(
         _cut(repr(v), 40) if v.__class__ is bytes else f"{v:g}" if flat.dtype.kind in "fiu" else str(v)
         for v in flat[:8]
     )
-    return f"{head}: {shown}" + (f", … {flat.size:,} in all" if flat.size > 8 else "")
+    return f"{head}: {values}" + (f", … {flat.size:,} in all" if flat.size > 8 else "")
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({counted(len(text), 'characters')})"
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({counted(len(text), 'characters')})"
 
 
-def constant_value(node: TFNodeDef, most: int = 8 << 20) -> Any:
-    """Returns the value of a constant as an array; None if the node has no value, or one of more than `most` bytes."""
-    return array_of(node, most)
+def constant_value(node: TFNodeDef, limit: int = 8 << 20) -> Any:
+    """Returns the value of a constant as an array; None if the node has no value, or one of more than `limit` bytes."""
+    return array_of(node, limit)

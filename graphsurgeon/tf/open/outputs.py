@@ -48,11 +48,11 @@ class Stated:
         graph: the ops and edges; its nodes are those of the file.
         functions: the FunctionDefs of the file, by name.
         producer: the version of TensorFlow's graphs in which the file is written.
-        said: op name -> shapes that the file notes with the op.
+        shapes: op name -> shapes that the file notes with the op.
         inferred_shapes: op name -> shapes that another process has inferred, as far as it could; None before it has.
 
     Attributes:
-        said: see the argument.
+        shapes: see the argument.
         settled: the snapshot of the live graph with these ops, once it exists.
     """
 
@@ -64,13 +64,13 @@ class Stated:
         graph: Graph,
         functions: Mapping[str, Any],
         producer: int,
-        said: Mapping[str, list[Shape]],
+        shapes: Mapping[str, list[Shape]],
         inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]] | None = None,
     ) -> None:
         self.settled: Graph | None = None
         self._live = owner if isinstance(owner, DeferredGraph) or hasattr(owner, "get_operations") else None
         self._graph, self._nodes = graph, graph.nodes
-        self._functions, self._producer, self.said, self._inferred_shapes = functions, producer, said, inferred_shapes
+        self._functions, self._producer, self.said, self._inferred_shapes = functions, producer, shapes, inferred_shapes
         self._signatures: dict[str, Any] = {}
         self._inferred: Callable[[int], _Infos] | None = None
         self._asked_of: dict[int, _Infos | None] = {}
@@ -81,13 +81,13 @@ class Stated:
 
     def __call__(self, number: int) -> _Infos | None:
         """Returns dtypes and shapes; they are inferred if the op does not state its outputs."""
-        stated = self.stated(number)
+        infos = self.stated(number)
         unsure = self._inferred is None and self._inferred_shapes is None and self._nodes[number].op not in _SURE
-        if unsure and stated and self._live is not None:
+        if unsure and infos and self._live is not None:
             with suppress(OpenError):
                 made(self._live, whole=False)
                 return self.stated(number)
-        return stated
+        return infos
 
     def stated(self, number: int) -> _Infos | None:
         """Returns dtypes, and shapes as far as they are known without TensorFlow."""
@@ -107,17 +107,21 @@ class Stated:
 
     def _asked(self, number: int) -> _Infos | None:
         """The dtypes that consumers require of an op of an unknown type, up to its last output that is read."""
-        wanted: dict[int, str] = {}
+        required: dict[int, str] = {}
         for reader in dict.fromkeys(self._graph.consumers.row(number).tolist()):  # one may read it many times
             node = self._nodes[reader]
             signature = self._signature(node)
             args = signature.input_arg if signature is not None else ()
-            given = dtypes(args, node, signature)
+            input_dtypes = dtypes(args, node, signature)
             for at, (op, port) in enumerate(self._graph.data.ends(reader)):
                 if op == number:
-                    wanted.setdefault(port, UNKNOWN)
-                    wanted[port] = given[at] if at < len(given) and wanted[port] == UNKNOWN else wanted[port]
-        return [TensorInfo(wanted.get(port, UNKNOWN), None) for port in range(max(wanted) + 1)] if wanted else None
+                    required.setdefault(port, UNKNOWN)
+                    required[port] = (
+                        input_dtypes[at] if at < len(input_dtypes) and required[port] == UNKNOWN else required[port]
+                    )
+        return (
+            [TensorInfo(required.get(port, UNKNOWN), None) for port in range(max(required) + 1)] if required else None
+        )
 
     def _read(self, number: int) -> _Infos | None:
         node = self._nodes[number]
@@ -128,16 +132,16 @@ class Stated:
             return self._asked_of[number]
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
             return None  # no op has this many: the file is damaged
-        given = dtypes(signature.output_arg, node, signature)
-        return [TensorInfo(*info) for info in zip(given, self._shapes(node, given), strict=True)]
+        output_dtypes = dtypes(signature.output_arg, node, signature)
+        return [TensorInfo(*info) for info in zip(output_dtypes, self._shapes(node, output_dtypes), strict=True)]
 
     def _shapes(self, node: TFNodeDef, dtypes: list[str]) -> list[Shape]:
         inferred_shapes = (self._inferred_shapes or {}).get(node.name, ())
         if len(inferred_shapes) == len(dtypes):
             return [None if dims is None else tuple(dims) for dims in inferred_shapes]
-        said = self.said.get(node.name, [])
-        if len(said) == len(dtypes):
-            return said
+        file_shapes = self.said.get(node.name, [])
+        if len(file_shapes) == len(dtypes):
+            return file_shapes
         shapes: list[Shape] = [None] * len(dtypes)
         if len(dtypes) == 1 and node.op in _SURE:
             shapes[0] = self._shape(node)
@@ -155,17 +159,17 @@ class Stated:
         return None if old and dims == () else dims
 
 
-def with_shapes(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
+def with_shapes(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
     """Returns a GraphDef with the shapes that its file notes with ops; the snapshot has removed them from the nodes."""
-    said = read.outputs_of.said if isinstance(read.outputs_of, Stated) else {}
-    if not said:
+    file_shapes = snapshot.outputs_of.said if isinstance(snapshot.outputs_of, Stated) else {}
+    if not file_shapes:
         return graph_def
-    whole = type(graph_def)()
-    whole.CopyFrom(graph_def)
-    for node in whole.node:
-        if node.name in said:
-            node.attr["_output_shapes"].list.shape.extend(map(shape_proto, said[node.name]))
-    return whole
+    out = type(graph_def)()
+    out.CopyFrom(graph_def)
+    for node in out.node:
+        if node.name in file_shapes:
+            node.attr["_output_shapes"].list.shape.extend(map(shape_proto, file_shapes[node.name]))
+    return out
 
 
 def expanded(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Iterator[tuple[Any, int, int]]:
@@ -221,7 +225,7 @@ def known_dtype(name: str) -> bool:
     return name != UNKNOWN and not name.startswith("dtype ")
 
 
-def array_in(proto: Any, most: float = math.inf) -> Any:
+def array_in(proto: Any, limit: float = math.inf) -> Any:
     """Returns the array that a TensorProto holds. All constants of graphs are read by this function.
 
     Returns None if the constant is damaged, has a dtype that no array has, or would fill memory although the file holds
@@ -229,20 +233,20 @@ def array_in(proto: Any, most: float = math.inf) -> Any:
 
     Args:
         proto: the TensorProto.
-        most: also returns None if the array has more bytes; then the constant is not copied.
+        limit: also returns None if the array has more bytes; then the constant is not copied.
     """
     dims = [d.size for d in proto.tensor_shape.dim]
     try:
-        kind, values = _NUMPY.get(proto.dtype) or (tf.as_dtype(proto.dtype).as_numpy_dtype, "")
-        size = _size(proto.dtype, kind) * math.prod(dims)
-        if size > most or min(dims, default=0) < 0:
+        dtype, values = _NUMPY.get(proto.dtype) or (tf.as_dtype(proto.dtype).as_numpy_dtype, "")
+        size = _size(proto.dtype, dtype) * math.prod(dims)
+        if size > limit or min(dims, default=0) < 0:
             return None
         content = proto.tensor_content  # a copy
         if size > TRUSTED and size > DENSEST * (len(content) or _held(proto)):
             return None
         if content:
-            return np.frombuffer(content, kind).reshape(dims).copy()
-        return _listed(proto, dims, np.dtype(kind), values) if values else tf.make_ndarray(proto)
+            return np.frombuffer(content, dtype).reshape(dims).copy()
+        return _listed(proto, dims, np.dtype(dtype), values) if values else tf.make_ndarray(proto)
     except (KeyError, OverflowError, TypeError, ValueError):
         return None
 
@@ -269,18 +273,18 @@ def _listed(proto: Any, dims: Sequence[int], dtype: np.dtype[Any], field: str) -
     values = getattr(proto, field)
     if not values and dtype.kind != "O":
         return np.zeros(dims, dtype)
-    found = np.empty(math.prod(dims), dtype)
-    if len(values) > len(found):
-        raise ValueError(f"{len(values)} values for {len(found)} elements")
+    array = np.empty(math.prod(dims), dtype)
+    if len(values) > len(array):
+        raise ValueError(f"{len(values)} values for {len(array)} elements")
     bits = np.dtype(np.uint16) if field == "half_val" else dtype
-    found[: len(values)] = np.fromiter(values, bits, len(values)).view(dtype) if values else ()
-    found[len(values) :] = found[len(values) - 1] if values else ""
-    return found.reshape(dims)
+    array[: len(values)] = np.fromiter(values, bits, len(values)).view(dtype) if values else ()
+    array[len(values) :] = array[len(values) - 1] if values else ""
+    return array.reshape(dims)
 
 
-def _size(number: int, kind: Any) -> int:
+def _size(number: int, dtype: Any) -> int:
     """The least number of bytes of one element."""
-    return 1 if number in (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT) else np.dtype(kind).itemsize
+    return 1 if number in (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT) else np.dtype(dtype).itemsize
 
 
 def _held(proto: Any) -> int:
@@ -298,7 +302,7 @@ def shape_proto(shape: Shape) -> Any:
     """Returns a shape as a TensorShapeProto."""
     if shape is None:
         return tensor_shape_pb2.TensorShapeProto(unknown_rank=True)
-    made = tensor_shape_pb2.TensorShapeProto()
+    proto = tensor_shape_pb2.TensorShapeProto()
     for size in shape:
-        made.dim.add(size=-1 if size is None else size)
-    return made
+        proto.dim.add(size=-1 if size is None else size)
+    return proto

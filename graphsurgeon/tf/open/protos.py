@@ -58,12 +58,12 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
     dtypes = _unbound(graph_def)
     if not dtypes:
         return ()
-    taken = {node.name for node in graph_def.node}
+    used_names = {node.name for node in graph_def.node}
     new: dict[str, str] = {}
     for text, dtype in dtypes.items():
         wish = text.removeprefix("$").removesuffix(":0").replace(":", "_")
-        name = free_name(wish, taken.__contains__, as_tensorflow=True)
-        taken.add(name)
+        name = free_name(wish, used_names.__contains__, as_tensorflow=True)
+        used_names.add(name)
         node = graph_def.node.add(name=name, op="NoOp" if dtype is None else "Placeholder")
         if dtype is not None:
             node.attr["dtype"].type = dtype
@@ -74,10 +74,10 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
             sign = "^" if text.startswith("^") else ""
             node.input[at] = sign + new.get(text.removeprefix("^").removesuffix(":0"), text.removeprefix("^"))
     outside = {text.removeprefix(PREFIX): name for text, name in new.items()}
-    for key, kind in _CONTEXTS.items() if meta is not None else ():
+    for key, proto_type in _CONTEXTS.items() if meta is not None else ():
         if key in meta.collection_def:
-            held = meta.collection_def[key].bytes_list.value
-            held[:] = [_context(kind.FromString(one), outside).SerializeToString() for one in held]
+            values = meta.collection_def[key].bytes_list.value
+            values[:] = [_context(proto_type.FromString(item), outside).SerializeToString() for item in values]
     names = [name for text, name in new.items() if dtypes[text] is not None]
     return (f"it is a part of a graph; tensors of other parts are replaced by {counted(len(names), 'placeholders')}, "
             f"{few(names)}",)  # fmt: skip
@@ -86,20 +86,20 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
 def _unbound(graph_def: TFGraphDef) -> dict[str, int | None]:
     """Returns each unbound input, with its dtype; None if ops only wait for it."""
     library = {function.signature.name: function.signature for function in graph_def.library.function}
-    found: dict[str, int | None] = {}
+    inputs: dict[str, int | None] = {}
     for node in graph_def.node:
         if not any(PREFIX in text for text in node.input):
             continue
         signature = library.get(node.op) or op_definition(node.op)
-        given = [dtype for _, _, dtype in expanded(signature.input_arg, node, signature)] if signature else []
+        dtypes = [dtype for _, _, dtype in expanded(signature.input_arg, node, signature)] if signature else []
         data = [text for text in node.input if not text.startswith("^")]
-        for text, dtype in zip(data, [*given, *[types_pb2.DT_FLOAT] * len(data)], strict=False):
+        for text, dtype in zip(data, [*dtypes, *[types_pb2.DT_FLOAT] * len(data)], strict=False):
             if text.startswith(PREFIX):
-                found[text.removesuffix(":0")] = dtype
+                inputs[text.removesuffix(":0")] = dtype
         for text in node.input:
             if text.startswith(f"^{PREFIX}"):
-                found.setdefault(text[1:], None)
-    return found
+                inputs.setdefault(text[1:], None)
+    return inputs
 
 
 def _context(proto: Any, outside: dict[str, str]) -> Any:
@@ -117,9 +117,9 @@ def _context(proto: Any, outside: dict[str, str]) -> Any:
 def _values_of(proto: Any) -> Iterator[Any]:
     yield proto.values_def
     for nested in proto.nested_contexts:
-        kind = nested.WhichOneof("ctxt")
-        if kind is not None:
-            yield from _values_of(getattr(nested, kind))
+        field = nested.WhichOneof("ctxt")
+        if field is not None:
+            yield from _values_of(getattr(nested, field))
 
 
 def _renamed(tensor: str, outside: dict[str, str]) -> str:
@@ -149,12 +149,14 @@ def written(
     with gc_paused():
         nodes = list(graph_def.node)
         functions = {f.signature.name: f for f in graph_def.library.function}
-        said = _normalized(nodes, functions)
+        file_shapes = _normalized(nodes, functions)
         graph = _read(nodes, request, about)
         order = _import_order(graph)
         if order is not None:
             graph = in_order(graph, order)
-    graph = replace(graph, outputs_of=Stated(about["owner"], graph, functions, graph_def.versions.producer, said))
+    graph = replace(
+        graph, outputs_of=Stated(about["owner"], graph, functions, graph_def.versions.producer, file_shapes)
+    )
     unknown = unknown_types([graph.types, *((node.op for node in f.node_def) for f in functions.values())], functions)
     state_of = _State(graph, graph.nodes, functions, meta, request)
     gradients = gradients_in(graph_def.library)
@@ -166,32 +168,34 @@ def written(
 def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> frozenset[str]:
     """Returns the op types that TensorFlow does not know here; the name of a function is also allowed as an op type."""
     kinds = set[str]().union(*types)
-    return frozenset(kind for kind in kinds if kind not in functions and not known_op(kind))
+    return frozenset(op_type for op_type in kinds if op_type not in functions and not known_op(op_type))
 
 
 def _normalized(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[str, Any]:
     """Gives nodes the attributes that the importer gives them; returns the shapes that it drops, by op name."""
-    said: dict[str, Any] = {}
+    file_shapes: dict[str, Any] = {}
     alike: dict[bytes, Any] = {}  # many ops state the same shapes
     defaults: dict[str, list[tuple[str, Any]]] = {}
     for node in nodes:
         attributes = node.attr
         if "_output_shapes" in attributes:
-            stated = attributes["_output_shapes"]
-            written = encoded(stated)
-            if written not in alike:
-                alike[written] = [stated_dims(shape) for shape in stated.list.shape]
-            said[node.name] = alike[written]
+            output_shapes = attributes["_output_shapes"]
+            content = encoded(output_shapes)
+            if content not in alike:
+                alike[content] = [stated_dims(shape) for shape in output_shapes.list.shape]
+            file_shapes[node.name] = alike[content]
             del attributes["_output_shapes"]
-        kind = node.op
-        if kind not in defaults:
-            definition = op_definition(kind) if kind not in functions else None
-            found = definition.attr if definition is not None else ()
-            defaults[kind] = [(attr.name, attr.default_value) for attr in found if attr.HasField("default_value")]
-        for name, value in defaults[kind]:
+        op_type = node.op
+        if op_type not in defaults:
+            definition = op_definition(op_type) if op_type not in functions else None
+            attributes_of_type = definition.attr if definition is not None else ()
+            defaults[op_type] = [
+                (attr.name, attr.default_value) for attr in attributes_of_type if attr.HasField("default_value")
+            ]
+        for name, value in defaults[op_type]:
             if name not in attributes:
                 attributes[name].CopyFrom(value)
-    return said
+    return file_shapes
 
 
 def _read(nodes: list[TFNodeDef], request: str, about: Mapping[str, Any]) -> Graph:
@@ -201,8 +205,8 @@ def _read(nodes: list[TFNodeDef], request: str, about: Mapping[str, Any]) -> Gra
         (op,) = error.names
         raise OpenError(request, f"op {op!r}: {error.problem}", error.suggestion) from error
     if len(graph.index) < len(nodes):
-        seen: set[str] = set()
-        twice = next(name for name in graph.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        names: set[str] = set()
+        twice = next(name for name in graph.names if name in names or names.add(name))  # type: ignore[func-returns-value]
         raise OpenError(request, f"two ops are called {twice!r}", "Rename one of them in the code that made the graph")
     return graph
 
@@ -214,30 +218,30 @@ def _import_order(graph: Graph) -> list[int] | None:
     its inputs. Ops on a cycle that is not a loop come last: TensorFlow refuses them.
     """
     loops = graph.typed(MERGING)
-    back = loops[graph.data.rows] & graph.typed(TURNING)[graph.data.node]
-    late = (graph.data.node >= graph.data.rows) & ~back
+    back_edges = loops[graph.data.rows] & graph.typed(TURNING)[graph.data.node]
+    late = (graph.data.node >= graph.data.rows) & ~back_edges
     if not late.any() and not (graph.control.node >= graph.control.rows).any():
         return None
     waits = graph.data.degrees + graph.control.degrees
-    closing = np.unique(graph.data.rows[back])
+    closing = np.unique(graph.data.rows[back_edges])
     waits[closing] = 1 + graph.control.degrees[closing]
-    left: list[int] = waits.tolist()
+    remaining: list[int] = waits.tolist()
     readers: list[list[int]] = [[] for _ in range(graph.size)]
     for edges in (graph.data, graph.control):
         for reader, op in zip(edges.rows.tolist(), edges.node.tolist(), strict=True):
             readers[op].append(reader)
-    ready = [i for i, count in enumerate(left) if not count]
+    ready = [i for i, count in enumerate(remaining) if not count]
     order = []
     while ready:
         op = heapq.heappop(ready)
         order.append(op)
         for reader in readers[op]:
-            left[reader] -= 1
-            if not left[reader]:
+            remaining[reader] -= 1
+            if not remaining[reader]:
                 heapq.heappush(ready, reader)
     if len(order) < graph.size:
-        there = set(order)
-        order += [i for i in range(graph.size) if i not in there]
+        ordered = set(order)
+        order += [i for i in range(graph.size) if i not in ordered]
     return order
 
 
@@ -253,16 +257,16 @@ class _State:
 
     def __call__(self) -> GraphState:
         items = {name: list(self._items(name)) for name in sorted(self._collections) if name != COLLECTION}
-        entries = {name: tuple(map(self._entry, found)) for name, found in items.items()}
-        protos = [item for found in items.values() for item in found]
+        entries = {name: tuple(map(self._entry, contents)) for name, contents in items.items()}
+        protos = [item for contents in items.values() for item in contents]
         return GraphState(self._variables(items), entries, self._contexts(protos), self._init_ops(protos))
 
     def _items(self, name: str) -> Iterator[Any]:
         """The contents of a collection: protos, names of ops and tensors as `Entry`, and values."""
         collection = self._collections[name]
-        kind = collection.WhichOneof("kind")
-        values = getattr(collection, kind).value if kind else ()
-        if kind == "node_list":
+        field = collection.WhichOneof("kind")
+        values = getattr(collection, field).value if field else ()
+        if field == "node_list":
             for text in values:
                 try:
                     (self._graph.tensor if ":" in text else self._graph.find)(text, self._asked)
@@ -270,16 +274,16 @@ class _State:
                     raise self._damaged(name, error.problem) from error
                 yield CollectionEntry("tensor" if ":" in text else "op", text)
             return
-        proto = collection_message(name) if kind == "bytes_list" else None
+        proto = collection_message(name) if field == "bytes_list" else None
         for value in values:
             if proto is None:
                 yield value
                 continue
             try:
-                found = decoded(proto, value)
+                item = decoded(proto, value)
             except DecodeError as error:
                 raise self._damaged(name, error) from error
-            yield found
+            yield item
 
     def _damaged(self, name: str, why: object) -> OpenError:
         suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
@@ -303,19 +307,19 @@ class _State:
     # -- variables ------------------------------------------------------------------------------
 
     def _variables(self, items: Mapping[str, Iterable[Any]]) -> dict[str, VariableInfo]:
-        known: dict[str, Any] = {}
+        variables: dict[str, Any] = {}
         inside: dict[str, list[str]] = {}
-        for collection, found in items.items():
-            for item in found:
+        for collection, contents in items.items():
+            for item in contents:
                 if isinstance(item, variable_pb2.VariableDef):
                     name = op_name(item.variable_name)
-                    known.setdefault(name, item)
+                    variables.setdefault(name, item)
                     inside.setdefault(name, []).append(collection)
         infos = {}
         for number in np.flatnonzero(self._graph.typed(VARIABLE_TYPES)).tolist():
             name = self._graph.names[number]
             info = self._info(number)
-            infos[name] = info if name not in known else self._registered(info, known[name], inside[name])
+            infos[name] = info if name not in variables else self._registered(info, variables[name], inside[name])
         return infos
 
     def _info(self, number: int) -> VariableInfo:
@@ -347,26 +351,26 @@ class _State:
     def _contexts(self, protos: Iterable[Any]) -> tuple[frozenset[str], ...]:
         kinds = (control_flow_pb2.WhileContextDef, control_flow_pb2.CondContextDef)
         index = self._graph.index
-        made = [frozenset(n for n in _parts_of(p) if n in index) for p in protos if isinstance(p, kinds)]
-        found = [one for one in made if one]  # of a damaged one, nothing may be there
-        outer = [one for one in dict.fromkeys(found) if not any(one < other for other in found)]
-        first = {one: min(index[name] for name in one) for one in outer}
+        members = [frozenset(n for n in _parts_of(p) if n in index) for p in protos if isinstance(p, kinds)]
+        groups = [group for group in members if group]  # of a damaged one, nothing may be there
+        outer = [group for group in dict.fromkeys(groups) if not any(group < larger for larger in groups)]
+        first = {group: min(index[name] for name in group) for group in outer}
         return tuple(sorted(outer, key=first.__getitem__))
 
     def _init_ops(self, protos: Iterable[Any]) -> dict[str, tuple[str, ...]]:
-        graph, found = self._graph, {}
+        graph, init_ops = self._graph, {}
         for number in np.flatnonzero(graph.typed({*HOLDERS, *CALLS})).tolist():
             if not self._holds(number):
                 continue
-            readers = [one for port in self._handles(number) for one, _ in graph.readers((number, port))]
+            readers = [consumer for port in self._handles(number) for consumer, _ in graph.readers((number, port))]
             names = [graph.names[reader] for reader in dict.fromkeys(readers) if self._fills(reader)]
             if names:
-                found[graph.names[number]] = tuple(names)
+                init_ops[graph.names[number]] = tuple(names)
         for proto in protos:
             if isinstance(proto, queue_runner_pb2.QueueRunnerDef):
                 names = [*proto.enqueue_op_name, proto.close_op_name, proto.cancel_op_name]
-                found[op_name(proto.queue_name)] = tuple(op_name(name) for name in names if name)
-        return found
+                init_ops[op_name(proto.queue_name)] = tuple(op_name(name) for name in names if name)
+        return init_ops
 
     def _handles(self, number: int) -> Sequence[int]:
         """The outputs of an op that may be handles of tables: of a call, its resources."""
@@ -376,8 +380,8 @@ class _State:
         return [port for port, dtype in enumerate(dtypes) if dtype == types_pb2.DT_RESOURCE]
 
     def _holds(self, number: int) -> bool:
-        kind = self._graph.types[number]
-        return bool(self._handles(number)) and holds(kind, self._inner(number))
+        op_type = self._graph.types[number]
+        return bool(self._handles(number)) and holds(op_type, self._inner(number))
 
     def _fills(self, reader: int) -> bool:
         kinds = [self._graph.types[i] for i in self._graph.data.row(reader).tolist()]
@@ -389,7 +393,9 @@ class _State:
         name = node.attr["f"].func.name if node.op in CALLS else ""
         if name not in self._types:
             called = reachable([name], self._functions) if name in self._functions else ()
-            self._types[name] = frozenset(one.op for other in called for one in self._functions[other].node_def)
+            self._types[name] = frozenset(
+                function_node.op for function in called for function_node in self._functions[function].node_def
+            )
         return self._types[name]
 
 
@@ -400,9 +406,9 @@ def _parts_of(proto: Any) -> Iterator[str]:
     fields = ("pred_name", "pivot_name", "pivot_for_pred_name", "pivot_for_body_name", "maximum_iterations_name")
     yield from (op_name(name) for field in fields if (name := getattr(proto, field, "")))
     for nested in proto.nested_contexts:
-        kind = nested.WhichOneof("ctxt")
-        if kind is not None:  # of a damaged one, nothing may be there
-            yield from _parts_of(getattr(nested, kind))
+        context_type = nested.WhichOneof("ctxt")
+        if context_type is not None:  # of a damaged one, nothing may be there
+            yield from _parts_of(getattr(nested, context_type))
 
 
 def scan(path: Path) -> list[Risks]:
@@ -417,7 +423,7 @@ def scan(path: Path) -> list[Risks]:
     request = f"scan({str(path)!r})"
     if is_keras_file(path):
         reason = "contains Python code from the author of the file"
-        return [Risks(path.name, tuple(Risk(*one, PYTHON, reason) for one in code_in(path, request)))]
+        return [Risks(path.name, tuple(Risk(*code, PYTHON, reason) for code in code_in(path, request)))]
     file = files.saved_model_file(path, request) if path.is_dir() else path
     proto = files.parse(files.read_bytes(file, request), file, request)
     if not hasattr(proto, "meta_graphs"):
@@ -445,5 +451,5 @@ def _scanned(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, 
     if meta is not None:
         saver = meta.saver_def if meta.saver_def.restore_op_name else None
         load = CheckpointValues(graph, saver, "", meta if folder is not None else None).load
-    found = risks(graph, load, frozenset(inside.values()), whole=True)
-    return Risks(found.title, (*outside, *found.items), found.harmless, found.unknown)
+    result = risks(graph, load, frozenset(inside.values()), whole=True)
+    return Risks(result.title, (*outside, *result.items), result.harmless, result.unknown)

@@ -58,17 +58,17 @@ class Flat:
 
     def outer(self, ends: Iterable[str]) -> list[str]:
         """Replaces the call that computes all of `ends`, repeatedly; returns the tensors that take their places."""
-        found = [self.end(tensor) for tensor in ends]
+        tensors = [self.end(tensor) for tensor in ends]
         while True:
-            behind = [self._through(tensor) for tensor in found]
-            doers = {op_name(tensor) for tensor in behind}
+            sources = [self._through(tensor) for tensor in tensors]
+            doers = {op_name(tensor) for tensor in sources}
             callers = [name for name in doers if self._calls.called(self.nodes[name])]
-            others = any(self._around.get(name) for name in doers.difference(callers))
-            if len(callers) != 1 or others or not self._gives_way(callers[0]):
-                return found
-            beside = self.needed(behind).keys() - {callers[0]}
-            self._open(callers[0], {self.names.get(name, name).lower() for name in beside})
-            found = [self.end(tensor) for tensor in behind]
+            waiting = any(self._around.get(name) for name in doers.difference(callers))
+            if len(callers) != 1 or waiting or not self._gives_way(callers[0]):
+                return tensors
+            other_ops = self.needed(sources).keys() - {callers[0]}
+            self._open(callers[0], {self.names.get(name, name).lower() for name in other_ops})
+            tensors = [self.end(tensor) for tensor in sources]
 
     def inner(self, ends: Iterable[str], exclude: Container[str]) -> None:
         """Replaces all calls that `ends` need, except those in `exclude`; each gets its own name scope."""
@@ -85,14 +85,14 @@ class Flat:
 
     def needed(self, ends: Iterable[str]) -> dict[str, None]:
         """Returns the names of the ops that tensors and ops need, including these."""
-        return met_from((op_name(one) for end in ends for one in self._resolved(end)), self._before)
+        return met_from((op_name(source) for end in ends for source in self._resolved(end)), self._before)
 
     def _before(self, name: str) -> list[str]:
         """The ops that one reads and waits for."""
-        read = self._read.get(name)
-        if read is None:
-            read = self._read[name] = list(map(op_name, self._join(self.nodes[name])))
-        return read
+        inputs = self._read.get(name)
+        if inputs is None:
+            inputs = self._read[name] = list(map(op_name, self._join(self.nodes[name])))
+        return inputs
 
     def end(self, tensor: str) -> str:
         """Returns the tensor that replaces another, or the tensor itself."""
@@ -117,25 +117,25 @@ class Flat:
             self.stays[call] = f"its function {name!r} takes dtypes as parameters"
         return call not in self.stays
 
-    def _open(self, call: str, taken: Container[str], scope: str = "") -> None:
+    def _open(self, call: str, used_names: Container[str], scope: str = "") -> None:
         """Replaces a call by the nodes of its function, which keep their names if none of these is taken."""
         node = self.nodes.pop(call)
         self._join(node)
         function = self._calls.called(node)
         inner = self._calls.definitions[function]
-        if not scope and any(n.name.lower() in taken for n in inner.node_def):
+        if not scope and any(n.name.lower() in used_names for n in inner.node_def):
             scope = f"{self.names.get(call, 'call')}/"
         names = {n.name: scope + n.name for n in inner.node_def}
         for old in inner.node_def:
             if self._calls.called(old):  # a function that it calls may have an op of that name
                 names[old.name] = f"#{scope}{old.name}#{len(self.names)}"
                 self.names[names[old.name]] = scope + old.name
-        made = in_place(self._calls, node, scope, self._free, names)
-        for new in made.nodes:
+        expansion = in_place(self._calls, node, scope, self._free, names)
+        for new in expansion.nodes:
             self.nodes[new.name] = new
         for name in names.values():
             self._around[name] = (*self._around.get(call, ()), function)
-        self._places.put(node, made, made.effects or made.ends)
+        self._places.put(node, expansion, expansion.effects or expansion.ends)
         self._read.clear()
 
     def _free(self, wish: str) -> str:
@@ -146,13 +146,13 @@ class Flat:
     def _join(self, node: TFNodeDef) -> list[str]:
         """Makes a node read and wait for the replacements of calls; returns its inputs."""
         texts = list(node.input)
-        gone = self._places.waits
-        if not any(text[0] == "^" or text.partition(":")[0] in gone for text in texts):
+        replaced = self._places.waits
+        if not any(text[0] == "^" or text.partition(":")[0] in replaced for text in texts):
             return texts
-        read = self._places.inputs(texts, self._resolved)
-        if read != texts:
-            node.input[:] = read
-        return read
+        new_inputs = self._places.inputs(texts, self._resolved)
+        if new_inputs != texts:
+            node.input[:] = new_inputs
+        return new_inputs
 
     def _resolved(self, end: str) -> Iterator[str]:
         """Yields the replacements of a tensor, or of an op that is waited for."""
@@ -174,7 +174,7 @@ class Flat:
         """
         waited: set[str] = set()
 
-        def behind(end: str) -> str | None:
+        def source(end: str) -> str | None:
             node = self.nodes[op_name(end)]
             if node.op != "Identity":
                 return None
@@ -182,15 +182,15 @@ class Flat:
             waited.update(self._waited(node))
             return self.end(node.input[0])
 
-        at = end_of(tensor, behind)
+        at = end_of(tensor, source)
         acting = {name for name in waited if self._calls.acts(self.nodes[name])}
         return at if acting <= {op_name(at)} else tensor
 
     def _waited(self, node: TFNodeDef) -> set[str]:
         """The ops that an op waits for, through those that do nothing but wait."""
         start = [text[1:] for text in node.input if text[0] == "^"]
-        found = met_from(start, lambda name: self._before(name) if self.nodes[name].op == "NoOp" else ())
-        return {name for name in found if self.nodes[name].op != "NoOp"}
+        ops = met_from(start, lambda name: self._before(name) if self.nodes[name].op == "NoOp" else ())
+        return {name for name in ops if self.nodes[name].op != "NoOp"}
 
 
 _INIT = "__saved_model_init_op"
@@ -243,7 +243,7 @@ def served(
     meta: Any,
     inputs: Mapping[str, str],
     outputs: Mapping[str, str],
-    what: str,
+    title: str,
     folder: str,
     checkpoint: Checkpoint | None,
     request: str,
@@ -256,7 +256,7 @@ def served(
     Args:
         meta: the MetaGraphDef of a SavedModel.
         inputs, outputs: argument or result -> the tensor of the graph.
-        what: the name of the signature or function, for messages.
+        title: the name of the signature or function, for messages.
         folder: the folder of the SavedModel, for its assets.
         checkpoint: the values of its variables; None if there are none.
         request: the request, for messages.
@@ -264,17 +264,17 @@ def served(
     Raises:
         OpenError: a tensor is not in the graph, or the file is damaged.
     """
-    there = {node.name for node in meta.graph_def.node}
+    names = {node.name for node in meta.graph_def.node}
     for node in meta.graph_def.node:
-        absent = [text for text in node.input if op_name(text) not in there]
+        absent = [text for text in node.input if op_name(text) not in names]
         if absent:
             how = "Fetch or write the file again"
             raise OpenError(request, f"op {node.name!r} reads {absent[0]!r}, which is not in the graph", how)
-    lost = [f"{key!r} is tensor {text!r}" for key, text in {**inputs, **outputs}.items() if op_name(text) not in there]
+    lost = [f"{key!r} is tensor {text!r}" for key, text in {**inputs, **outputs}.items() if op_name(text) not in names]
     if lost or not outputs:
-        problem = f"{what} has " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
+        problem = f"{title} has " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
         raise OpenError(request, problem, "Open another signature, or the graph as stored: raw=True")
-    problem, how = f"{what} cannot be read, because the file is damaged", "Open the graph as stored: raw=True"
+    problem, how = f"{title} cannot be read, because the file is damaged", "Open the graph as stored: raw=True"
     with errors_as(OpenError, request, problem, how, LookupError):
         return _Work(meta, folder, checkpoint, request).served(inputs, outputs)
 
@@ -286,19 +286,19 @@ def signature_tensors(meta: Any, name: str) -> tuple[dict[str, str], dict[str, s
 
 def _parts(infos: Mapping[str, Any]) -> dict[str, str]:
     """The tensors of a signature by name; the parts of a composite tensor have a suffix after the key."""
-    found = {}
+    tensors = {}
     for key, info in sorted(infos.items()):
         if info.WhichOneof("encoding") == "coo_sparse":
             sparse = info.coo_sparse
-            found[f"{key}_indices"] = sparse.indices_tensor_name
-            found[f"{key}_values"] = sparse.values_tensor_name
-            found[f"{key}_dense_shape"] = sparse.dense_shape_tensor_name
+            tensors[f"{key}_indices"] = sparse.indices_tensor_name
+            tensors[f"{key}_values"] = sparse.values_tensor_name
+            tensors[f"{key}_dense_shape"] = sparse.dense_shape_tensor_name
         elif info.WhichOneof("encoding") == "composite_tensor":
             parts = [part.name for part in info.composite_tensor.components]
-            found.update(zip(_suffixed(key, info.composite_tensor.type_spec, len(parts)), parts, strict=True))
+            tensors.update(zip(_suffixed(key, info.composite_tensor.type_spec, len(parts)), parts, strict=True))
         else:
-            found[key] = info.name
-    return found
+            tensors[key] = info.name
+    return tensors
 
 
 def _suffixed(key: str, spec: Any, count: int) -> list[str]:
@@ -329,57 +329,57 @@ class _Work:
         temporary = {name: f"#{i}" for name, i in number.items()}
         origin = {new: name for name, new in temporary.items()}
         roots = [*map(op_name, [*outputs.values(), *inputs.values()]), *self._runs(nodes)]
-        used = met_from(roots, lambda name: map(op_name, nodes[name].input))
-        flat = Flat([_named(copied(nodes[name]), temporary) for name in nodes if name in used], self.functions)
+        reached = met_from(roots, lambda name: map(op_name, nodes[name].input))
+        flat = Flat([_named(copied(nodes[name]), temporary) for name in nodes if name in reached], self.functions)
         ends = flat.outer(renamed_end(text, temporary) for text in outputs.values())
-        taken = {key: renamed_end(text, temporary) for key, text in inputs.items()}
-        main = flat.needed([*ends, *taken.values()])
+        arguments = {key: renamed_end(text, temporary) for key, text in inputs.items()}
+        main = flat.needed([*ends, *arguments.values()])
         handles = [name for name in main if name in origin and _is_handle(flat.nodes[name])]
         fills = self._fills(nodes, number, flat, set(handles))
         makers = flat.needed(handles)
         flat.inner([*handles, *fills], main.keys() - makers.keys())
         fills = [op for fill in fills for op in flat.effects(fill)]
-        needed = flat.needed([*ends, *taken.values(), *fills])
+        needed = flat.needed([*ends, *arguments.values(), *fills])
         ends = [flat.end(tensor) for tensor in ends]
-        own = [name for name in needed if name in origin]
-        handles = [name for name in own if flat.nodes[name].op == "VarHandleOp"]
+        placed_names = [name for name in needed if name in origin]
+        handles = [name for name in placed_names if flat.nodes[name].op == "VarHandleOp"]
         order = {name: self._objects.get(origin[name], len(number)) for name in handles}
         variables = {name: origin[name] for name in sorted(handles, key=lambda n: (order[n], int(n[1:])))}
-        names = self._names(flat, own, origin, {tensor: key for key, tensor in taken.items()}, variables)
+        names = self._names(flat, placed_names, origin, {tensor: key for key, tensor in arguments.items()}, variables)
         new = {name: names.get(name, flat.names.get(name, name)) for name in needed}
         placed = [name for name in flat.nodes if name in needed]
-        made = meta_graph_pb2.MetaGraphDef()
-        made.meta_info_def.CopyFrom(self.meta.meta_info_def)
-        made.graph_def.versions.CopyFrom(self.meta.graph_def.versions)
-        keys = self._variables(made, {new[name]: (flat.nodes[name], origin[name]) for name in variables})
-        first = len(made.graph_def.node)
-        made.graph_def.node.extend(_named(flat.nodes[name], new) for name in placed if name not in variables)
-        self._gradients(made.graph_def.node[first:])
-        self._library(made, made.graph_def.node[first:])
+        meta = meta_graph_pb2.MetaGraphDef()
+        meta.meta_info_def.CopyFrom(self.meta.meta_info_def)
+        meta.graph_def.versions.CopyFrom(self.meta.graph_def.versions)
+        keys = self._variables(meta, {new[name]: (flat.nodes[name], origin[name]) for name in variables})
+        first = len(meta.graph_def.node)
+        meta.graph_def.node.extend(_named(flat.nodes[name], new) for name in placed if name not in variables)
+        self._gradients(meta.graph_def.node[first:])
+        self._library(meta, meta.graph_def.node[first:])
         if fills:
-            made.collection_def["table_initializer"].node_list.value.extend(new[op] for op in fills)
+            meta.collection_def["table_initializer"].node_list.value.extend(new[op] for op in fills)
         paths = [f"{new[temporary[name]]}:0" for name in assets if temporary[name] in needed]
         if paths:
-            made.collection_def["asset_filepaths"].node_list.value.extend(paths)
+            meta.collection_def["asset_filepaths"].node_list.value.extend(paths)
         for call, why in flat.stays.items():
             if call in needed:
                 self.notes.append(f"{new[call]!r} is not inlined: {why}")
-        kept = {origin[name] for name in own} | {op_name(text) for text in outputs.values()}
+        kept_names = {origin[name] for name in placed_names} | {op_name(text) for text in outputs.values()}
         return Served(
-            made,
-            {key: tensor_name(renamed_end(tensor, new)) for key, tensor in taken.items()},
+            meta,
+            {key: tensor_name(renamed_end(tensor, new)) for key, tensor in arguments.items()},
             {key: tensor_name(renamed_end(tensor, new)) for key, tensor in zip(outputs, ends, strict=True)},
             keys,
             {new[name]: self._objects[origin[name]] for name in variables if origin[name] in self._objects},
             len(variables) - len(keys),
-            len(nodes) - len(kept & nodes.keys()),
+            len(nodes) - len(kept_names & nodes.keys()),
             self.notes,
         )
 
     def _fills(self, nodes: Mapping[str, Any], number: Mapping[str, int], flat: Flat, handles: set[str]) -> list[str]:
         """The ops that the loader runs once and that use one of these handles."""
-        found = [f"#{number[name]}" for name in self._runs(nodes)]
-        return sorted(op for op in found if handles.intersection(flat.needed([op])))
+        loaders = [f"#{number[name]}" for name in self._runs(nodes)]
+        return sorted(op for op in loaders if handles.intersection(flat.needed([op])))
 
     def _runs(self, nodes: Mapping[str, Any]) -> list[str]:
         """The ops that the loader runs once."""
@@ -401,71 +401,75 @@ class _Work:
         nodes = {node.name: node for node in self.meta.graph_def.node}
         files = {op_name(a.tensor_info.name): a.filename for a in asset_files(self.meta)}
 
-        def behind(name: str) -> str | None:
+        def source(name: str) -> str | None:
             passes = name not in files and nodes[name].op == "Identity"
             return op_name(nodes[name].input[0]) if passes else None
 
-        kept = {op_name(node.input[0]): files.get(end_of(op_name(node.input[1]), behind), "") for node in nodes.values()
-                if node.op == "AssignVariableOp"}  # fmt: skip
-        read = {node.name: kept[op_name(node.input[0])] for node in nodes.values()
-                if node.op == "ReadVariableOp" and kept.get(op_name(node.input[0]))}  # fmt: skip
-        found = {}
-        for name, filename in {**files, **read}.items():
+        paths = {op_name(node.input[0]): files.get(end_of(op_name(node.input[1]), source), "")
+                for node in nodes.values() if node.op == "AssignVariableOp"}  # fmt: skip
+        reads = {node.name: paths[op_name(node.input[0])] for node in nodes.values()
+                if node.op == "ReadVariableOp" and paths.get(op_name(node.input[0]))}  # fmt: skip
+        constants = {}
+        for name, filename in {**files, **reads}.items():
             path = asset_path(self.folder, filename, self.request)
-            found[name] = _text(name, path.encode())
-        return found
+            constants[name] = _text(name, path.encode())
+        return constants
 
     # -- names ----------------------------------------------------------------------------------
 
     def _names(
-        self, flat: Flat, own: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
+        self, flat: Flat, own_ops: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
         variables: Mapping[str, str],
     ) -> dict[str, str]:  # fmt: skip
         """The names of the graph's own ops: arguments and variables get their public names, the rest keep theirs."""
-        given = {flat.names.get(name, name).lower() for name in flat.nodes}
+        used_names = {flat.names.get(name, name).lower() for name in flat.nodes}
         wishes = {name: self._called(origin[name]) for name in variables}
         often = Counter(wishes.values())
-        found = {}
+        names = {}
 
         def free(wish: str, parts: Sequence[str] = ()) -> str:
-            def taken(name: str) -> bool:
-                return any(name.lower() + part.lower() in given for part in ("", *parts))
+            def is_used(name: str) -> bool:
+                return any(name.lower() + part.lower() in used_names for part in ("", *parts))
 
-            name = free_name(wish, taken, as_tensorflow=True)
-            given.update(name.lower() + part.lower() for part in ("", *parts))
+            name = free_name(wish, is_used, as_tensorflow=True)
+            used_names.update(name.lower() + part.lower() for part in ("", *parts))
             return name
 
-        for name in sorted(own, key=lambda n: (f"{n}:0" not in arguments, n not in variables, int(n[1:]))):
+        for name in sorted(own_ops, key=lambda n: (f"{n}:0" not in arguments, n not in variables, int(n[1:]))):
             if f"{name}:0" in arguments:
-                found[name] = free(plain_name(arguments[f"{name}:0"], "arg"))
+                names[name] = free(plain_name(arguments[f"{name}:0"], "arg"))
             elif name in variables:
                 wish = wishes[name]
                 if often[wish] > 1:
                     wish = self._paths.get(self._objects.get(origin[name], -1)) or wish
-                found[name] = free(plain_name(wish, "arg"), _PARTS)
+                names[name] = free(plain_name(wish, "arg"), _PARTS)
             else:
-                found[name] = free(origin[name])
-        return found
+                names[name] = free(origin[name])
+        return names
 
     def _called(self, handle: str) -> str:
         """The name of a handle's variable in the object graph; the name of the handle if it has none there."""
-        held = self._objects.get(handle)
-        return str(self.meta.object_graph_def.nodes[held].variable.name if held is not None else "") or handle
+        number = self._objects.get(handle)
+        return str(self.meta.object_graph_def.nodes[number].variable.name if number is not None else "") or handle
 
     @cached_property
     def _objects(self) -> dict[str, int]:
         """Variable handle -> number of its object, from the functions that capture the handle."""
         objects = self.meta.object_graph_def.nodes
-        found, odd = captured(self.meta)
+        captures, odd = captured(self.meta)
         handles = {}
         for node in self.meta.graph_def.node:
             if node.op != "VarHandleOp":
                 continue
-            number = found.get(node.name, found.get(f"{node.name}:0"))
+            number = captures.get(node.name, captures.get(f"{node.name}:0"))
             if number is None:
                 continue
-            held = objects[number].variable if 0 <= number < len(objects) else None
-            if held is None or held.dtype != node.attr["dtype"].type or held.shape != node.attr["shape"].shape:
+            variable = objects[number].variable if 0 <= number < len(objects) else None
+            if (
+                variable is None
+                or variable.dtype != node.attr["dtype"].type
+                or variable.shape != node.attr["shape"].shape
+            ):
                 odd.add(node.name)
             else:
                 handles[node.name] = number
@@ -488,24 +492,24 @@ class _Work:
         if self.checkpoint is None:
             return {}
         nodes, saved = self.meta.object_graph_def.nodes, self.checkpoint.objects
-        found: dict[int, str] = {}
-        seen, todo = {0}, [(0, 0)] if saved and nodes else []
+        keys: dict[int, str] = {}
+        visited, todo = {0}, [(0, 0)] if saved and nodes else []
         for mine, theirs in todo:
             for attribute in saved[theirs].attributes:
                 if attribute.checkpoint_key in self.checkpoint.shapes:
-                    found.setdefault(mine, attribute.checkpoint_key)
+                    keys.setdefault(mine, attribute.checkpoint_key)
             children = {child.local_name: child.node_id for child in saved[theirs].children}
             for child in nodes[mine].children:
-                if child.local_name in children and child.node_id not in seen and child.node_id < len(nodes):
-                    seen.add(child.node_id)
+                if child.local_name in children and child.node_id not in visited and child.node_id < len(nodes):
+                    visited.add(child.node_id)
                     todo.append((child.node_id, children[child.local_name]))
-        return found
+        return keys
 
-    def _variables(self, made: Any, handles: Mapping[str, tuple[Any, str]]) -> dict[str, str]:
+    def _variables(self, meta: Any, handles: Mapping[str, tuple[Any, str]]) -> dict[str, str]:
         """Makes variables from handles: the ops that read and set them, and the collections that an optimizer uses."""
-        graph = made.graph_def
+        graph = meta.graph_def
         keys: dict[str, str] = {}
-        around: dict[tuple[int, bytes], dict[str, Any]] = {}
+        templates: dict[tuple[int, bytes], dict[str, Any]] = {}
         prefix = "" if self.checkpoint is None else self.checkpoint.prefix
         objects = self.meta.object_graph_def.nodes
         for name, (node, handle) in handles.items():
@@ -518,30 +522,30 @@ class _Work:
             if key and not keys:
                 graph.node.append(_text("checkpoint/prefix", prefix.encode()))
                 graph.node.append(_text("checkpoint/whole", [b""]))
-            value, assign, tell = f"{name}/Initializer/value", f"{name}/Assign", f"{name}/Read/ReadVariableOp"
+            value, assign, snapshot = f"{name}/Initializer/value", f"{name}/Assign", f"{name}/Read/ReadVariableOp"
             alike = dtype.type, encoded(shape)
-            if alike not in around:
-                around[alike] = _around(dtype, shape)
+            if alike not in templates:
+                templates[alike] = _around(dtype, shape)
             if key:
                 keys[name] = key
-                said = _add(graph, around[alike]["Const"], f"{name}/Initializer/key")
-                said.attr["value"].tensor.string_val.append(key.encode())
+                key_op = _add(graph, templates[alike]["Const"], f"{name}/Initializer/key")
+                key_op.attr["value"].tensor.string_val.append(key.encode())
                 reads = ["checkpoint/prefix", f"{name}/Initializer/key", "checkpoint/whole"]
-                _add(graph, around[alike]["RestoreV2"], value, reads)
+                _add(graph, templates[alike]["RestoreV2"], value, reads)
             else:
-                _add(graph, around[alike]["Placeholder"], value)
-            _add(graph, around[alike]["AssignVariableOp"], assign, [name, value])
-            _add(graph, around[alike]["VarIsInitializedOp"], f"{name}/IsInitialized", [name])
-            _add(graph, around[alike]["ReadVariableOp"], tell, [name])
+                _add(graph, templates[alike]["Placeholder"], value)
+            _add(graph, templates[alike]["AssignVariableOp"], assign, [name, value])
+            _add(graph, templates[alike]["VarIsInitializedOp"], f"{name}/IsInitialized", [name])
+            _add(graph, templates[alike]["ReadVariableOp"], snapshot, [name])
             about = variable_pb2.VariableDef(
                 variable_name=f"{name}:0", initializer_name=assign, initial_value_name=f"{value}:0",
-                snapshot_name=f"{tell}:0", is_resource=True,
+                snapshot_name=f"{snapshot}:0", is_resource=True,
                 trainable=objects[number].variable.trainable if number is not None else False,
             )  # fmt: skip
-            written = encoded(about)
-            made.collection_def["variables"].bytes_list.value.append(written)
+            data = encoded(about)
+            meta.collection_def["variables"].bytes_list.value.append(data)
             if about.trainable:
-                made.collection_def["trainable_variables"].bytes_list.value.append(written)
+                meta.collection_def["trainable_variables"].bytes_list.value.append(data)
         return keys
 
     def _key_of(self, name: str) -> str:
@@ -550,26 +554,27 @@ class _Work:
 
     def _gradients(self, nodes: Sequence[TFNodeDef]) -> None:
         """Keeps the names of gradients in another attribute: only the process that wrote the file could use them."""
-        own = []
+        unused = []
         for node in nodes:
             if "_gradient_op_type" in node.attr:
                 name = node.attr["_gradient_op_type"].s
                 if name.startswith(b"CustomGradient"):
-                    own.append(node.name)
+                    unused.append(node.name)
                 del node.attr["_gradient_op_type"]
                 if name.decode("utf-8", "replace") in self._named_gradients:
                     node.attr["_saved_gradient"].s = name
-        if own:
-            self.notes.append(
-                f"the tf.custom_gradient of {few(map(repr, own))} is not used: gradients are those of the computed ops"
-            )
+        if unused:
+            names = few(map(repr, unused))
+            self.notes.append(f"the tf.custom_gradient of {names} is not used: gradients are those of the computed ops")
 
     @cached_property
     def _named_gradients(self) -> dict[str, str]:
         """Name of a gradient -> its function."""
         library = self.meta.graph_def.library
-        found = {one.registered_op_type: one.gradient_func for one in library.registered_gradients}
-        return {name: function for name, function in found.items() if function in self.functions}
+        gradient_functions = {
+            gradient.registered_op_type: gradient.gradient_func for gradient in library.registered_gradients
+        }
+        return {name: function for name, function in gradient_functions.items() if function in self.functions}
 
     def _read_beside(self) -> None:
         """Notes on each op with a custom gradient which tensors of its function the gradient reads."""
@@ -578,28 +583,33 @@ class _Work:
             for node in function.node_def:
                 slope = self._named_gradients.get(own_gradient(node), "")
                 bound = objects.concrete_functions[slope].bound_inputs if slope in objects.concrete_functions else ()
-                held = [objects.nodes[n].captured_tensor for n in bound if 0 <= n < len(objects.nodes)]
-                here = [one.name if one.concrete_function == function.signature.name else "" for one in held]
-                if here and READ_BY_GRADIENT not in node.attr:
-                    node.attr[READ_BY_GRADIENT].list.s.extend(text.encode() for text in (node.name, *here))
+                captures = [objects.nodes[n].captured_tensor for n in bound if 0 <= n < len(objects.nodes)]
+                tensors = [
+                    capture.name if capture.concrete_function == function.signature.name else "" for capture in captures
+                ]
+                if tensors and READ_BY_GRADIENT not in node.attr:
+                    node.attr[READ_BY_GRADIENT].list.s.extend(text.encode() for text in (node.name, *tensors))
 
-    def _library(self, made: Any, nodes: Sequence[TFNodeDef]) -> None:
+    def _library(self, meta: Any, nodes: Sequence[TFNodeDef]) -> None:
         """Copies the functions that these nodes still call, with their gradients."""
-        library, have, named = self.meta.graph_def.library, self.functions, self._named_gradients
-        gradients = {g.function_name: [g.gradient_func] for g in library.gradient if g.gradient_func in have}
+        library, definitions, gradient_names = self.meta.graph_def.library, self.functions, self._named_gradients
+        gradients = {g.function_name: [g.gradient_func] for g in library.gradient if g.gradient_func in definitions}
 
-        def met(node: TFNodeDef) -> list[str]:
+        def called(node: TFNodeDef) -> list[str]:
             keys = [node.attr[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in node.attr]
-            return [*referred(node, have), *(named[key] for key in keys if key in named)]
+            return [*referred(node, definitions), *(gradient_names[key] for key in keys if key in gradient_names)]
 
         def leads_to(name: str) -> list[str]:
-            return [*(other for node in have[name].node_def for other in met(node)), *gradients.get(name, ())]
+            return [
+                *(callee for node in definitions[name].node_def for callee in called(node)),
+                *gradients.get(name, ()),
+            ]
 
-        kept = met_from([name for node in nodes if node.op not in _OWN for name in met(node)], leads_to)
-        mine = made.graph_def.library
-        mine.function.extend(f for f in library.function if f.signature.name in kept)
-        mine.gradient.extend(g for g in library.gradient if g.function_name in kept)
-        mine.registered_gradients.extend(g for g in library.registered_gradients if g.gradient_func in kept)
+        reached = met_from([name for node in nodes if node.op not in _OWN for name in called(node)], leads_to)
+        mine = meta.graph_def.library
+        mine.function.extend(f for f in library.function if f.signature.name in reached)
+        mine.gradient.extend(g for g in library.gradient if g.function_name in reached)
+        mine.registered_gradients.extend(g for g in library.registered_gradients if g.gradient_func in reached)
 
 
 def _is_handle(node: TFNodeDef) -> bool:
@@ -613,17 +623,17 @@ def _is_handle(node: TFNodeDef) -> bool:
 def _around(dtype: Any, shape: Any) -> dict[str, Any]:
     """The ops of a variable of a dtype and shape, by op type: NodeDefs without name and inputs."""
     kinds = ("Placeholder", "RestoreV2", "AssignVariableOp", "VarIsInitializedOp", "ReadVariableOp")
-    found = {kind: node_def_pb2.NodeDef(op=kind) for kind in kinds}
-    for kind in ("Placeholder", "AssignVariableOp", "ReadVariableOp"):
-        found[kind].attr["dtype"].CopyFrom(dtype)
-    found["Placeholder"].attr["shape"].CopyFrom(shape)
-    found["RestoreV2"].attr["dtypes"].list.type.append(dtype.type)
-    found["Const"] = _text("", [b""])
-    del found["Const"].attr["value"].tensor.string_val[:]
-    for kind in ("RestoreV2", "ReadVariableOp"):
-        found[kind].attr["_output_shapes"].list.shape.append(shape.shape)
-    found["VarIsInitializedOp"].attr["_output_shapes"].list.shape.add()
-    return found
+    nodes = {op_type: node_def_pb2.NodeDef(op=op_type) for op_type in kinds}
+    for op_type in ("Placeholder", "AssignVariableOp", "ReadVariableOp"):
+        nodes[op_type].attr["dtype"].CopyFrom(dtype)
+    nodes["Placeholder"].attr["shape"].CopyFrom(shape)
+    nodes["RestoreV2"].attr["dtypes"].list.type.append(dtype.type)
+    nodes["Const"] = _text("", [b""])
+    del nodes["Const"].attr["value"].tensor.string_val[:]
+    for op_type in ("RestoreV2", "ReadVariableOp"):
+        nodes[op_type].attr["_output_shapes"].list.shape.append(shape.shape)
+    nodes["VarIsInitializedOp"].attr["_output_shapes"].list.shape.add()
+    return nodes
 
 
 def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = ()) -> Any:
@@ -637,11 +647,11 @@ def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = (
 
 def _named(node: TFNodeDef, new: Mapping[str, str]) -> Any:
     """A node under its new name, with the new names of its inputs and of the ops that it is colocated with."""
-    old, read = node.name, list(node.input)
-    name, reads = new.get(old, old), [renamed_end(text, new) for text in read]
+    old, inputs = node.name, list(node.input)
+    name, reads = new.get(old, old), [renamed_end(text, new) for text in inputs]
     if name != old:
         node.name = name
-    if reads != read:
+    if reads != inputs:
         node.input[:] = reads
     colocate(node, new)
     return node

@@ -43,8 +43,8 @@ def read(ops: Sequence[TFOp]) -> tuple[list[TFNodeDef], list[bytes]]:
     """Returns the NodeDefs of live ops, and their stamps."""
     nodes: list[TFNodeDef] = []
     stamps: list[bytes] = []
-    for _, found, marks in pieces(ops):
-        nodes += found
+    for _, batch, marks in pieces(ops):
+        nodes += batch
         stamps += marks
     return nodes, stamps
 
@@ -52,12 +52,12 @@ def read(ops: Sequence[TFOp]) -> tuple[list[TFNodeDef], list[bytes]]:
 def pieces(ops: Sequence[TFOp]) -> Iterator[tuple[int, list[TFNodeDef], list[bytes]]]:
     """Yields the same a few thousand at a time: number of the first op, NodeDefs, stamps."""
     start = 0
-    for some in runs(ops):
-        raws = node_bytes(some)
+    for batch in runs(ops):
+        raws = node_bytes(batch)
         part = graph_pb2.GraphDef()
         append(part, raws)
         yield start, list(part.node), stamps_of(raws)
-        start += len(some)
+        start += len(batch)
 
 
 def stamp(raw: bytes) -> bytes:
@@ -96,14 +96,14 @@ def add_current(copied: Copied, graph_def: TFGraphDef) -> None:
     """
     source, live = copied.source, copied.source.live.get_operations()
     stale: list[str] = []
-    for some in runs(copied.ops.tolist()):
-        raws = node_bytes(live[i] for i in some)
+    for batch in runs(copied.ops.tolist()):
+        raws = node_bytes(live[i] for i in batch)
         append(graph_def, raws)
-        now = stamps_of(raws)
-        then = [source.stamps[i] for i in some] if source.stamps else [b""] * len(some)
-        if now != then:
-            found = zip(some, graph_def.node[-len(some) :], now, then, strict=True)
-            stale += [source.names[i] for i, node, a, b in found if a != b and _differs(node, source.nodes[i])]
+        stamps = stamps_of(raws)
+        then = [source.stamps[i] for i in batch] if source.stamps else [b""] * len(batch)
+        if stamps != then:
+            rows = zip(batch, graph_def.node[-len(batch) :], stamps, then, strict=True)
+            stale += [source.names[i] for i, node, a, b in rows if a != b and _differs(node, source.nodes[i])]
     if stale:
         raise StalePlanError(
             f"apply: {step_text(copied.step)}",
@@ -112,15 +112,15 @@ def add_current(copied: Copied, graph_def: TFGraphDef) -> None:
         )
 
 
-def _differs(now: Any, then: Any) -> bool:
+def _differs(new_node: Any, old_node: Any) -> bool:
     """Whether a node has really changed: control inputs have no fixed order, and output 0 is written in two ways.
 
     TensorFlow marks an op that another op was made to wait for; an import notes the types it infers.
     """
-    if now == then:
+    if new_node == old_node:
         return False
     a, b = node_def_pb2.NodeDef(), node_def_pb2.NodeDef()
-    for copy, node in ((a, now), (b, then)):
+    for copy, node in ((a, new_node), (b, old_node)):
         copy.CopyFrom(node)
         copy.attr.pop("_has_manual_control_dependencies", None)
         copy.ClearField("experimental_type")
@@ -159,8 +159,8 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
     """
     waiting = pending(graph)
     if waiting is not None:
-        found: Graph = waiting.snapshot(previous, title)
-        return found
+        result: Graph = waiting.snapshot(previous, title)
+        return result
     if previous is not None and previous.owner is graph:
         previous = settled(previous)
         if op_count(graph) == previous.size:
@@ -188,21 +188,23 @@ def settled(graph: Graph) -> Graph:
             live = made(graph.owner, whole=False)
         except OpenError:
             return graph
-        found = _read(live, live.get_operations()[: graph.size], graph.title)
+        live_snapshot = _read(live, live.get_operations()[: graph.size], graph.title)
         lost = np.flatnonzero(graph.refused_ops).tolist()
         if lost:  # there, the live graph has stand-ins
-            nodes_of = {**dict(enumerate(found.nodes)), **{i: graph.nodes[i] for i in lost}}
-            own = list(nodes_of.values())
-            found = replace(found, types=graph.types, nodes=own, outputs_of=outputs, unknown=graph.unknown)
-        outputs.settled = found
+            nodes_of = {**dict(enumerate(live_snapshot.nodes)), **{i: graph.nodes[i] for i in lost}}
+            node_list = list(nodes_of.values())
+            live_snapshot = replace(
+                live_snapshot, types=graph.types, nodes=node_list, outputs_of=outputs, unknown=graph.unknown
+            )
+        outputs.settled = live_snapshot
     return outputs.settled
 
 
 def _read(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
     with gc_paused(), naming_memory("reading the graph"):
-        found, stamps = read(ops)
+        nodes, stamps = read(ops)
         return Graph.read(
-            found,
+            nodes,
             stamps=stamps,
             owner=graph,
             outputs_of=Inferred(graph),
@@ -216,14 +218,14 @@ def _read(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
 def _rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
     """Whether a gradient has changed conds, loops or calls in place: it gives them the outputs that it needs."""
     kinds, _, kind_of = previous.kinds
-    calling = [k for k, kind in enumerate(kinds) if kind in BRANCHING or kind in CALLS]
-    there = np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else []
-    now = map(stamp, node_bytes(ops[i] for i in there))
-    return any(mark != previous.stamps[i] for i, mark in zip(there, now, strict=True))
+    calling = [k for k, op_type in enumerate(kinds) if op_type in BRANCHING or op_type in CALLS]
+    numbers = np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else []
+    stamps = map(stamp, node_bytes(ops[i] for i in numbers))
+    return any(mark != previous.stamps[i] for i, mark in zip(numbers, stamps, strict=True))
 
 
 def confirmed(
-    graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[TFNodeDef], made: list[str]
+    graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[TFNodeDef], names: list[str]
 ) -> Graph | None:
     """Reads the ops added to a graph; returns the new snapshot if it is as predicted, otherwise None.
 
@@ -232,24 +234,24 @@ def confirmed(
         previous: its snapshot from before.
         predicted: the snapshot it should have now.
         sent: the NodeDefs that were to be added, in order; they are compared with those of the graph.
-        made: the names that the graph gave to the added ops.
+        names: the names that the graph gave to the added ops.
     """
     ops = graph.get_operations()
     if len(ops) != predicted.size or previous.size + len(sent) != predicted.size:
         return None
     with gc_paused():
-        kept, stamps = list(sent), []
-        for start, found, marks in pieces(ops[previous.size :]):
-            if found != kept[start : start + len(found)]:
+        new_nodes, stamps = list(sent), []
+        for start, nodes, marks in pieces(ops[previous.size :]):
+            if nodes != new_nodes[start : start + len(nodes)]:
                 return None
             stamps += marks
-        if made != predicted.names[previous.size :]:
+        if names != predicted.names[previous.size :]:
             return None
         return replace(
             previous,
             names=predicted.names,
             types=predicted.types,
-            nodes=[*previous.nodes, *kept],
+            nodes=[*previous.nodes, *new_nodes],
             stamps=[*previous.stamps, *stamps],
             data=predicted.data,
             control=predicted.control,

@@ -42,7 +42,7 @@ from .trial_import import TRUST, Trial
 _TYPE = "PyFunc"
 
 
-def with_stand_ins(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
+def with_stand_ins(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
     """Returns a GraphDef with stand-ins for the ops that TensorFlow refuses; the same GraphDef if there are none.
 
     A stand-in has the name and inputs of the op, and those of its outputs that are read. It is never run or written:
@@ -50,14 +50,14 @@ def with_stand_ins(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
 
     Args:
         graph_def: the graph to import.
-        read: its snapshot.
+        snapshot: its snapshot.
     """
-    lost = {read.names[i]: i for i in np.flatnonzero(read.refused_ops).tolist()}
+    lost = {snapshot.names[i]: i for i in np.flatnonzero(snapshot.refused_ops).tolist()}
     if not lost:
         return graph_def
-    whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
+    out = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     for node in graph_def.node:
-        new = whole.node.add()
+        new = out.node.add()
         if node.name not in lost:
             new.CopyFrom(node)
             continue
@@ -66,13 +66,13 @@ def with_stand_ins(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
         new.input.extend(node.input)
         if "_class" in node.attr:
             new.attr["_class"].CopyFrom(node.attr["_class"])
-        ends = list(read.data.ends(op))
-        given = {maker: read.stated(maker) for maker in {maker for maker, _ in ends}}  # one may be read often
-        reads = [output_at(given[maker], port) for maker, port in ends]
+        ends = list(snapshot.data.ends(op))
+        outputs = {maker: snapshot.stated(maker) for maker in {maker for maker, _ in ends}}  # one may be read often
+        reads = [output_at(outputs[maker], port) for maker, port in ends]
         new.attr["Tin"].list.type.extend(map(_number, reads))
-        new.attr["Tout"].list.type.extend(map(_number, read.stated(op) or ()))
+        new.attr["Tout"].list.type.extend(map(_number, snapshot.stated(op) or ()))
         new.attr["token"].s = f"op {node.name!r} of type {node.op!r}, which TensorFlow does not know here".encode()
-    return whole
+    return out
 
 
 def _number(info: TensorInfo | None) -> int:
@@ -124,8 +124,8 @@ def opened(
         files.refuse_unreachable(Path(thing), f"open({os.fspath(thing)!r})")
     keras_file, traceable = is_path and is_keras_file(Path(thing)), not is_path and _is_traceable(thing)
     if raw and (keras_file or traceable):
-        kind = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"
-        problem = f"raw=True opens the stored graph of a SavedModel, but this is {kind}"
+        description = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"
+        problem = f"raw=True opens the stored graph of a SavedModel, but this is {description}"
         name = repr(os.fspath(thing)) if keras_file else _short(thing)
         raise OpenError(f"open({name}, raw=True)", problem, "Leave out raw=True")
     if keras_file:
@@ -133,8 +133,8 @@ def opened(
     if traceable:
         from ..functions.traces import trace
 
-        found = trace(thing, signature, function, bool(training))
-        return _from_trace(found, f"open({found.title})")
+        traced = trace(thing, signature, function, bool(training))
+        return _from_trace(traced, f"open({traced.title})")
     wish = _Wish(tags, signature, raw, function, trust, timeout)
     if is_path:
         _refuse_options(thing, training=training)
@@ -143,10 +143,10 @@ def opened(
     if isinstance(thing, tf.Graph):
         if function is None:
             return OpenedGraph(made(thing), "graph", "gs.open(graph)")
-        one = _from_proto(thing.as_graph_def(), None, wish.request("graph"), wish)
-        forget(one.graph)  # this program made it; the origins of its other parts are those of `thing`
-        hand_on(one.graph, thing)
-        return replace(one, code=wish.code("graph"))
+        opened_graph = _from_proto(thing.as_graph_def(), None, wish.request("graph"), wish)
+        forget(opened_graph.graph)  # this program made it; the origins of its other parts are those of `thing`
+        hand_on(opened_graph.graph, thing)
+        return replace(opened_graph, code=wish.code("graph"))
     if isinstance(thing, (tf.compat.v1.Session, tf.compat.v1.InteractiveSession)) and function is None:
         from ..private.sessions import is_closed
 
@@ -158,10 +158,10 @@ def opened(
             )
         return OpenedGraph(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Message):
-        kept = type(thing)()
-        kept.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
-        one = _from_proto(kept, None, wish.request(type(thing).__name__), wish)
-        return _kept(one, trust, lambda: encoded(thing, deterministic=True))
+        message = type(thing)()
+        message.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
+        opened_graph = _from_proto(message, None, wish.request(type(thing).__name__), wish)
+        return _kept(opened_graph, trust, lambda: encoded(thing, deterministic=True))
     raise OpenError(
         f"open({_short(thing)})",
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
@@ -169,59 +169,59 @@ def opened(
     )
 
 
-def _is_traceable(thing: Any) -> bool:
+def _is_traceable(value: Any) -> bool:
     from ..functions.traces import is_traceable
 
-    return is_traceable(thing)
+    return is_traceable(value)
 
 
-def _refuse_options(thing: Any, **options: Any) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
+def _refuse_options(source: Any, **options: Any) -> None:
+    names = [name for name, value in options.items() if value is not None]
+    if names:
         raise OpenError(
-            f"open({_short(thing)}, {given[0]}={options[given[0]]!r})",
-            f"{given[0]}= is not possible for an object of type {type(thing).__name__}",
-            f"Leave out {given[0]}=",
+            f"open({_short(source)}, {names[0]}={options[names[0]]!r})",
+            f"{names[0]}= is not possible for an object of type {type(source).__name__}",
+            f"Leave out {names[0]}=",
         )
 
 
 def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, training: bool) -> OpenedGraph:
     """Opens a `.keras` file like its model in Python; if Keras cannot build it, shows the layers that it describes."""
     request = f"open({str(path)!r})"
-    for word, given in (("tags", tags), ("function", function)):
-        if given is not None:
+    for word, value in (("tags", tags), ("function", function)):
+        if value is not None:
             problem = "a .keras file holds one model only"
-            raise OpenError(f"{request[:-1]}, {word}={given!r})", problem, f"Leave out {word}=")
+            raise OpenError(f"{request[:-1]}, {word}={value!r})", problem, f"Leave out {word}=")
     try:
         model = keras_model(path, request)
     except OpenError as refusal:
-        shown = described(path, request)
-        if shown is None:
+        layer_graph = described(path, request)
+        if layer_graph is None:
             raise
         graph = DeferredGraph(fresh)
-        LazyGraph(replace(shown[0], owner=graph), None, refusal=refusal).wait_in(graph)
-        return OpenedGraph(graph, path.name, f"gs.open({str(path)!r})", layers=shown[1])
+        LazyGraph(replace(layer_graph[0], owner=graph), None, refusal=refusal).wait_in(graph)
+        return OpenedGraph(graph, path.name, f"gs.open({str(path)!r})", layers=layer_graph[1])
     from ..functions.traces import trace
     from .snapshot import snapshot
 
-    found = trace(model, signature, None, training)
-    code = found.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
+    traced = trace(model, signature, None, training)
+    code = traced.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
     file = OpenedFile.of(path, path, {"signature": signature, "training": training or None})
-    out = replace(_from_trace(found, request), title=path.name, code=code, file=file)
-    read = snapshot(out.graph)
-    note(out.graph, [GraphOrigin(read)] if may_reach_out(read) else [])
+    out = replace(_from_trace(traced, request), title=path.name, code=code, file=file)
+    live_snapshot = snapshot(out.graph)
+    note(out.graph, [GraphOrigin(live_snapshot)] if may_reach_out(live_snapshot) else [])
     return out
 
 
-def _from_trace(found: Any, request: str) -> OpenedGraph:
+def _from_trace(traced: Any, request: str) -> OpenedGraph:
     from ..functions.layer_calls import layers_of, origin_of
     from ..functions.lift import lift
 
-    lifted = lift(found.concrete, request, found.named)
+    lifted = lift(traced.concrete, request, traced.named)
     return OpenedGraph(
-        lifted.graph, found.title, found.code, None, lifted.values, lifted.inputs, lifted.outputs,
-        packed=lifted.packed, layers=layers_of(found, lifted),
-        origin=None if found.model is None else origin_of(found, lifted),
+        lifted.graph, traced.title, traced.code, None, lifted.values, lifted.inputs, lifted.outputs,
+        packed=lifted.packed, layers=layers_of(traced, lifted),
+        origin=None if traced.model is None else origin_of(traced, lifted),
     )  # fmt: skip
 
 
@@ -229,8 +229,8 @@ def _from_trace(found: Any, request: str) -> OpenedGraph:
 _INNER = ("keras_api", "signatures")
 
 
-def _short(thing: Any) -> str:
-    text = repr(thing)
+def _short(value: Any) -> str:
+    text = repr(value)
     return text if len(text) < 60 else text[:57] + "..."
 
 
@@ -253,28 +253,28 @@ class _Wish:
     trust: bool | None = None
     timeout: float = 60.0
 
-    def request(self, thing: str) -> str:
+    def request(self, source: str) -> str:
         """Returns the call with the chosen part, for messages."""
-        return f"open({self._given(thing, signature=self.signature, function=self.function)})"
+        return f"open({self._given(source, signature=self.signature, function=self.function)})"
 
     @property
     def options(self) -> dict[str, Any]:
         """The chosen part, as arguments of `opened`."""
         return {"tags": self.tags, "signature": self.signature, "raw": self.raw or None, "function": self.function}
 
-    def code(self, thing: str) -> str:
+    def code(self, source: str) -> str:
         """Returns the call that opens the same again."""
-        given = {"signature": self.signature, "raw": self.raw or None, "function": self.function}
-        given["trust"] = self.trust
-        return f"gs.open({self._given(thing, tags=self.tags, **given)})"
+        options = {"signature": self.signature, "raw": self.raw or None, "function": self.function}
+        options["trust"] = self.trust
+        return f"gs.open({self._given(source, tags=self.tags, **options)})"
 
-    def _given(self, thing: str, **options: Any) -> str:
-        return ", ".join([thing, *(f"{key}={value!r}" for key, value in options.items() if value is not None)])
+    def _given(self, source: str, **options: Any) -> str:
+        return ", ".join([source, *(f"{key}={value!r}" for key, value in options.items() if value is not None)])
 
 
 @gc_paused()
 def _from_path(path: Path, wish: _Wish) -> OpenedGraph:
-    given = path
+    original = path
     request = wish.request(repr(str(path)))
     if path.suffix in (".h5", ".hdf5") and path.is_file():
         how = f"Load it with Keras, and open the model: gs.open(keras.models.load_model({str(path)!r}))"
@@ -282,38 +282,38 @@ def _from_path(path: Path, wish: _Wish) -> OpenedGraph:
     put_back(path.absolute().parent)
     if path.is_dir():
         path = files.saved_model_file(path, request)
-    file = OpenedFile.of(given, path, wish.options)
+    file = OpenedFile.of(original, path, wish.options)
     with naming_memory(request):
         data = files.read_bytes(path, request)
         proto = files.parse(data, path, request)
         out = _from_proto(proto, path, request, wish)
-    if out.serving.signatures and path.parent == given:
-        out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, request), given, wish))
-    out = replace(out, title=given.name.removesuffix(".gz"), code=wish.code(repr(str(given))), file=file)
+    if out.serving.signatures and path.parent == original:
+        out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, request), original, wish))
+    out = replace(out, title=original.name.removesuffix(".gz"), code=wish.code(repr(str(original))), file=file)
     return _kept(out, wish.trust, lambda: data)
 
 
-def _kept(found: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) -> OpenedGraph:
+def _kept(result: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) -> OpenedGraph:
     """Adds to the origins of a graph its title, a digest of its file, the ops that run at load, and the assets."""
-    for origin in origins(found.graph):
-        origin.title, origin.key = found.title, hashlib.sha256(data()).digest()
-        origin.load, origin.assets = getattr(found.values, "load", {}), found.assets
+    for origin in origins(result.graph):
+        origin.title, origin.key = result.title, hashlib.sha256(data()).digest()
+        origin.load, origin.assets = getattr(result.values, "load", {}), result.assets
         if trust:
             origin.trust()
-    return found
+    return result
 
 
 def _with_others(serving: ServingInfo, meta: Any, folder: Path, wish: _Wish) -> ServingInfo:
     """The signatures and functions of a SavedModel, and a function that opens another of them."""
-    known = {one.name for one in serving.signatures}
-    ways = [way for way, traces in functions(meta).items() if len(traces) == 1 and way not in known]
+    names = {candidate.name for candidate in serving.signatures}
+    ways = [way for way, traces in functions(meta).items() if len(traces) == 1 and way not in names]
     ways = [way for way in ways if not any(part[:1] == "_" or part in _INNER for part in way.split("."))]
 
-    def other(name: str) -> OpenedGraph:
-        signature, function = (name, None) if name in known else (None, name)
+    def open_other(name: str) -> OpenedGraph:
+        signature, function = (name, None) if name in names else (None, name)
         return _from_path(folder, replace(wish, raw=False, signature=signature, function=function))
 
-    return replace(serving, functions=tuple(ways), other=other)
+    return replace(serving, functions=tuple(ways), other=open_other)
 
 
 @gc_paused()
@@ -322,25 +322,25 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _Wish) -> Ope
         proto = _pick(proto, wish.tags, request)
         folder = path.parent if path is not None else None
         paths: dict[str, str] = {}
-        home = folder.resolve() if folder is not None else None
-        for asset in asset_files(proto) if home is not None else ():
-            paths[op_name(asset.tensor_info.name)] = asset_path(str(home), asset.filename, request)
+        root = folder.resolve() if folder is not None else None
+        for asset in asset_files(proto) if root is not None else ():
+            paths[op_name(asset.tensor_info.name)] = asset_path(str(root), asset.filename, request)
         point_at(proto, paths)
-        assets, known = frozenset(paths.values()), signatures(proto)
-        name = _signature_of(known, wish.signature, request) if wish.function is None else ""
+        assets, signature_list = frozenset(paths.values()), signatures(proto)
+        name = _signature_of(signature_list, wish.signature, request) if wish.function is None else ""
         if wish.function is not None or (not wish.raw and name and proto.object_graph_def.nodes):
-            found = _from_served(proto, known, name, folder, request, wish)
-            return replace(found, assets=assets | found.assets)
-        read = _read_meta(proto, request, wish)
-        values = _saved_values(proto, folder, read)
-        clear = not wish.raw and (name == "serving_default" or len(known) == 1)
+            result = _from_served(proto, signature_list, name, folder, request, wish)
+            return replace(result, assets=assets | result.assets)
+        file_graph = _read_meta(proto, request, wish)
+        values = _saved_values(proto, folder, file_graph)
+        clear = not wish.raw and (name == "serving_default" or len(signature_list) == 1)
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None or clear else ({}, {})
-        there = all(op_name(tensor) in read.index for tensor in (*inputs.values(), *outputs.values()))
-        if wish.signature is None and not there:
+        in_graph = all(op_name(tensor) in file_graph.index for tensor in (*inputs.values(), *outputs.values()))
+        if wish.signature is None and not in_graph:
             inputs, outputs = {}, {}  # a damaged signature: the graph can still be viewed
         return OpenedGraph(
-            read.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
-            ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=ServingInfo(known),
+            file_graph.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
+            ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=ServingInfo(signature_list),
             lack=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not None else "",
             assets=assets,
         )  # fmt: skip
@@ -349,29 +349,29 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _Wish) -> Ope
         raise OpenError(request, problem, "Leave out signature=")
     if wish.function is not None and (hasattr(proto, "graph_def") or hasattr(proto, "node")):
         meta = proto if hasattr(proto, "graph_def") else meta_graph_pb2.MetaGraphDef(graph_def=proto)
-        kind = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
-        return replace(_from_served(meta, (), "", None, request, wish), code=wish.code(kind))
+        title = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
+        return replace(_from_served(meta, (), "", None, request, wish), code=wish.code(title))
     if hasattr(proto, "graph_def"):
         notes = bind_inputs(proto.graph_def, proto)
-        read, ends = _read_meta(proto, request, wish), signature_ends(proto)
-        values = _checkpoint_values(proto, path, read)
+        file_graph, ends = _read_meta(proto, request, wish), signature_ends(proto)
+        values = _checkpoint_values(proto, path, file_graph)
         lack = ""
         if path is not None and values is None:
             lack = linked_away(str(_prefix(path)), str(path.parent)) or f"there is no {_prefix(path).name}.index"
         return OpenedGraph(
-            read.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack,
+            file_graph.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack,
             serving=ServingInfo(notes=notes),
         )  # fmt: skip
     if hasattr(proto, "node"):
         notes = bind_inputs(proto)
-        read = _read(proto, request, wish)
-        return OpenedGraph(read.owner, "graph def", "gs.open(graph_def)", serving=ServingInfo(notes=notes))
+        file_graph = _read(proto, request, wish)
+        return OpenedGraph(file_graph.owner, "graph def", "gs.open(graph_def)", serving=ServingInfo(notes=notes))
     raise OpenError(request, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
 
 
-def _signature_of(known: Sequence[Signature], wish: Any, request: str) -> str:
+def _signature_of(signature_list: Sequence[Signature], wish: Any, request: str) -> str:
     """The name of the chosen signature: the one given, ``serving_default``, or the first by name."""
-    names = [one.name for one in known]
+    names = [candidate.name for candidate in signature_list]
     if wish is None:
         return names[0] if names else ""
     if not isinstance(wish, str):
@@ -385,7 +385,7 @@ def _signature_of(known: Sequence[Signature], wish: Any, request: str) -> str:
 
 
 def _from_served(
-    meta: Any, known: tuple[Signature, ...], name: str, folder: Path | None, request: str, wish: _Wish
+    meta: Any, signature_list: tuple[Signature, ...], name: str, folder: Path | None, request: str, wish: _Wish
 ) -> OpenedGraph:
     """Opens one signature of a SavedModel of TF2, or the chosen function."""
     prefix = str(folder / "variables" / "variables") if folder is not None else ""
@@ -400,21 +400,23 @@ def _from_served(
         inputs, outputs = signature_tensors(meta, name)
     else:
         meta, inputs, outputs = called(meta, wish.function, request)
-    what = f"signature {name!r}" if name else f"function {wish.function!r}"
+    title = f"signature {name!r}" if name else f"function {wish.function!r}"
     place = str(folder.resolve()) if folder is not None else ""
-    found = served(meta, inputs, outputs, what, place, checkpoint, request)
-    read = _read(found.meta.graph_def, request, wish, found.meta)  # its collections were made just now: none is damaged
-    notes = tuple(found.notes)
-    if found.bare:
-        notes = (*notes, f"no value for {counted(found.bare, 'variables')}: {lack or 'not in the checkpoint'}")
-    if name and wish.signature is None and name != "serving_default" and len(known) > 1:
-        others = few([repr(one.name) for one in known if one.name != name])
+    served_part = served(meta, inputs, outputs, title, place, checkpoint, request)
+    file_graph = _read(
+        served_part.meta.graph_def, request, wish, served_part.meta
+    )  # its collections were made just now: none is damaged
+    notes = tuple(served_part.notes)
+    if served_part.bare:
+        notes = (*notes, f"no value for {counted(served_part.bare, 'variables')}: {lack or 'not in the checkpoint'}")
+    if name and wish.signature is None and name != "serving_default" and len(signature_list) > 1:
+        others = few([repr(candidate.name) for candidate in signature_list if candidate.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
     return OpenedGraph(
-        read.owner, "saved model" if known else str(wish.function), wish.code("saved_model"),
-        inputs=found.inputs, outputs=found.outputs, values=KeyedValues(found.keys, prefix),
-        lack=lack, serving=ServingInfo(known, name or f"function {wish.function}", found.left, notes),
-        layers=saved_layers(folder, read, meta.object_graph_def, found.objects),
+        file_graph.owner, "saved model" if signature_list else str(wish.function), wish.code("saved_model"),
+        inputs=served_part.inputs, outputs=served_part.outputs, values=KeyedValues(served_part.keys, prefix),
+        lack=lack, serving=ServingInfo(signature_list, name or f"function {wish.function}", served_part.left, notes),
+        layers=saved_layers(folder, file_graph, meta.object_graph_def, served_part.objects),
         assets=frozenset({checkpoint.prefix} if checkpoint is not None else ()),
     )  # fmt: skip
 
@@ -428,24 +430,26 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
         return danger and OpenError(request, danger.problem, f"{danger.suggestion}; {TRUST}")
 
     try:
-        read = written(graph_def, meta, request=request, owner=graph)
+        file_graph = written(graph_def, meta, request=request, owner=graph)
     except OpenError as error:
         raise (judge() or error) from error
-    refuse_names(read.names, request)
-    if may_reach_out(read):
-        note(graph, [GraphOrigin(read)])
+    refuse_names(file_graph.names, request)
+    if may_reach_out(file_graph):
+        note(graph, [GraphOrigin(file_graph)])
 
-    def whole() -> Any:
+    def full_graph_def() -> Any:
 
-        return with_stand_ins(with_shapes(graph_def, read), read)
+        return with_stand_ins(with_shapes(graph_def, file_graph), file_graph)
 
-    trial = Trial(whole, request, wish.timeout)
+    trial = Trial(full_graph_def, request, wish.timeout)
 
     def infer() -> tuple[Graph, OpenError | None] | None:
-        verdict, stated = trial.verdict(), read.outputs_of
+        verdict, outputs = trial.verdict(), file_graph.outputs_of
         if not trial.over:
             return None
-        return replace(read, outputs_of=stated.inferred(trial.shapes)) if isinstance(stated, Stated) else read, verdict
+        return replace(file_graph, outputs_of=outputs.inferred(trial.shapes)) if isinstance(
+            outputs, Stated
+        ) else file_graph, verdict
 
     def leave() -> None:
         if wish.trust is not False:  # its verdict may be waited for
@@ -459,7 +463,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
                 trial.stop()  # this process infers the shapes now
             elif (verdict := trial.verdict()) is not None:
                 raise verdict
-            import_graph(graph, whole(), request)
+            import_graph(graph, full_graph_def(), request)
             fill_collections(graph, meta, request)
         except OpenError:
             raise
@@ -468,19 +472,19 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
                 waiting.spoil(OpenError(request, "making its live graph was stopped halfway", "Open it again"))
             raise
 
-    noted = meta is not None and COLLECTION in meta.collection_def
-    records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if noted else ()
-    refusal = _unknown(read, request)
-    waiting = LazyGraph(read, fill, records, refusal, None if wish.trust else infer, leave, judge)
+    has_records = meta is not None and COLLECTION in meta.collection_def
+    records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if has_records else ()
+    refusal = _unknown(file_graph, request)
+    waiting = LazyGraph(file_graph, fill, records, refusal, None if wish.trust else infer, leave, judge)
     waiting.wait_in(graph)
-    return read
+    return file_graph
 
 
 def _read_meta(meta: Any, request: str, wish: _Wish) -> Graph:
     """Reads the graph of a MetaGraphDef of a file."""
-    read = _read(meta.graph_def, request, wish, meta)
-    read.state  # noqa: B018  a damaged collection shows here
-    return read
+    file_graph = _read(meta.graph_def, request, wish, meta)
+    file_graph.state  # noqa: B018  a damaged collection shows here
+    return file_graph
 
 
 def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -488,56 +492,58 @@ def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     called = [s for key, s in sorted(meta.signature_def.items()) if not key.startswith("__")]
 
     def names(infos: Any) -> list[str]:
-        found = []
+        tensor_names = []
         for _, info in sorted(infos.items()):
             # The values tensor represents a sparse tensor.
             parts = [info.name, info.coo_sparse.values_tensor_name]
-            found += [*parts, *(part.name for part in info.composite_tensor.components)]
-        return [name for name in found if name]
+            tensor_names += [*parts, *(part.name for part in info.composite_tensor.components)]
+        return [name for name in tensor_names if name]
 
     fed = dict.fromkeys(name for s in called for name in names(s.inputs))
     return tuple(fed), tuple(dict.fromkeys(name for s in called for name in names(s.outputs)))
 
 
 def _pick(saved: Any, tags: Any, request: str) -> Any:
-    have = [sorted(m.meta_info_def.tags) for m in saved.meta_graphs]
+    stored_tags = [sorted(m.meta_info_def.tags) for m in saved.meta_graphs]
     if tags is None:
-        wanted = ["serve"] if ["serve"] in have else have[0]
-        if len(have) > 1 and ["serve"] not in have:
+        chosen_tags = ["serve"] if ["serve"] in stored_tags else stored_tags[0]
+        if len(stored_tags) > 1 and ["serve"] not in stored_tags:
             raise OpenError(
                 request,
-                f"it holds {counted(len(have), 'graphs')}",
-                f"Choose one: tags={' or tags='.join(map(str, have))}",
+                f"it holds {counted(len(stored_tags), 'graphs')}",
+                f"Choose one: tags={' or tags='.join(map(str, stored_tags))}",
             )
     else:
-        wanted = sorted([tags] if isinstance(tags, str) else tags)
-    if wanted not in have:
+        chosen_tags = sorted([tags] if isinstance(tags, str) else tags)
+    if chosen_tags not in stored_tags:
         raise OpenError(
-            request, f"it has no graph with tags {wanted}", f"It has tags={' and tags='.join(map(str, have))}"
+            request,
+            f"it has no graph with tags {chosen_tags}",
+            f"It has tags={' and tags='.join(map(str, stored_tags))}",
         )
-    return saved.meta_graphs[have.index(wanted)]
+    return saved.meta_graphs[stored_tags.index(chosen_tags)]
 
 
-def _unknown(read: Graph, request: str) -> OpenError | None:
+def _unknown(file_graph: Graph, request: str) -> OpenError | None:
     """Returns the error for ops of types that this TensorFlow does not know; None without such ops."""
-    if not read.refused_ops.any():
+    if not file_graph.refused_ops.any():
         return None
-    kinds = {kind: n for kind, n in unknown_counts(read).items() if n} or unknown_counts(read)
-    shown = few([f"op type {kind!r} ({_first(read, kind, n)})" for kind, n in kinds.items()], 4)
+    kinds = {op_type: n for op_type, n in unknown_counts(file_graph).items() if n} or unknown_counts(file_graph)
+    types = few([f"op type {op_type!r} ({_first(file_graph, op_type, n)})" for op_type, n in kinds.items()], 4)
     close = nearest(next(iter(kinds)), [n for n in dir(tf.raw_ops) if n[0].isupper()])
     hint = f"TensorFlow has {' and '.join(map(repr, close))}. " if close else ""
     packages = packages_of(kinds)
     way = "If it is a custom op, load it first with tf.load_op_library(...)"
     if packages:
         way = f"The op types are probably from {few(packages)}: import it before you open the graph"
-    return OpenError(request, f"this TensorFlow ({tf.__version__}) does not know {shown}", f"{hint}{way}; {WITHOUT}")
+    return OpenError(request, f"this TensorFlow ({tf.__version__}) does not know {types}", f"{hint}{way}; {WITHOUT}")
 
 
-def _first(read: Graph, kind: str, count: int) -> str:
+def _first(file_graph: Graph, op_type: str, count: int) -> str:
     """The ops of a type, for messages: the only one, or their number and the first."""
     if not count:
         return "in a function"
-    first = read.names[list(read.types).index(kind)]
+    first = file_graph.names[list(file_graph.types).index(op_type)]
     return f"op {first!r}" if count == 1 else f"{counted(count, 'ops')}, {first!r} first"
 
 
@@ -545,18 +551,18 @@ def _prefix(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".meta"))
 
 
-def _checkpoint_values(meta: Any, path: Path | None, read: Graph) -> ValueSource | None:
+def _checkpoint_values(meta: Any, path: Path | None, file_graph: Graph) -> ValueSource | None:
     if path is None or not meta.saver_def.restore_op_name:
         return None
     prefix = str(_prefix(path))
     if not (os.path.exists(prefix + ".index") or os.path.exists(prefix)) or linked_away(prefix, str(path.parent)):
         return None
-    return CheckpointValues(read, meta.saver_def, prefix)
+    return CheckpointValues(file_graph, meta.saver_def, prefix)
 
 
-def _saved_values(meta: Any, folder: Path | None, read: Graph) -> ValueSource | None:
+def _saved_values(meta: Any, folder: Path | None, file_graph: Graph) -> ValueSource | None:
     if folder is None:
         return None
     prefix = str(folder / "variables" / "variables")
-    has = os.path.exists(prefix + ".index") and not linked_away(prefix, str(folder))
-    return CheckpointValues(read, meta.saver_def if has else None, prefix, meta, str(folder))
+    has_index = os.path.exists(prefix + ".index") and not linked_away(prefix, str(folder))
+    return CheckpointValues(file_graph, meta.saver_def if has_index else None, prefix, meta, str(folder))

@@ -118,24 +118,24 @@ class Trial:
             "CUDA_VISIBLE_DEVICES": "-1",
         }  # fmt: skip
         command = [sys.executable, "-c", _BEGIN, path, str(first), str(last), str(timeout)]
-        with _held() as held:
+        with _held() as stdin:
             with self._guard:
                 if self._left:
                     return 0, []
                 self._process = subprocess.Popen(
-                    command, env=environment, stdin=held, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                    command, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
                 )
             with self._process as process:
                 try:
-                    said, _ = process.communicate(timeout=timeout + _START)
+                    output, _ = process.communicate(timeout=timeout + _START)
                 except subprocess.TimeoutExpired:
                     process.kill()
-                    said, _ = process.communicate()
-                    return -getattr(signal, "SIGALRM", 0), _marks(said)
+                    output, _ = process.communicate()
+                    return -getattr(signal, "SIGALRM", 0), _marks(output)
                 except BaseException:  # an interrupt, for example by Ctrl+C
                     process.kill()
                     raise
-        return (0 if self._left else process.returncode), _marks(said)
+        return (0 if self._left else process.returncode), _marks(output)
 
 
 @contextmanager
@@ -151,9 +151,9 @@ def _held() -> Iterator[int]:
 
 def _written(graph_def: TFGraphDef, path: str) -> bool:
     """Writes a graph into a GraphDef file; returns whether it is small enough to be read."""
-    whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
+    remainder = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     with open(path, "wb") as out:
-        size = out.write(encoded(whole))
+        size = out.write(encoded(remainder))
         for start in range(0, len(graph_def.node), _AT_ONCE):
             if size > _MOST:
                 break
@@ -179,8 +179,8 @@ def _words(code: int, timeout: float) -> str:
     return ended(code)
 
 
-def _marks(said: bytes) -> list[tuple[int, int]]:
-    rows = [line.split() for line in said.decode("ascii", "replace").splitlines() if line.startswith("piece ")]
+def _marks(output: bytes) -> list[tuple[int, int]]:
+    rows = [line.split() for line in output.decode("ascii", "replace").splitlines() if line.startswith("piece ")]
     return [(int(row[1]), int(row[2])) for row in rows if len(row) == 3]
 
 
@@ -203,8 +203,8 @@ def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[
     furthest = accumulate((max([i, *(number.get(op_name(text), -1) for text in node.input)]) for i, node in
                            enumerate(nodes)), max)  # fmt: skip
     ends = [i + 1 for i, far in enumerate(furthest) if far <= i and first <= i + 1 <= last]
-    wanted = range(first, last, max(1, -(-(last - first) // _PIECES)))
-    cuts = sorted({next((end for end in ends if end >= at), last) for at in wanted if at} | {last})
+    starts = range(first, last, max(1, -(-(last - first) // _PIECES)))
+    cuts = sorted({next((end for end in ends if end >= at), last) for at in starts if at} | {last})
     yield from ((a, b) for a, b in pairwise([0, *cuts]) if a < b)
 
 
@@ -234,15 +234,15 @@ def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any
         part = graph_pb2.GraphDef(versions=graph_def.versions, node=nodes[start:end])
         if not start:
             part.library.CopyFrom(graph_def.library)
-        own = {node.name for node in part.node}
-        read = {text for node in part.node for text in node.input if op_name(text) not in own}
-        controls = {op_name(text): graph.get_operation_by_name(op_name(text)) for text in read if text[0] == "^"}
-        ends = [text if ":" in text else f"{text}:0" for text in read if text[0] != "^"]
+        part_names = {node.name for node in part.node}
+        outside = {text for node in part.node for text in node.input if op_name(text) not in part_names}
+        controls = {op_name(text): graph.get_operation_by_name(op_name(text)) for text in outside if text[0] == "^"}
+        ends = [text if ":" in text else f"{text}:0" for text in outside if text[0] != "^"]
         tensors = {(op_name(text), int(text.rpartition(":")[2])): graph.get_tensor_by_name(text) for text in ends}
         import_nodes(graph, part, tensors, controls)
-    made = ((name, graph.get_operation_by_name(number)) for name, number in names.items())
-    shapes = {name: [dims_of(tensor.shape) for tensor in op.outputs] for name, op in made}
-    return {name: dims for name, dims in shapes.items() if any(known is not None for known in dims)}
+    new_ops = ((name, graph.get_operation_by_name(number)) for name, number in names.items())
+    shapes = {name: [dims_of(tensor.shape) for tensor in op.outputs] for name, op in new_ops}
+    return {name: dims for name, dims in shapes.items() if any(sizes is not None for sizes in dims)}
 
 
 def main(path: str, first: str, last: str, timeout: str) -> None:

@@ -94,7 +94,7 @@ def raw_import(
     for name, op in controls.items():
         c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, name, op._c_op)
     buffer = _buffer(graph_def, limit)
-    before = functions_of(graph).keys() if len(graph_def.library.function) else set()
+    old_functions = functions_of(graph).keys() if len(graph_def.library.function) else set()
     with graph._mutation_lock():
         try:
             results = c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
@@ -102,7 +102,7 @@ def raw_import(
         except BaseException:
             # After a late failure, the functions of the GraphDef are still in the graph: remove them.
             for function in graph_def.library.function if not graph.new_operations() else ():
-                if function.signature.name not in before:
+                if function.signature.name not in old_functions:
                     with suppress(Exception):
                         c_api.TF_GraphRemoveFunction(graph, function.signature.name)
             raise
@@ -112,25 +112,27 @@ def raw_import(
 
 
 def _buffer(graph_def: TFGraphDef, limit: int) -> Any:
-    wire = encoded(graph_def)
-    if len(wire) > limit:
-        raise TooLarge(f"a GraphDef of {counted(len(wire), 'bytes')}")
-    np.empty((2, len(wire)), np.uint8)  # without this much memory TensorFlow would end the process
-    return c_api.TF_NewBufferFromString(wire)
+    data = encoded(graph_def)
+    if len(data) > limit:
+        raise TooLarge(f"a GraphDef of {counted(len(data), 'bytes')}")
+    np.empty((2, len(data)), np.uint8)  # without this much memory TensorFlow would end the process
+    return c_api.TF_NewBufferFromString(data)
 
 
 def _without_prefix(graph_def: TFGraphDef, prefix: str) -> Any:
     """Removes a prefix from the names of nodes; inputs from outside keep their full names."""
     out = type(graph_def)()
     out.CopyFrom(graph_def)
-    own = {node.name: node.name.removeprefix(prefix) for node in graph_def.node}
+    new_names = {node.name: node.name.removeprefix(prefix) for node in graph_def.node}
     for node in out.node:
-        node.name = own[node.name]
-        node.input[:] = [renamed_end(text, own) for text in node.input]
+        node.name = new_names[node.name]
+        node.input[:] = [renamed_end(text, new_names) for text in node.input]
         if "_class" in node.attr:
-            places = node.attr["_class"].list.s
-            lead = b"loc:@" + prefix.encode()
-            places[:] = [b"loc:@" + p.removeprefix(lead) if p.startswith(lead) else p for p in places]
+            colocations = node.attr["_class"].list.s
+            old_prefix = b"loc:@" + prefix.encode()
+            colocations[:] = [
+                b"loc:@" + p.removeprefix(old_prefix) if p.startswith(old_prefix) else p for p in colocations
+            ]
     return out
 
 
@@ -173,17 +175,17 @@ def _tensor_maker() -> Callable[[Any, int, int], Any]:
 
 
 def _wrap_new(graph: Any) -> dict[str, Any]:
-    in_use, names, made = names_in_use(graph), [], []
-    kind, tensor_kind = ops.Operation, _tensor_maker()
-    known = names_in(kind._init) == _INIT
+    in_use, names, new_ops = names_in_use(graph), [], []
+    op_class, make_tensor = ops.Operation, _tensor_maker()
+    is_expected = names_in(op_class._init) == _INIT
     context, add = graph._get_control_flow_context(), graph._add_op
     stack = _callers_stack()
     with gc_paused():
         for c_op in graph.new_operations():
-            op = kind(c_op, tensor_kind)
+            op = op_class(c_op, make_tensor)
             if stack is not None:
                 c_api.TF_SetOpStackTrace(c_op, stack)
-            if known:
+            if is_expected:
                 op.graph, op._control_flow_context = graph, context
                 op._original_op = op._inputs_val = op._gradient_function = None
                 op._device_code_locations = op._colocation_code_locations = None
@@ -192,7 +194,7 @@ def _wrap_new(graph: Any) -> dict[str, Any]:
             else:
                 op._init(graph)
             names.append(op.name)  # in this loop, because the op is still in the cache of the processor
-            made.append(op)
+            new_ops.append(op)
         for name in names:
             in_use.setdefault(name.lower(), 1)
-        return dict(zip(names, made, strict=True))
+        return dict(zip(names, new_ops, strict=True))

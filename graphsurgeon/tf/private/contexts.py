@@ -18,16 +18,16 @@ _PARTS = ("_pred", "_pivot", "_pivot_for_pred", "_pivot_for_body", "_maximum_ite
 _CONTEXT = attrgetter("_control_flow_context")
 
 
-def contexts_of(given: Iterable[Any]) -> list[Any]:
+def contexts_of(ops_in: Iterable[Any]) -> list[Any]:
     """Returns the contexts that ops are in, each once."""
-    return [context for context in dict.fromkeys(map(_CONTEXT, given)) if context is not None]
+    return [context for context in dict.fromkeys(map(_CONTEXT, ops_in)) if context is not None]
 
 
-def within_contexts(given: Sequence[Any]) -> list[tuple[Any, Any]]:
+def within_contexts(op_list: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Returns the ops that are in a loop or cond of TF1, each with the innermost one."""
-    if not contexts_of(given):  # the case of most graphs: one check for all ops
+    if not contexts_of(op_list):  # the case of most graphs: one check for all ops
         return []
-    return [(op, context) for op in given if (context := context_of(op)) is not None]
+    return [(op, context) for op in op_list if (context := context_of(op)) is not None]
 
 
 def innermost_context(op: Any) -> Any:
@@ -78,19 +78,19 @@ _TURNING = frozenset({"Enter", "RefEnter", "NextIteration", "RefNextIteration", 
 def is_part(op: Any) -> bool:
     """Returns whether the innermost context of an op requires it: as the entry of a branch, or for a loop's rounds."""
     pred = getattr(op._get_control_flow_context(), "_pred", None)
-    asks = pred is not None and op.type in ("Switch", "RefSwitch") and op.inputs[1].name == pred.name
-    return asks or op.type in _TURNING
+    is_condition_switch = pred is not None and op.type in ("Switch", "RefSwitch") and op.inputs[1].name == pred.name
+    return is_condition_switch or op.type in _TURNING
 
 
 @contextmanager
 def inside_context(graph: Any, context: Any) -> Iterator[None]:
     """Adds the new ops of the block to a context instead of the caller's; None: to no context."""
-    around = graph._get_control_flow_context()
+    outer = graph._get_control_flow_context()
     try:
         graph._set_control_flow_context(context)
         yield
     finally:
-        graph._set_control_flow_context(around)
+        graph._set_control_flow_context(outer)
 
 
 def outside_contexts(graph: Any) -> AbstractContextManager[None]:
@@ -98,7 +98,7 @@ def outside_contexts(graph: Any) -> AbstractContextManager[None]:
     return inside_context(graph, None)
 
 
-class _LostLoop(control_flow_ops.ControlFlowContext):
+class _UnknownLoop(control_flow_ops.ControlFlowContext):
     """The context of an Exit whose loop is in no file; a copy of the Exit has no context."""
 
     def to_control_flow_context_def(self, *_: Any, **__: Any) -> None:
@@ -113,13 +113,13 @@ def refuse_loop_gradients(exits: Iterable[Any], error: Exception) -> None:
         error: the error to raise.
     """
 
-    def refused() -> None:
+    def fail() -> None:
         raise error
 
     for op in exits:
         if op._get_control_flow_context() is None:
-            op._set_control_flow_context(_LostLoop())
-        op._get_control_flow_context().GetWhileContext = refused
+            op._set_control_flow_context(_UnknownLoop())
+        op._get_control_flow_context().GetWhileContext = fail
 
 
 def differentiate_switch(op: Any) -> None:
@@ -137,17 +137,21 @@ def differentiate_switch(op: Any) -> None:
             set_handle_data(handle, data)
 
 
-def _switch_gradient(op: Any, *slopes: Any) -> tuple[Any, None]:
+def _switch_gradient(op: Any, *output_gradients: Any) -> tuple[Any, None]:
     """The gradient of the branch that runs, which is zero if the branch does not use the variable."""
-    given = [tf.convert_to_tensor(dy) for dy in slopes if dy is not None]
-    if not given:
+    gradients = [tf.convert_to_tensor(dy) for dy in output_gradients if dy is not None]
+    if not gradients:
         return None, None
     handle = op.inputs[0]
     while handle.op.type == "Switch":
         handle = handle.op.inputs[0]
-    zeros = tf.raw_ops.Switch(data=tf.zeros(tf.raw_ops.VariableShape(input=handle), given[0].dtype), pred=op.inputs[1])
-    sides = [zero if dy is None else tf.convert_to_tensor(dy) for zero, dy in zip(zeros, slopes, strict=True)]
-    return tf.raw_ops.Merge(inputs=sides).output, None
+    zeros = tf.raw_ops.Switch(
+        data=tf.zeros(tf.raw_ops.VariableShape(input=handle), gradients[0].dtype), pred=op.inputs[1]
+    )
+    branches = [
+        zero if dy is None else tf.convert_to_tensor(dy) for zero, dy in zip(zeros, output_gradients, strict=True)
+    ]
+    return tf.raw_ops.Merge(inputs=branches).output, None
 
 
 def has_proto(context: Any) -> bool:
@@ -163,7 +167,7 @@ def nested_contexts(context: Any) -> list[Any]:
 @contextmanager
 def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
     """Sets aside nested contexts without a proto, so that TensorFlow can write the contexts around them."""
-    with ExitStack() as back:
+    with ExitStack() as restore:
         todo = list(contexts)
         while todo:
             context = todo.pop()
@@ -171,7 +175,7 @@ def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
             todo += nested
             if not all(map(has_proto, nested)):
                 context._nested_contexts = [inner for inner in nested if has_proto(inner)]
-                back.callback(setattr, context, "_nested_contexts", nested)
+                restore.callback(setattr, context, "_nested_contexts", nested)
         yield
 
 
@@ -215,7 +219,7 @@ def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], st
         graph: the graph of the copy.
         rename: name of an op or tensor -> its name in the copy, or None; a missing name prevents the copy.
     """
-    if isinstance(old, _LostLoop):
+    if isinstance(old, _UnknownLoop):
         return None
     new = copy.copy(old)
     for key, value in vars(old).items():
@@ -225,12 +229,12 @@ def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], st
                 return None
             setattr(new, key, graph.as_graph_element(name))
     new._values = {name for name in map(rename, old._values) if name is not None}
-    outside = ((rename(name), rename(thing.name)) for name, thing in old._external_values.items())
-    new._external_values = {a: graph.as_graph_element(b) for a, b in outside if a and b}
+    external = ((rename(name), rename(thing.name)) for name, thing in old._external_values.items())
+    new._external_values = {a: graph.as_graph_element(b) for a, b in external if a and b}
     new._context_stack, new._nested_contexts = [], []
-    new._outer_context = around = graph._get_control_flow_context()
-    if around is not None:
-        around._nested_contexts.append(new)
+    new._outer_context = outer = graph._get_control_flow_context()
+    if outer is not None:
+        outer._nested_contexts.append(new)
     return new
 
 
@@ -255,11 +259,11 @@ def conditional(pred: Any, then: Callable[[], list[Any]], otherwise: Callable[[]
         context = control_flow_ops.CondContext(pred, pivots_of[branch], branch=branch)
         try:
             context.Enter()
-            _, found = context.BuildCondBranch(build)
-            context.ExitResult(found)
+            _, outputs = context.BuildCondBranch(build)
+            context.ExitResult(outputs)
         finally:
             context.Exit()
-        results.append(found)
+        results.append(outputs)
         if context.outer_context is None:
             graph.add_to_collection(ops.GraphKeys.COND_CONTEXT, context)
     return [tf.raw_ops.Merge(inputs=list(pair), name="Merge").output for pair in zip(*results, strict=True)]
@@ -288,9 +292,9 @@ def join_context(graph: Any, new: Iterable[Any]) -> None:
     joining = [op for op in new if op._get_control_flow_context() is None] if context is not None else []
     for op in joining:  # all ops first: none of them may count as an op from outside
         op._set_control_flow_context(context)
-        around = context
-        while around is not None:
-            around._values.update(tensor.name for tensor in op.outputs)
-            around = around.outer_context
+        outer = context
+        while outer is not None:
+            outer._values.update(tensor.name for tensor in op.outputs)
+            outer = outer.outer_context
     for op in joining:
         context.AddOp(op)

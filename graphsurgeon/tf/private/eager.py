@@ -29,36 +29,38 @@ def held_mode() -> Callable[[], None]:
     An interrupt such as Ctrl+C can come while TensorFlow enters or leaves a graph, and leaves an intermediate mode. A
     graph that was being entered is left first. Otherwise it would be left with the traceback, and remove another entry.
     """
-    of_thread = context.context()._thread_local_data
-    is_eager, stacks = of_thread.is_eager, (context.context().context_switches.stack, ops._default_graph_stack.stack)
-    held = [list(stack) for stack in stacks]
+    thread_data = context.context()._thread_local_data
+    is_eager, stacks = thread_data.is_eager, (context.context().context_switches.stack, ops._default_graph_stack.stack)
+    saved_stacks = [list(stack) for stack in stacks]
 
-    def put_back() -> None:
+    def restore() -> None:
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, Exception):
             traceback.clear_frames(error.__traceback__)
-        of_thread.is_eager = is_eager
-        for stack, entries in zip(stacks, held, strict=True):
+        thread_data.is_eager = is_eager
+        for stack, entries in zip(stacks, saved_stacks, strict=True):
             stack[:] = entries
 
-    return put_back
+    return restore
 
 
-def is_trackable(thing: Any) -> bool:
+def is_trackable(value: Any) -> bool:
     """Returns whether this is a `tf.Module`, or the result of `tf.saved_model.load`."""
-    return isinstance(thing, (tf.Module, tf.__internal__.tracking.AutoTrackable))
+    return isinstance(value, (tf.Module, tf.__internal__.tracking.AutoTrackable))
 
 
-def module_scope(thing: Any) -> str:
+def module_scope(module: Any) -> str:
     """Returns the name scope that a `tf.Module` enters, if any; empty for another object."""
-    scope = getattr(thing, "name_scope", None) if isinstance(thing, tf.Module) else None  # `__init__` may not have run
+    scope = (
+        getattr(module, "name_scope", None) if isinstance(module, tf.Module) else None
+    )  # `__init__` may not have run
     return "" if scope is None else scope.name.rstrip("/")
 
 
-def module_attributes(thing: Any) -> list[tuple[str, Any]]:
+def module_attributes(module: Any) -> list[tuple[str, Any]]:
     """Returns the attributes of an object, by name, without the attributes that TensorFlow adds."""
-    own = getattr(tf.Module, "_TF_MODULE_IGNORED_PROPERTIES", ())
-    return [(name, value) for name, value in getattr(thing, "__dict__", {}).items() if name not in own]
+    ignored = getattr(tf.Module, "_TF_MODULE_IGNORED_PROPERTIES", ())
+    return [(name, value) for name, value in getattr(module, "__dict__", {}).items() if name not in ignored]
 
 
 def as_traced(method: Any, owner: Any) -> Callable[..., Any]:
@@ -98,14 +100,14 @@ def keras_built_shapes(model: Any) -> dict[str, Any]:
     return getattr(model, "_build_shapes_dict", None) or {}
 
 
-def keras_layers(thing: Any, deep: bool = True) -> list[Any]:
+def keras_layers(model: Any, deep: bool = True) -> list[Any]:
     """Returns the layers in a Keras model or layer, in order; empty if it lists none.
 
     Args:
-        thing: the model or layer.
+        model: the model or layer.
         deep: include the layers inside its layers.
     """
-    return list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=deep))
+    return list(getattr(model, "_flatten_layers", lambda **_: [])(include_self=False, recursive=deep))
 
 
 def keras_inside(model: Any) -> Any:
@@ -142,20 +144,20 @@ def keras_nodes(model: Any) -> list[KerasNode]:
 
 
 def _node(node: Any) -> KerasNode:
-    def again(given: Mapping[int, Any]) -> list[Any]:
-        args, options = node.arguments.fill_in(given)
+    def call(tensors: Mapping[int, Any]) -> list[Any]:
+        args, options = node.arguments.fill_in(tensors)
         return list(tf.nest.flatten(node.operation(*args, **options)))
 
-    return KerasNode(node.operation, tuple(node.arguments.keras_tensors), tuple(node.outputs), again)
+    return KerasNode(node.operation, tuple(node.arguments.keras_tensors), tuple(node.outputs), call)
 
 
 def _node_of_keras_2(node: Any) -> KerasNode:
-    def again(given: Mapping[int, Any]) -> list[Any]:
-        args, options = node.map_arguments({str(id(t)): [given[id(t)]] * len(node.keras_inputs) for t in taken})
+    def call(tensors: Mapping[int, Any]) -> list[Any]:
+        args, options = node.map_arguments({str(id(t)): [tensors[id(t)]] * len(node.keras_inputs) for t in inputs})
         return list(tf.nest.flatten(node.layer(*args, **options)))
 
-    taken = tuple(node.keras_inputs)
-    return KerasNode(node.layer, taken, tuple(tf.nest.flatten(node.outputs)), again)
+    inputs = tuple(node.keras_inputs)
+    return KerasNode(node.layer, inputs, tuple(tf.nest.flatten(node.outputs)), call)
 
 
 def keras_trains() -> tuple[Any, frozenset[int]] | None:
@@ -165,11 +167,11 @@ def keras_trains() -> tuple[Any, frozenset[int]] | None:
     """
     state = sys.modules.get("keras.src.backend.common.global_state")
     keras = sys.modules.get("keras")
-    now = state.get_global_attribute("current_call_ctx") if state is not None else None
-    if now is None or keras is None:
+    call = state.get_global_attribute("current_call_ctx") if state is not None else None
+    if call is None or keras is None:
         return None
-    model = now.entry_layer
-    own = getattr(type(model), "train_step", None) is not keras.Model.train_step
-    if own or not model.compiled or pywrap_tfe.TFE_Py_TapeSetIsEmpty():
+    model = call.entry_layer
+    has_own_step = getattr(type(model), "train_step", None) is not keras.Model.train_step
+    if has_own_step or not model.compiled or pywrap_tfe.TFE_Py_TapeSetIsEmpty():
         return None
     return model, frozenset(id(getattr(v, "_value", v)) for v in model.trainable_variables)

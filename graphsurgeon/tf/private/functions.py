@@ -24,8 +24,8 @@ def functions_of(graph: Any) -> dict[str, Any]:
 
 def bodies(graph: Any) -> dict[str, Any]:
     """Returns the bodies of a graph's functions that were traced in this process, by name; makes no new body."""
-    found = {name: getattr(one, "_cached_graph", None) for name, one in functions_of(graph).items()}
-    return {name: body for name, body in found.items() if body is not None}
+    graphs = {name: getattr(function, "_cached_graph", None) for name, function in functions_of(graph).items()}
+    return {name: body for name, body in graphs.items() if body is not None}
 
 
 def add_function(graph: Any, function: Any) -> None:
@@ -45,11 +45,11 @@ def from_library(library: Any) -> list[Any]:
 
 def traces(function: Any) -> list[Any]:
     """Returns the existing ConcreteFunctions of a `tf.function`; makes no new one."""
-    held = getattr(function, "concrete_functions", None)  # a function that came from a SavedModel
-    if held is None:
-        listed = getattr(function, "_list_all_concrete_functions", None)
-        held = listed() if listed is not None else []
-    return list(held)
+    concrete = getattr(function, "concrete_functions", None)  # a function that came from a SavedModel
+    if concrete is None:
+        list_functions = getattr(function, "_list_all_concrete_functions", None)
+        concrete = list_functions() if list_functions is not None else []
+    return list(concrete)
 
 
 def owner_of(code: Any) -> Any:
@@ -93,17 +93,19 @@ def loaded(definitions: Iterable[Any]) -> dict[str, Any]:
     """
     library = function_pb2.FunctionDefLibrary(function=definitions)
     with eager():
-        made = dict(function_deserialization.load_function_def_library(library)) if library.function else {}
-    for concrete in made.values():  # gradients of loops read this data, which TensorFlow drops when it loads
+        functions = dict(function_deserialization.load_function_def_library(library)) if library.function else {}
+    for concrete in functions.values():  # gradients of loops read this data, which TensorFlow drops when it loads
         say_handles(concrete, concrete.function_def)
-    return made
+    return functions
 
 
 def held_by(tensor: Any) -> list[Any]:
     """Returns the contents of a live resource tensor in the form of FunctionDefs; empty if they are not known."""
     data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
-    found = data.shape_and_type if data is not None and data.is_set else ()
-    return [resource_handle_pb2.ResourceHandleProto.DtypeAndShape(dtype=one.dtype, shape=one.shape) for one in found]
+    entries = data.shape_and_type if data is not None and data.is_set else ()
+    return [
+        resource_handle_pb2.ResourceHandleProto.DtypeAndShape(dtype=entry.dtype, shape=entry.shape) for entry in entries
+    ]
 
 
 def say_handles(function: Any, definition: Any) -> None:
@@ -123,46 +125,46 @@ def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
     """
     for op in graph.get_operations():
         if op.type in ("PartitionedCall", "StatefulPartitionedCall"):
-            found = functions.get(op.get_attr("f").name)
-            if found is None or gradient_function(op) is not None:
+            function = functions.get(op.get_attr("f").name)
+            if function is None or gradient_function(op) is not None:
                 continue
-            if not hasattr(found, "_get_gradient_function") and is_eager(found):
-                attributes = found.cached_definition.attr
-                found = ConcreteFunction.from_func_graph(found.graph, found.function_type, attrs=attributes)
-            if hasattr(found, "_get_gradient_function"):
-                set_gradient_function(op, found._get_gradient_function())
+            if not hasattr(function, "_get_gradient_function") and is_eager(function):
+                attributes = function.cached_definition.attr
+                function = ConcreteFunction.from_func_graph(function.graph, function.function_type, attrs=attributes)
+            if hasattr(function, "_get_gradient_function"):
+                set_gradient_function(op, function._get_gradient_function())
 
 
-def give_gradients(graph: Any, functions: Mapping[str, Any], slopes: Mapping[str, Any]) -> None:
+def give_gradients(graph: Any, functions: Mapping[str, Any], custom_gradients: Mapping[str, Any]) -> None:
     """Sets a gradient for ops whose type is a function's name; TensorFlow requires one that only TF1 functions have.
 
     Args:
         graph: the graph with the calls; calls that have a gradient keep it.
         functions: name -> ConcreteFunction.
-        slopes: name -> its custom gradient: a ConcreteFunction of inputs and output gradients, or a Python function
-            of the op and these. None if the gradient is to be derived.
+        custom_gradients: name -> its custom gradient: a ConcreteFunction of inputs and output gradients, or a Python
+            function of the op and these. None if the gradient is to be derived.
     """
     for op in graph.get_operations():
         if op.type in functions and gradient_function(op) is None:
-            set_gradient_function(op, gradient_of(functions[op.type], slopes[op.type]))
+            set_gradient_function(op, gradient_of(functions[op.type], custom_gradients[op.type]))
 
 
-def gradient_of(function: Any, slope: Any) -> Any:
+def gradient_of(function: Any, custom_gradient: Any) -> Any:
     """Returns a gradient function for calls of a ConcreteFunction, which calls the function again.
 
     Args:
         function: the function.
-        slope: its custom gradient, see `give_gradients`; None if the gradient is to be derived.
+        custom_gradient: its custom gradient, see `give_gradients`; None if the gradient is to be derived.
     """
-    if slope is not None and not isinstance(slope, ConcreteFunction):
-        return slope
+    if custom_gradient is not None and not isinstance(custom_gradient, ConcreteFunction):
+        return custom_gradient
 
-    def gradient(op: Any, *slopes: Any) -> Any:
+    def gradient(op: Any, *gradients: Any) -> Any:
         inputs = [tf.identity(x) for x in op.inputs]
-        given = [tf.zeros_like(y) if dy is None else dy for y, dy in zip(op.outputs, slopes, strict=True)]
-        if slope is not None:
-            return _called(slope, [*inputs, *given])
-        return tf.gradients(_called(function, inputs), inputs, given)
+        output_gradients = [tf.zeros_like(y) if dy is None else dy for y, dy in zip(op.outputs, gradients, strict=True)]
+        if custom_gradient is not None:
+            return _called(custom_gradient, [*inputs, *output_gradients])
+        return tf.gradients(_called(function, inputs), inputs, output_gradients)
 
     return gradient
 
@@ -175,7 +177,7 @@ def traced_gradient(function: Any) -> Any:
 def _called(function: Any, inputs: list[Any]) -> list[Any]:
     """Calls a loaded ConcreteFunction, which has no Python signature."""
     # A gradient that was made before has added outputs to the graph of the function.
-    kinds = [tf.as_dtype(result.type) for result in function.function_def.signature.output_arg]
-    found: list[Any] = tf.raw_ops.StatefulPartitionedCall(args=inputs, Tout=kinds, f=function)
-    set_gradient_function(found[0].op, traced_gradient(function))
-    return found
+    dtypes = [tf.as_dtype(result.type) for result in function.function_def.signature.output_arg]
+    outputs: list[Any] = tf.raw_ops.StatefulPartitionedCall(args=inputs, Tout=dtypes, f=function)
+    set_gradient_function(outputs[0].op, traced_gradient(function))
+    return outputs

@@ -52,45 +52,45 @@ def static_shape(tensor: Any) -> tuple[int | None, ...] | None:
     TensorFlow infers such sizes from an unusual attribute.
     """
     try:
-        found, unknown = tensor._shape if _RAW_SHAPES else (tensor.shape, tensor.shape.rank is None)
+        sizes, unknown_rank = tensor._shape if _RAW_SHAPES else (tensor.shape, tensor.shape.rank is None)
     except ValueError:
         return None
-    return None if unknown or any(size is not None and size < 0 for size in found) else tuple(found)
+    return None if unknown_rank or any(size is not None and size < 0 for size in sizes) else tuple(sizes)
 
 
 def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """Returns the output tensors (old, new) of pairs of ops whose static shapes differ; a tight loop over all ops."""
     if not _RAW_SHAPES:
-        both = ((a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True))
-        return [(a, b) for a, b in both if not same_shape(a, b)]
+        tensors = ((a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True))
+        return [(a, b) for a, b in tensors if not same_shape(a, b)]
     # A completely known shape cannot have been made more specific by hand.
     return [
-        (old.outputs[at], made)
+        (old.outputs[port], output)
         for old, new in pairs
-        for at, made in enumerate(new.outputs)
-        if ((shape := made._shape)[1] or None in shape[0]) and old.outputs[at]._shape != shape
+        for port, output in enumerate(new.outputs)
+        if ((shape := output._shape)[1] or None in shape[0]) and old.outputs[port]._shape != shape
     ]
 
 
-def is_composite(thing: Any) -> bool:
+def is_composite(value: Any) -> bool:
     """Returns whether something consists of several tensors, such as a sparse or ragged one; also true for a tensor."""
-    return hasattr(thing, "_type_spec")
+    return hasattr(value, "_type_spec")
 
 
 # -- ops ------------------------------------------------------------------------------------------
 
 
-def node_bytes(given: Iterable[Any]) -> list[bytes]:
+def node_bytes(op_list: Iterable[Any]) -> list[bytes]:
     """Returns the NodeDefs of ops as bytes, which stay the same until the op changes."""
     if _RAW_NODES:
-        return [op._node_def for op in given]
-    return [encoded(op.node_def, deterministic=True) for op in given]
+        return [op._node_def for op in op_list]
+    return [encoded(op.node_def, deterministic=True) for op in op_list]
 
 
 def op_finder(graph: Any) -> Callable[[str], Any]:
     """Returns a call that finds an op by name, without the checks of the public one, which take longer than a copy."""
-    found: Callable[[str], Any] = getattr(graph, "_get_operation_by_name", graph.get_operation_by_name)
-    return found
+    find: Callable[[str], Any] = getattr(graph, "_get_operation_by_name", graph.get_operation_by_name)
+    return find
 
 
 def has_op(graph: Any, name: str) -> bool:
@@ -106,13 +106,13 @@ def number_of(op: Any) -> int:
     return op.graph.get_operations().index(op) if number is None else int(number)
 
 
-def originals_of(given: Iterable[Any]) -> list[Any]:
+def originals_of(op_list: Iterable[Any]) -> list[Any]:
     """Returns for each op the op recorded as its original, or None; an empty list if no op has an original."""
     try:
-        found = list(map(_ORIGINAL, given))
+        originals = list(map(_ORIGINAL, op_list))
     except AttributeError:
         return []
-    return [] if {type(None)}.issuperset(map(type, found)) else found
+    return [] if {type(None)}.issuperset(map(type, originals)) else originals
 
 
 _ORIGINAL = attrgetter("_original_op")
@@ -137,9 +137,9 @@ def names_in(function: Any) -> tuple[str, ...]:
 MARKS_INPUTS = "_inputs_val" in names_in(getattr(ops.Operation, "_update_input", None))
 
 
-def input_marks(given: Sequence[Any]) -> list[Any]:
+def input_marks(op_list: Sequence[Any]) -> list[Any]:
     """Returns objects that stay the same as long as the ops have the same inputs; `inputs` must have been read."""
-    return list(map(attrgetter("_inputs_val"), given))
+    return list(map(attrgetter("_inputs_val"), op_list))
 
 
 def waited_for(graph: Any) -> list[Any]:
@@ -149,8 +149,8 @@ def waited_for(graph: Any) -> list[Any]:
 
 def rewiring_works() -> bool:
     """Returns whether this TensorFlow can change inputs of ops; no public API does."""
-    needed = ("_update_input", "_add_control_inputs", "_remove_all_control_inputs")
-    return all(hasattr(tf.Operation, name) for name in needed)
+    required = ("_update_input", "_add_control_inputs", "_remove_all_control_inputs")
+    return all(hasattr(tf.Operation, name) for name in required)
 
 
 def set_input(op: Any, number: int, tensor: Any) -> None:
@@ -158,25 +158,25 @@ def set_input(op: Any, number: int, tensor: Any) -> None:
     op._update_input(number, tensor)
 
 
-def set_control_inputs(op: Any, was: Sequence[Any], now: Sequence[Any]) -> None:
+def set_control_inputs(op: Any, old_inputs: Sequence[Any], new_inputs: Sequence[Any]) -> None:
     """Changes the control inputs of an op."""
-    if any(not any(old is other for other in now) for old in was):
+    if any(not any(old_input is other for other in new_inputs) for old_input in old_inputs):
         op._remove_all_control_inputs()
-        was = ()
-    fresh = [other for other in now if not any(other is old for old in was)]
-    if fresh:
-        op._add_control_inputs(fresh)
+        old_inputs = ()
+    added_inputs = [other for other in new_inputs if not any(other is old_input for old_input in old_inputs)]
+    if added_inputs:
+        op._add_control_inputs(added_inputs)
 
 
 # -- op types and their gradients -----------------------------------------------------------------
 
 
-def kernel_devices(kind: str) -> frozenset[str] | None:
+def kernel_devices(op_type: str) -> frozenset[str] | None:
     """Returns the kinds of devices that have a kernel for an op type here; None if TensorFlow does not list them."""
     try:
         from tensorflow.python.framework import kernels
 
-        return frozenset(kernel.device_type for kernel in kernels.get_registered_kernels_for_op(kind).kernel)
+        return frozenset(kernel.device_type for kernel in kernels.get_registered_kernels_for_op(op_type).kernel)
     except (ImportError, AttributeError):
         return None
 
@@ -196,12 +196,12 @@ def flops(op: Any) -> int | None:
     return None
 
 
-def counts_flops(kind: str) -> bool:
+def counts_flops(op_type: str) -> bool:
     """Whether TensorFlow counts floating-point operations for an op type whose shapes are known."""
     with suppress(ImportError, AttributeError, LookupError):
         from tensorflow.python.profiler.internal import flops_registry as _registered  # noqa: F401
 
-        return ops._stats_registry.lookup(f"{kind},flops") is not None
+        return ops._stats_registry.lookup(f"{op_type},flops") is not None
     return False
 
 

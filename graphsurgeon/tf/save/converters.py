@@ -58,8 +58,8 @@ def convert(target: str, part: Frozen, timeout: float, prove: bool, request: str
     """
     if target == "tfjs":
         return to_tfjs(part.graph_def, part.outputs, timeout, prove, request)
-    with lite(timeout) as ask:
-        return converted(part, ask)
+    with lite(timeout) as send:
+        return converted(part, send)
 
 
 _PACKAGE = "tensorflowjs"
@@ -85,17 +85,21 @@ def to_tfjs(
     Raises:
         PlanError: the converter is not installed, or its list of ops is not found.
     """
-    known = _known(request)
-    errors = tuple(ConverterMessage([name], kind, MISSING, "") for name, kind in _types(graph_def) if kind not in known)
+    supported = _known(request)
+    errors = tuple(
+        ConverterMessage([name], op_type, MISSING, "")
+        for name, op_type in _types(graph_def)
+        if op_type not in supported
+    )
     if errors or not prove:
         return ConversionResult(said="some ops are not in its list" if errors else "", errors=errors)
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
-        path, made = Path(name, "frozen.pb"), Path(name, "made")
+        path, output_folder = Path(name, "frozen.pb"), Path(name, "made")
         path.write_bytes(encoded(graph_def))
         ends = ",".join(tensor.removesuffix(":0") for tensor in outputs)
-        arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(path), str(made)]
+        arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(path), str(output_folder)]
         how = apart(_TFJS_PROGRAM, arguments, timeout)
-        files = sorted(made.iterdir()) if made.is_dir() else []
+        files = sorted(output_folder.iterdir()) if output_folder.is_dir() else []
         if how or not any(file.suffix == ".json" for file in files):
             return ConversionResult(said=f"the converter {how or 'wrote no model'}, in a separate process")
         return ConversionResult(b"".join(file.read_bytes() for file in files))
@@ -108,22 +112,22 @@ def tfjs_version() -> str:
 
 def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
     """Yields each op of a graph with its type, and with the types of the ops in its functions."""
-    functions = {one.signature.name: one for one in graph_def.library.function}
+    functions = {definition.signature.name: definition for definition in graph_def.library.function}
     for node in graph_def.node:
         yield node.name, node.op
-        for name in reachable([one.function for one in called_by(node, functions)], functions):
+        for name in reachable([definition.function for definition in called_by(node, functions)], functions):
             yield from ((node.name, inner.op) for inner in functions[name].node_def)
 
 
 def _known(request: str) -> frozenset[str]:
     """The op types that the installed converter has."""
-    found = importlib.util.find_spec(_PACKAGE)
-    places = [Path(place, "op_list") for place in found.submodule_search_locations or ()] if found is not None else []
+    spec = importlib.util.find_spec(_PACKAGE)
+    places = [Path(place, "op_list") for place in spec.submodule_search_locations or ()] if spec is not None else []
     files = sorted(file for place in places for file in place.glob("*.json"))
-    names = frozenset(one["tfOpName"] for file in files for one in json.loads(file.read_text(encoding="utf-8")))
+    names = frozenset(entry["tfOpName"] for file in files for entry in json.loads(file.read_text(encoding="utf-8")))
     if not names:
-        what = "is not installed" if found is None else "has no list of ops in its folder op_list"
-        raise PlanError(request, f"the converter of TF.js, {_PACKAGE}, {what}", f"Type pip install {_PACKAGE}")
+        problem = "is not installed" if spec is None else "has no list of ops in its folder op_list"
+        raise PlanError(request, f"the converter of TF.js, {_PACKAGE}, {problem}", f"Type pip install {_PACKAGE}")
     return names | _TAKEN_OUT
 
 
@@ -169,7 +173,7 @@ def lite(timeout: float) -> Iterator[Ask]:
     """
     with _begun(_TFLITE_PROGRAM, [], subprocess.PIPE) as process:
 
-        def ask(request: dict[str, Any]) -> dict[str, Any]:
+        def send(request: dict[str, Any]) -> dict[str, Any]:
             assert process.stdin is not None
             assert process.stdout is not None
             late = threading.Event()
@@ -183,62 +187,64 @@ def lite(timeout: float) -> Iterator[Ask]:
             try:
                 with suppress(OSError):  # the process may have ended
                     process.stdin.write(json.dumps(request).encode() + b"\n")
-                said = process.stdout.readline()
+                line = process.stdout.readline()
             finally:
                 clock.cancel()
-            if said and not late.is_set():
-                answer: dict[str, Any] = json.loads(said)
+            if line and not late.is_set():
+                answer: dict[str, Any] = json.loads(line)
                 return answer
             return {"how": _late(timeout) if late.is_set() else ended(process.wait())}
 
-        yield ask
+        yield send
 
 
-def converted(part: Frozen, ask: Ask) -> ConversionResult:
+def converted(part: Frozen, send: Ask) -> ConversionResult:
     """Returns the result of TensorFlow's converter for a frozen graph, with only the built-in ops of TFLite.
 
     Args:
         part: the graph.
-        ask: from `lite`.
+        send: from `lite`.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
         Path(folder, _GRAPH).write_bytes(encoded(part.graph_def))
-        answer = ask({"folder": folder, "outputs": list(part.outputs)})
+        answer = send({"folder": folder, "outputs": list(part.outputs)})
         if "how" in answer:
             return ConversionResult(said=f"the converter {answer['how']}, in a separate process")
         model = Path(folder, _MODEL).read_bytes() if not answer["said"] else b""
-    errors = tuple(ConverterMessage(one["names"], one["type"], one["code"], one["text"]) for one in answer["errors"])
+    errors = tuple(
+        ConverterMessage(error["names"], error["type"], error["code"], error["text"]) for error in answer["errors"]
+    )
     return ConversionResult(model, answer["said"], errors)
 
 
-def interpreted(model: str, feeds: Sequence[Any], ask: Ask, request: str) -> list[Any]:
+def interpreted(model: str, feeds: Sequence[Any], send: Ask, request: str) -> list[Any]:
     """Returns the results of TFLite's interpreter, in the order of the outputs.
 
     Args:
         model: the file.
         feeds: an array for each input, in order.
-        ask: from `lite`.
+        send: from `lite`.
         request: the request, for messages.
 
     Raises:
         PlanError: the model cannot be run; the message contains the interpreter's error.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        given = packed({str(i): one for i, one in enumerate(feeds)}, "feed")
-        np.savez(Path(folder, _FEEDS), **given)  # type: ignore[arg-type]
-        answer = ask({"folder": folder, "model": model})
-        said = answer.get("how") or answer["said"]
-        if said:
-            problem = f"TFLite's interpreter cannot run the model: {said}"
+        arrays = packed({str(i): feed for i, feed in enumerate(feeds)}, "feed")
+        np.savez(Path(folder, _FEEDS), **arrays)  # type: ignore[arg-type]
+        answer = send({"folder": folder, "model": model})
+        failure = answer.get("how") or answer["said"]
+        if failure:
+            problem = f"TFLite's interpreter cannot run the model: {failure}"
             raise PlanError(request, problem, "Give real values, feeds={...}; or verify=False")
-        with np.load(Path(folder, _RESULTS), allow_pickle=False) as held:
-            got = unpacked(dict(held), "result")
+        with np.load(Path(folder, _RESULTS), allow_pickle=False) as file:
+            got = unpacked(dict(file), "result")
     return [got[str(i)] for i in range(len(got))]
 
 
 @contextmanager
 def tflite_file(
-    path: str, part: Frozen, calls: Mapping[str, Any], moved: Callable[[str], str], ask: Ask, request: str
+    path: str, part: Frozen, calls: Mapping[str, Any], new_name: Callable[[str], str], send: Ask, request: str
 ) -> Iterator[Run]:
     """Opens a TFLite model.
 
@@ -246,16 +252,16 @@ def tflite_file(
         path: the file.
         part: the graph that was converted.
         calls: the calls that will be run, by the names of the source.
-        moved: tensor of the source -> its name in the graph that was converted.
-        ask: from `lite`.
+        new_name: tensor of the source -> its name in the graph that was converted.
+        send: from `lite`.
         request: the request, for messages.
     """
 
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        here = {moved(name): value for name, value in feeds.items()}
-        got = interpreted(path, [here[name] for name in part.inputs], ask, request)
-        there = dict(zip(part.outputs, got, strict=True))
-        return {tensor: there[moved(tensor)] for tensor in calls[key][1].values()}
+        renamed = {new_name(name): value for name, value in feeds.items()}
+        got = interpreted(path, [renamed[name] for name in part.inputs], send, request)
+        results = dict(zip(part.outputs, got, strict=True))
+        return {tensor: results[new_name(tensor)] for tensor in calls[key][1].values()}
 
     yield run
 
@@ -273,8 +279,8 @@ def apart(code: str, arguments: Sequence[str], timeout: float) -> str:
         if not status:
             return ""
         errors.seek(0)
-        said = _error(errors.read().decode(errors="replace"))
-    return f"{ended(status)}: {said}" if said else ended(status)
+        message = _error(errors.read().decode(errors="replace"))
+    return f"{ended(status)}: {message}" if message else ended(status)
 
 
 def _error(text: str) -> str:
@@ -282,8 +288,8 @@ def _error(text: str) -> str:
     lines: list[str] = []
     for line in text.splitlines():
         lines = [] if line.startswith("  ") else [*lines, line.strip()]
-    said = " ".join(filter(None, lines)) if "Traceback" in text else ""
-    return textwrap.shorten(said, 300, placeholder=" ...")
+    message = " ".join(filter(None, lines)) if "Traceback" in text else ""
+    return textwrap.shorten(message, 300, placeholder=" ...")
 
 
 @contextmanager
@@ -326,14 +332,14 @@ def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
     part = Frozen.read(Path(folder, _GRAPH), outputs)
     answer: dict[str, Any] = {"said": "", "errors": []}
     try:
-        whole = tf1.wrap_function(lambda: tf1.import_graph_def(part.graph_def, name=""), [])
-        ends = [[whole.graph.get_tensor_by_name(name) for name in names] for names in (part.inputs, outputs)]
-        converter = tf.lite.TFLiteConverter.from_concrete_functions([whole.prune(*ends)])
+        function = tf1.wrap_function(lambda: tf1.import_graph_def(part.graph_def, name=""), [])
+        ends = [[function.graph.get_tensor_by_name(name) for name in names] for names in (part.inputs, outputs)]
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([function.prune(*ends)])
         Path(folder, _MODEL).write_bytes(converter.convert())
     except Exception as error:  # any error is the converter's message
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         answer["said"] = lines[0].strip()
-        answer["errors"] = [_error_row(one) for one in getattr(error, "errors", ())]
+        answer["errors"] = [_error_row(item) for item in getattr(error, "errors", ())]
     return answer
 
 
@@ -348,19 +354,19 @@ def _error_row(error: Any) -> dict[str, Any]:
 
 
 def _interpret(folder: str, model: str) -> dict[str, Any]:
-    with np.load(Path(folder, _FEEDS), allow_pickle=False) as held:
-        fed = unpacked(dict(held), "feed")
+    with np.load(Path(folder, _FEEDS), allow_pickle=False) as file:
+        fed = unpacked(dict(file), "feed")
     try:
         interpreter = tf.lite.Interpreter(model_path=model)
-        taken = interpreter.get_input_details()
-        for at, one in enumerate(taken):
-            if tuple(one["shape"]) != fed[str(at)].shape:
-                interpreter.resize_tensor_input(one["index"], fed[str(at)].shape)
+        inputs = interpreter.get_input_details()
+        for at, item in enumerate(inputs):
+            if tuple(item["shape"]) != fed[str(at)].shape:
+                interpreter.resize_tensor_input(item["index"], fed[str(at)].shape)
         interpreter.allocate_tensors()
-        for at, one in enumerate(taken):
-            interpreter.set_tensor(one["index"], fed[str(at)])
+        for at, item in enumerate(inputs):
+            interpreter.set_tensor(item["index"], fed[str(at)])
         interpreter.invoke()
-        got = {str(i): interpreter.get_tensor(one["index"]) for i, one in enumerate(interpreter.get_output_details())}
+        got = {str(i): interpreter.get_tensor(item["index"]) for i, item in enumerate(interpreter.get_output_details())}
     except Exception as error:  # any error is the interpreter's message
         return {"said": str(error).strip().partition("\n")[0] or type(error).__name__}
     np.savez(Path(folder, _RESULTS), **packed(got, "result"))  # type: ignore[arg-type]

@@ -69,8 +69,8 @@ class Exported:
 
     def there(self, ops: Iterable[str]) -> list[str]:
         """Returns those of some ops of the old graph that are in the new graph."""
-        known = {op.name for op in self.graph.get_operations()}
-        return [name for name in ops if name in known]
+        names = {op.name for op in self.graph.get_operations()}
+        return [name for name in ops if name in names]
 
     def left(self, base: Graph) -> int:
         """Returns the number of ops of the old graph that are missing in the new graph, or became placeholders.
@@ -78,11 +78,11 @@ class Exported:
         Args:
             base: snapshot of the old graph.
         """
-        here = {op.name for op in self.graph.get_operations()}
-        cut = {name.partition(":")[0] for name in self.tensors}
-        cut = {name for name in cut if base.types[base.index[name]] not in PLACEHOLDER_TYPES}
+        names = {op.name for op in self.graph.get_operations()}
+        new_placeholders = {name.partition(":")[0] for name in self.tensors}
+        new_placeholders = {name for name in new_placeholders if base.types[base.index[name]] not in PLACEHOLDER_TYPES}
         orphans = orphans_of(base.owner)
-        return sum(name not in orphans and (name not in here or name in cut) for name in base.names)
+        return sum(name not in orphans and (name not in names or name in new_placeholders) for name in base.names)
 
 
 def exported(
@@ -92,7 +92,7 @@ def exported(
     frozen: Any,
     device: str | Mapping[str, str],
     request: str,
-    also: Iterable[str] = (),
+    extra_ops: Iterable[str] = (),
 ) -> Exported:
     """Returns a part of a graph as a separate graph; the old graph is not changed.
 
@@ -102,7 +102,7 @@ def exported(
         frozen: the source of the values of variables that become constants; None: they stay variables.
         device: as in `Plan.copy`.
         request: the request, for messages.
-        also: ops to save in addition, with all they need, such as the init op of a SavedModel.
+        extra_ops: ops to save in addition, with all they need, such as the init op of a SavedModel.
 
     Raises:
         SelectionError: a tensor does not exist, or does not lead to the outputs.
@@ -111,7 +111,7 @@ def exported(
     """
     if outputs:
         block = select(base, inputs=list(dict.fromkeys(inputs)) or None, outputs=list(dict.fromkeys(outputs)))
-        goals = [base.index[name] for name in also if name in base.index]
+        goals = [base.index[name] for name in extra_ops if name in base.index]
         if goals:
             block = replace(block, mask=block.mask | backward(base, base.mask(goals)))
     else:
@@ -131,36 +131,40 @@ def exported(
     )
     faults = plan.effect.faults
     if faults and frozen is not None and all(fault.kind is Kind.NEEDS_VARIABLE for fault in faults):
-        kept = exported(base, inputs, outputs, None, device, request, also)
-        ends = [kept.tensor(name).op.name for name in outputs]
+        unfrozen = exported(base, inputs, outputs, None, device, request, extra_ops)
+        ends = [unfrozen.tensor(name).op.name for name in outputs]
         if not ends:  # of a whole graph, only the ops that make variables are removed
-            _, gone = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
-            ends = [base.names[i] for i in np.flatnonzero(block.mask & ~gone).tolist()]
-        infos = [base.state.variables[op] for op in variable_infos(kept.graph)]
+            _, removed = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
+            ends = [base.names[i] for i in np.flatnonzero(block.mask & ~removed).tolist()]
+        infos = [base.state.variables[op] for op in variable_infos(unfrozen.graph)]
         values = fetch(frozen, infos, base.live, request)
         try:
-            return replace(kept, graph=frozen_graph(kept.graph, values, [*ends, *also]))
+            return replace(unfrozen, graph=frozen_graph(unfrozen.graph, values, [*ends, *extra_ops]))
         except Unfreezable as error:
-            held = _held_by(base, [name for one in error.ops for name in one.names])
-            problem = f"{error}: {few(list(map(repr, held)))}" if held else str(error)
+            variables = _held_by(base, [name for stuck in error.ops for name in stuck.names])
+            problem = f"{error}: {few(list(map(repr, variables)))}" if variables else str(error)
             how = "Keep the variables: save a .meta file or a SavedModel"
             raise Unconvertible(request, problem, how, ConversionResult(said=str(error), errors=error.ops)) from error
     if faults:
         raise PlanError(request, faults[0].problem, faults[0].suggestion)
-    made = carry_out(plan.effect, fresh(base.owner))
+    applied = carry_out(plan.effect, fresh(base.owner))
     copied = plan.effect.copies[0]
-    moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
+    new_tensors = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     notes = [w for w in plan.effect.warnings if kind_of(w) in (Kind.LEAK, Kind.DROPPED_CONTROL)]
-    return Exported(made.graph, moved, notes)
+    return Exported(applied.graph, new_tensors, notes)
 
 
 def _held_by(base: Graph, ops: Iterable[str]) -> list[str]:
     """The variables whose handles or references some ops take, also through a loop or cond of TF1."""
     handing = {*SWITCHES, *ENTERS, *MERGES}
     start = [base.index[name] for name in ops if name in base.index]
-    taken = [read for op in start for read in base.data.row(op).tolist()[: None if called_by(base.nodes[op]) else 1]]
-    above = met_from(taken, lambda op: base.data.row(op).tolist() if base.types[op] in handing else ())
-    return [base.names[op] for op in sorted(above) if base.types[op] in VARIABLE_TYPES]
+    sources = [
+        reader_input
+        for op in start
+        for reader_input in base.data.row(op).tolist()[: None if called_by(base.nodes[op]) else 1]
+    ]
+    reached = met_from(sources, lambda op: base.data.row(op).tolist() if base.types[op] in handing else ())
+    return [base.names[op] for op in sorted(reached) if base.types[op] in VARIABLE_TYPES]
 
 
 def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo], keys: Mapping[str, tuple[str, str]]) -> Any:
@@ -173,13 +177,13 @@ def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo], keys: Mapping[
     """
     if not infos:
         return None
-    known = _saver(graph, keys)
-    if known is not None:
-        return known
+    saver = _saver(graph, keys)
+    if saver is not None:
+        return saver
     objects = variable_objects(graph)
-    held = [objects[op] if op in objects else _object(graph, info) for op, info in infos.items()]
+    variables = [objects[op] if op in objects else _object(graph, info) for op, info in infos.items()]
     with graph.as_default():
-        return tf1.train.Saver(held).as_saver_def()
+        return tf1.train.Saver(variables).as_saver_def()
 
 
 def _saver(graph: TFGraph, keys: Mapping[str, tuple[str, str]]) -> Any:
@@ -188,15 +192,15 @@ def _saver(graph: TFGraph, keys: Mapping[str, tuple[str, str]]) -> Any:
     for save in (op for op in ops if op.type == "SaveV2"):
         file, names, specs, *values = save.inputs
         saved = dict(zip(map(_read, values), zip(_texts(names), _texts(specs), strict=False), strict=False))
-        done = next((op for op in file.consumers() if op.type == "Identity" and op.control_inputs == [save]), None)
-        if saved != keys or done is None:
+        end_op = next((op for op in file.consumers() if op.type == "Identity" and op.control_inputs == [save]), None)
+        if saved != keys or end_op is None:
             continue
-        wanted = {op: (file.name, *key) for op, key in keys.items()}
-        restore = next((op for op in ops if op.type == "NoOp" and restored_by(op) == wanted), None)
+        expected = {op: (file.name, *key) for op, key in keys.items()}
+        restore = next((op for op in ops if op.type == "NoOp" and restored_by(op) == expected), None)
         if restore is not None:
             return saver_pb2.SaverDef(
                 filename_tensor_name=file.name,
-                save_tensor_name=done.outputs[0].name,
+                save_tensor_name=end_op.outputs[0].name,
                 restore_op_name=restore.name,
                 max_to_keep=5,
                 keep_checkpoint_every_n_hours=10000,
@@ -245,69 +249,71 @@ def small_enough(proto: Any, request: str) -> Any:
     return proto
 
 
-def add_assets(made: Exported, base: Graph, paths: Mapping[str, str]) -> None:
+def add_assets(export: Exported, base: Graph, paths: Mapping[str, str]) -> None:
     """Notes the files that ops of an exported graph name, with their tensors.
 
     Args:
-        made: the exported graph.
+        export: the exported graph.
         base: snapshot of the old graph. If it is not trusted, it is not allowed to name other files than `paths`.
         paths: tensor -> file, of those that belong to the SavedModel that the graph is from.
     """
-    known = {op.name for op in made.graph.get_operations()}
-    held = made.graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # a file may list anything there
-    named = {tensor.name: tensor for tensor in held if isinstance(tensor, tf.Tensor) and tensor.dtype == tf.string}
-    named |= {name: made.graph.get_tensor_by_name(name) for name in paths if op_name(name) in known}
-    read = may_reach_out(base) and not distrusted(base.owner)
-    for name, tensor in named.items():
-        if not read and name not in paths:
-            made.notes.append(f"the file that {name} names is not included: no trusted op reads files")
+    names = {op.name for op in export.graph.get_operations()}
+    collection = export.graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # a file may list anything there
+    tensors = {
+        tensor.name: tensor for tensor in collection if isinstance(tensor, tf.Tensor) and tensor.dtype == tf.string
+    }
+    tensors |= {name: export.graph.get_tensor_by_name(name) for name in paths if op_name(name) in names}
+    may_read = may_reach_out(base) and not distrusted(base.owner)
+    for name, tensor in tensors.items():
+        if not may_read and name not in paths:
+            export.notes.append(f"the file that {name} names is not included: no trusted op reads files")
             continue
         value = tf.get_static_value(tensor)
         path = paths.get(name, value.item() if value is not None and value.size == 1 else None)
         path = path.decode(errors="replace") if isinstance(path, bytes) else path
         if not path or not os.path.isfile(path):
-            made.notes.append(f"the file that {name} names does not exist, and is not included")
+            export.notes.append(f"the file that {name} names does not exist, and is not included")
             continue
-        made.assets[name] = path
+        export.assets[name] = path
 
 
-def nodes_of(made: Exported, request: str) -> Any:
+def nodes_of(export: Exported, request: str) -> Any:
     """Returns the GraphDef of an exported graph, with static shapes that TensorFlow would not infer from its nodes.
 
     Raises:
         PlanError: it is too large for a file.
     """
-    nodes = _with_shapes(made.graph, request)
-    _keep(made, Portable(made.graph, nodes, made.assets, embed=True), embed=True)
+    nodes = _with_shapes(export.graph, request)
+    _keep(export, Portable(export.graph, nodes, export.assets, embed=True), embed=True)
     return small_enough(nodes, request)
 
 
-def _keep(made: Exported, portable: Portable, embed: bool) -> None:
+def _keep(export: Exported, portable: Portable, embed: bool) -> None:
     """Notes the asset files of a format that has them; for other formats, reports the files that are not included."""
-    made.assets = portable.left
+    export.assets = portable.left
     files = [f"the file {os.path.basename(path)!r} is not included: feed its path to {tensor!r}"
-             for tensor, path in made.assets.items()]  # fmt: skip
-    made.notes += files if embed else []
+             for tensor, path in export.assets.items()]  # fmt: skip
+    export.notes += files if embed else []
 
 
 def _with_shapes(graph: TFGraph, request: str) -> Any:
-    made = small_enough(graph.as_graph_def(), request)
-    again = fresh(graph)
-    found = import_nodes(again, made)
-    pairs = [(op, found[op.name]) for op in graph.get_operations()]
+    graph_def = small_enough(graph.as_graph_def(), request)
+    new_graph = fresh(graph)
+    new_ops = import_nodes(new_graph, graph_def)
+    pairs = [(op, new_ops[op.name]) for op in graph.get_operations()]
     refined = {old.op.name for old, new in differently_shaped(pairs) if new.shape.is_compatible_with(old.shape)}
-    for node in made.node if refined else ():
+    for node in graph_def.node if refined else ():
         if node.name in refined:
             shapes = [tensor.shape.as_proto() for tensor in graph.get_operation_by_name(node.name).outputs]
             node.attr["_output_shapes"].list.shape.extend(shapes)
-    return made
+    return graph_def
 
 
-def meta_graph(made: Exported, saver: Any, embed: bool, request: str) -> Any:
+def meta_graph(export: Exported, saver: Any, embed: bool, request: str) -> Any:
     """Returns the MetaGraphDef of an exported graph.
 
     Args:
-        made: the exported graph.
+        export: the exported graph.
         saver: its SaverDef, or None.
         embed: the contents of its assets go into it, because the format has no place for files.
         request: the request, for messages.
@@ -315,31 +321,31 @@ def meta_graph(made: Exported, saver: Any, embed: bool, request: str) -> Any:
     Raises:
         PlanError: it is too large for a file.
     """
-    graph = made.graph
+    graph = export.graph
     small_enough(graph.as_graph_def(), request)
-    named = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
-    contexts = filter(has_proto, named)  # a file may list anything there
+    context_items = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
+    contexts = filter(has_proto, context_items)  # a file may list anything there
     with graph.as_default(), written_alone(contexts):
         meta = tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
-    portable = Portable(graph, meta.graph_def, made.assets, embed)
-    _keep(made, portable, embed)
+    portable = Portable(graph, meta.graph_def, export.assets, embed)
+    _keep(export, portable, embed)
     for key in graph.collections if portable.initial else ():
-        held = meta.collection_def[key].bytes_list.value
+        values = meta.collection_def[key].bytes_list.value
         for i, item in enumerate(graph.get_collection(key)):
             if isinstance(item, tf.Variable) and item.op.name in portable.initial:
-                about = variable_pb2.VariableDef.FromString(held[i])
+                about = variable_pb2.VariableDef.FromString(values[i])
                 about.initial_value_name = portable.initial[item.op.name]
-                held[i] = about.SerializeToString()
+                values[i] = about.SerializeToString()
     return small_enough(meta, request)
 
 
 def list_fillers(graph: TFGraph) -> list[str]:
     """Adds the ops that fill tables to the collection of `tf.tables_initializer`; returns the names in it."""
-    listed = [str(getattr(item, "name", "")) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
-    missing = [op for op in ready_fillers(graph) if op.name not in listed]
+    names = [str(getattr(item, "name", "")) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
+    missing = [op for op in ready_fillers(graph) if op.name not in names]
     for op in missing:
         graph.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, op)
-    return [*listed, *(op.name for op in missing)]
+    return [*names, *(op.name for op in missing)]
 
 
 def mutable_tables(graph: TFGraph) -> str:

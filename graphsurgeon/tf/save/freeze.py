@@ -74,14 +74,14 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Ite
     new = graph_pb2.GraphDef(versions=graph_def.versions)
     new.node.extend(_needed(graph_def, ends))
     functions = _Functions({f.signature.name: f for f in graph_def.library.function})
-    held: dict[str, int] = {}
+    variables: dict[str, int] = {}
     for node in new.node:
         if node.op in VARIABLE_TYPES and node.name in values:
             dtype = tf.as_dtype(node.attr["dtype"].type).base_dtype
-            held[node.name] = dtype.as_datatype_enum
-            _become(node, "Const", dtype=held[node.name])
+            variables[node.name] = dtype.as_datatype_enum
+            _become(node, "Const", dtype=variables[node.name])
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values[node.name], dtype=dtype))
-    body = _Body(new.node, held)
+    body = _Body(new.node, variables)
     functions.freeze(body)
     if body.stuck:
         raise Unfreezable(body.stuck)
@@ -139,11 +139,11 @@ class _Functions:
     """The functions of a graph, and new functions for those with variable arguments.
 
     Args:
-        known: function name -> FunctionDef.
+        definitions: function name -> FunctionDef.
     """
 
-    def __init__(self, known: Mapping[str, Any]) -> None:
-        self._known: dict[str, Any] = dict(known)
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self._known: dict[str, Any] = dict(definitions)
         self._made: dict[tuple[str, tuple[tuple[int, int], ...]], _Made] = {}
         self._under_way: set[str] = set()
 
@@ -159,22 +159,22 @@ class _Functions:
         while more:  # a loop of TF1 leads back to earlier ops
             more = False
             for node in body.nodes:
-                taken = self._taken(node, body)
-                if not taken or turns.get(node.name) == taken:
+                inputs = self._taken(node, body)
+                if not inputs or turns.get(node.name) == inputs:
                     continue
-                turns[node.name] = taken
-                for number, dtype in self._outputs(node, taken).items():
+                turns[node.name] = inputs
+                for number, dtype in self._outputs(node, inputs).items():
                     body.held[self._output(node, number, body)] = dtype
                     more = True
-        added: list[Any] = []
+        new_nodes: list[Any] = []
         for node in body.nodes:
             if node.name in turns:
-                before = self._results(node, body)
-                added += self._turn(node, turns[node.name], body)
-                body.renamed.update(zip(before, self._results(node, body), strict=False))
+                old_results = self._results(node, body)
+                new_nodes += self._turn(node, turns[node.name], body)
+                body.renamed.update(zip(old_results, self._results(node, body), strict=False))
             elif node.op in VARIABLE_TYPES:  # a variable inside a function: its value is not known here
                 body.stuck.append(_stuck(node))
-        body.nodes.extend(added)
+        body.nodes.extend(new_nodes)
         for node in body.nodes if body.function else ():
             for at, text in enumerate(node.input):
                 node.input[at] = body.renamed.get(text, text)
@@ -182,17 +182,19 @@ class _Functions:
     def _taken(self, node: TFNodeDef, body: _Body) -> dict[int, int]:
         """The inputs of a node that are a variable itself, not its value -> their current dtypes."""
         texts = [text for text in node.input if not text.startswith("^")]
-        held = {at: body.held.get(text if body.function else text.removesuffix(":0")) for at, text in enumerate(texts)}
-        found = {at: dtype for at, dtype in held.items() if dtype is not None}
-        if not found:
+        candidates = {
+            at: body.held.get(text if body.function else text.removesuffix(":0")) for at, text in enumerate(texts)
+        }
+        dtypes = {at: dtype for at, dtype in candidates.items() if dtype is not None}
+        if not dtypes:
             return {}
         about = self._signature(node)
         places = [arg.is_ref or dtype in _HANDLES for arg, _, dtype in expanded(about.input_arg, node, about)]
-        return {at: dtype for at, dtype in found.items() if at >= len(places) or places[at]}
+        return {at: dtype for at, dtype in dtypes.items() if at >= len(places) or places[at]}
 
     def _signature(self, node: TFNodeDef) -> Any:
-        known = self._known.get(node.op)
-        return known.signature if known is not None else op_definition(node.op) or op_def_pb2.OpDef()
+        definition = self._known.get(node.op)
+        return definition.signature if definition is not None else op_definition(node.op) or op_def_pb2.OpDef()
 
     def _output(self, node: TFNodeDef, number: int, body: _Body) -> str:
         """An output of a node, as inputs write it."""
@@ -207,82 +209,82 @@ class _Functions:
         about = self._signature(node)
         return [f"{node.name}:{arg.name}:{at}" for arg, at, _ in expanded(about.output_arg, node, about)]
 
-    def _outputs(self, node: TFNodeDef, taken: Mapping[int, int]) -> dict[int, int]:
+    def _outputs(self, node: TFNodeDef, inputs: Mapping[int, int]) -> dict[int, int]:
         """The outputs of a node that pass on variables."""
-        kind = _plain(node.op)
-        if kind in _PASSES:
-            return dict.fromkeys(_PASSES[kind], next(iter(taken.values())))
-        if kind == "IdentityN":
-            return dict(taken)
-        found: dict[int, int] = {}
-        for name, given in self._calls(node, taken):
-            found.update(self._frozen(name, given).out)
-        return found
+        op_type = _plain(node.op)
+        if op_type in _PASSES:
+            return dict.fromkeys(_PASSES[op_type], next(iter(inputs.values())))
+        if op_type == "IdentityN":
+            return dict(inputs)
+        outputs: dict[int, int] = {}
+        for name, arguments in self._calls(node, inputs):
+            outputs.update(self._frozen(name, arguments).out)
+        return outputs
 
-    def _calls(self, node: TFNodeDef, taken: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
+    def _calls(self, node: TFNodeDef, inputs: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
         """The functions a node calls, each with its arguments that no longer are variables."""
         if node.op in self._known:
-            return [(node.op, dict(taken))]
+            return [(node.op, dict(inputs))]
         if node.op in CALLS:
-            return [(node.attr["f"].func.name, dict(taken))]
+            return [(node.attr["f"].func.name, dict(inputs))]
         if node.op in _LOOPS:
-            return [(node.attr[key].func.name, dict(taken)) for key in ("body", "cond")]
-        if node.op in BRANCHING and 0 not in taken:  # a condition is not a variable
-            return [(called.name, {at - 1: dtype for at, dtype in taken.items()}) for called in _branches(node)]
+            return [(node.attr[key].func.name, dict(inputs)) for key in ("body", "cond")]
+        if node.op in BRANCHING and 0 not in inputs:  # a condition is not a variable
+            return [(called.name, {at - 1: dtype for at, dtype in inputs.items()}) for called in _branches(node)]
         return []
 
-    def _turn(self, node: TFNodeDef, taken: Mapping[int, int], body: _Body) -> list[TFNodeDef]:
+    def _turn(self, node: TFNodeDef, inputs: Mapping[int, int], body: _Body) -> list[TFNodeDef]:
         """Changes a node that took variables to take plain tensors; returns nodes to add."""
-        kind, dtype = _plain(node.op), next(iter(taken.values()))
+        op_type, dtype = _plain(node.op), next(iter(inputs.values()))
         texts = [text for text in node.input if not text.startswith("^")]
         node.attr.pop("_output_shapes", None)
-        if kind in _PASSES and (kind != "Merge" or len(taken) == len(texts)):
-            node.op = kind
-            node.attr["dtype" if kind == "PlaceholderWithDefault" else "T"].type = dtype
-        elif kind == "IdentityN":
-            _say(node, "T", taken)
-        elif kind in _READS and list(taken) == [0]:
-            return _READS[kind](node, dtype, bool(body.function))
+        if op_type in _PASSES and (op_type != "Merge" or len(inputs) == len(texts)):
+            node.op = op_type
+            node.attr["dtype" if op_type == "PlaceholderWithDefault" else "T"].type = dtype
+        elif op_type == "IdentityN":
+            _say(node, "T", inputs)
+        elif op_type in _READS and list(inputs) == [0]:
+            return _READS[op_type](node, dtype, bool(body.function))
         elif node.op in ASKING_TYPES:
             waits = [f"^{text.partition(':')[0]}" for text in texts] + [t for t in node.input if t.startswith("^")]
             _become(node, "Const", dtype=tf.bool.as_datatype_enum)
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))
             node.input[:] = dict.fromkeys(waits)
-        elif not self._recalled(node, taken, body):
+        elif not self._recalled(node, inputs, body):
             body.stuck.append(_stuck(node))
         return []
 
-    def _recalled(self, node: TFNodeDef, taken: Mapping[int, int], body: _Body) -> bool:
+    def _recalled(self, node: TFNodeDef, inputs: Mapping[int, int], body: _Body) -> bool:
         """Makes a node call functions that take plain tensors; returns whether this is possible."""
-        calls = self._calls(node, taken)
-        made = {name: self._frozen(name, given) for name, given in calls}
+        calls = self._calls(node, inputs)
+        variants = {name: self._frozen(name, arguments) for name, arguments in calls}
         where = "" if body.function else f" in a function that {node.name!r} calls"
-        inside = [one for each in made.values() for one in each.stuck]
-        body.stuck += [replace(one, names=(node.name,), text=one.text + where) for one in inside]
-        if not made:
+        inside = [stuck_op for each in variants.values() for stuck_op in each.stuck]
+        body.stuck += [replace(stuck_op, names=(node.name,), text=stuck_op.text + where) for stuck_op in inside]
+        if not variants:
             return False
         if node.op in self._known:
-            node.op = made[node.op].name
+            node.op = variants[node.op].name
             return True
         # The condition of a loop is the last of its functions; its result is not a variable.
-        out = made[calls[0][0]].out
-        if any(made[name].out != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
+        out = variants[calls[0][0]].out
+        if any(variants[name].out != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
             return False
-        if node.op in _LOOPS and out != taken:
+        if node.op in _LOOPS and out != inputs:
             return False
-        rename_calls(node, {name: one.name for name, one in made.items()})
+        rename_calls(node, {name: stuck_op.name for name, stuck_op in variants.items()})
         shift = int(node.op in BRANCHING and node.op not in _LOOPS)
-        _say(node, "T", taken)
-        _say(node, "Tin", {at - shift: dtype for at, dtype in taken.items()})
+        _say(node, "T", inputs)
+        _say(node, "Tin", {at - shift: dtype for at, dtype in inputs.items()})
         _say(node, "Tout", out)
         shapes = node.attr["output_shapes"].list.shape if "output_shapes" in node.attr else ()
         for at in out if shapes else ():
             shapes[at].CopyFrom(tf.TensorShape(None).as_proto())
         return True
 
-    def _frozen(self, name: str, given: Mapping[int, int]) -> _Made:
+    def _frozen(self, name: str, arguments: Mapping[int, int]) -> _Made:
         """Returns a variant of a function with plain tensors for some of its arguments."""
-        key = (name, tuple(sorted(given.items())))
+        key = (name, tuple(sorted(arguments.items())))
         if key in self._made:
             return self._made[key]
         if name not in self._known or name in self._under_way:
@@ -294,16 +296,16 @@ class _Functions:
         # TensorFlow may replace the function by another implementation, which would need the variables.
         for attribute in ("api_implements", "api_preferred_device"):
             new.attr.pop(attribute, None)
-        held = {}
-        for at, dtype in given.items():
+        variables = {}
+        for at, dtype in arguments.items():
             argument = new.signature.input_arg[at]
-            held[argument.name] = argument.type = dtype
+            variables[argument.name] = argument.type = dtype
             argument.is_ref = False
             del argument.handle_data[:]
             new.resource_arg_unique_id.pop(at, None)
             if at in new.arg_attr:
                 new.arg_attr[at].attr.pop("_output_shapes", None)
-        body, out = _Body(new.node_def, held, name), {}
+        body, out = _Body(new.node_def, variables, name), {}
         self.freeze(body)
         for at, result in enumerate(new.signature.output_arg):
             given_back = new.ret[result.name]
@@ -338,9 +340,9 @@ def _branches(node: TFNodeDef) -> list[TFNodeDef]:
     return [node.attr["then_branch"].func, node.attr["else_branch"].func]
 
 
-def _plain(kind: str) -> str:
+def _plain(op_type: str) -> str:
     """The type of op that does the same with a plain tensor, for an op type with references."""
-    return kind[3:] if kind.startswith("Ref") and kind[3:] in _PASSES else kind
+    return op_type[3:] if op_type.startswith("Ref") and op_type[3:] in _PASSES else op_type
 
 
 # -- ops that read a variable through its handle -----------------------------------------------------
@@ -376,9 +378,9 @@ def _shape(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
     return []
 
 
-def _become(node: TFNodeDef, kind: str, **types: int) -> None:
+def _become(node: TFNodeDef, op_type: str, **types: int) -> None:
     """Changes a node to another type, with these dtypes as attributes; of the old attributes, internal ones stay."""
-    node.op = kind
+    node.op = op_type
     for name in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:
         del node.attr[name]
     for name, dtype in types.items():
@@ -400,19 +402,21 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
         Unfreezable: an op needs a variable, so it cannot become a constant.
     """
     collections = {key: graph.get_collection(key) for key in graph.get_all_collection_keys() if isinstance(key, str)}
-    kept = {key: [t for t in items if isinstance(t, (tf.Operation, tf.Tensor))] for key, items in collections.items()}
+    old_collections = {
+        key: [t for t in items if isinstance(t, (tf.Operation, tf.Tensor))] for key, items in collections.items()
+    }
     keys = (tf1.GraphKeys.TABLE_INITIALIZERS, tf1.GraphKeys.ASSET_FILEPATHS)
-    stay = [item.name.partition(":")[0] for key in keys for item in kept.get(key, ())]
+    stay = [item.name.partition(":")[0] for key in keys for item in old_collections.get(key, ())]
     fills = [name for names in init_ops(graph).values() for name in names]
-    found = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
+    graph_def = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
     new = fresh(graph)
     with new.as_default():
-        tf.import_graph_def(found, name="")
-    made = {op.name: op for op in new.get_operations()}
-    both = ((op, made[op.name]) for op in graph.get_operations() if op.name in made)
-    keep_shapes([(old, now) for old, now in both if len(old.outputs) == len(now.outputs)])
-    for key, items in kept.items():
+        tf.import_graph_def(graph_def, name="")
+    new_ops = {op.name: op for op in new.get_operations()}
+    pairs = ((op, new_ops[op.name]) for op in graph.get_operations() if op.name in new_ops)
+    keep_shapes([(old, new_op) for old, new_op in pairs if len(old.outputs) == len(new_op.outputs)])
+    for key, items in old_collections.items():
         for item in items:
-            if item.name.partition(":")[0] in made:
+            if item.name.partition(":")[0] in new_ops:
                 new.add_to_collection(key, new.as_graph_element(item.name))
     return new

@@ -82,8 +82,8 @@ def prove(
     feeds: Mapping[str, Any],
     request: str,
     suggestion: str,
-    kept: frozenset[str] | None = None,
-    said: str = "opened again by TensorFlow",
+    saved: frozenset[str] | None = None,
+    title: str = "opened again by TensorFlow",
 ) -> Proof:
     """Loads a file as its users do, runs its calls and compares the results with the source.
 
@@ -96,8 +96,8 @@ def prove(
         feeds: tensor -> array; missing tensors get random numbers if dtype and shape allow it.
         request: the request, for messages.
         suggestion: the suggestion if TensorFlow does not run the file.
-        kept: the variables whose values are in the file; None: all that it needs.
-        said: the first words of the report.
+        saved: the variables whose values are in the file; None: all that it needs.
+        title: the first words of the report.
 
     Raises:
         PlanError: TensorFlow cannot open or run the file, or its results differ.
@@ -105,7 +105,7 @@ def prove(
     distrust = distrusted(base.owner)
     if distrust:
         return Proof(notes=[f"not opened again: {distrust}"])
-    proof, made_up, sizes, equal = Proof(said), dict[str, None](), set[int](), 0
+    proof, made_up, sizes, equal = Proof(title), dict[str, None](), set[int](), 0
     runs = dict[str, Run]()
     with ExitStack() as opened:
         opened.callback(source.close)
@@ -115,25 +115,25 @@ def prove(
         for key, (ins, outs) in calls.items():
             part = looked(base, [*ins.values(), *feeds], list(outs.values()))
             name = f"signature {key!r}" if key else few(part.outputs)
-            lost = [] if kept is None else [v for v in part.variables if v not in kept]
+            lost = [] if saved is None else [v for v in part.variables if v not in saved]
             if lost and not part.kept:
                 part.kept = f"needs the variable {lost[0]!r}, whose value is not in the file"
             if part.kept:
                 proof.notes.append(f"not run: {name} {part.kept}")
                 continue
             try:
-                given, want, size = source.answers(part, feeds)
+                fed, expected, size = source.answers(part, feeds)
             except _Mute as mute:
                 proof.notes.append(f"not run: {name} {mute}")
                 continue
             for number, (loader, run) in enumerate(list(runs.items())):
                 with _noting(proof, loader, number > 0), _refusing(request, "run", suggestion):
-                    _compare(part, want, run(key, given), request)
+                    _compare(part, expected, run(key, fed), request)
             if part.random:
                 proof.notes.append(f"run, but not compared, because it uses random numbers: {name}")
             else:
                 equal += len(part.outputs)
-                made_up |= dict.fromkeys(name for name in given if name not in feeds)
+                made_up |= dict.fromkeys(name for name in fed if name not in feeds)
                 sizes |= {size} - {0}
     if equal:
         on = f" on random values for {few(list(made_up))}" if made_up else ""
@@ -142,10 +142,10 @@ def prove(
     return proof
 
 
-def _compare(part: Part, want: Mapping[str, Any], got: Mapping[str, Any], request: str) -> None:
+def _compare(part: Part, expected: Mapping[str, Any], got: Mapping[str, Any], request: str) -> None:
     """Refuses results that differ from those of the source."""
     for tensor in part.outputs:
-        far = _apart(want[tensor], got[tensor], part.random)
+        far = _apart(expected[tensor], got[tensor], part.random)
         if far:
             how = "Report this as a bug; verify=False writes the file without a check"
             raise PlanError(request, f"{tensor!r} of the written file {far}", how)
@@ -162,8 +162,8 @@ def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
         proof.notes.append(f"not for {loader}: {_why(error)}")
 
 
-def _refusing(request: str, what: str, suggestion: str) -> AbstractContextManager[None]:
-    problem, kinds = f"TensorFlow cannot {what} the written file", (NotImplementedError, AttributeError, OSError)
+def _refusing(request: str, action: str, suggestion: str) -> AbstractContextManager[None]:
+    problem, kinds = f"TensorFlow cannot {action} the written file", (NotImplementedError, AttributeError, OSError)
     return errors_as(
         PlanError, request, problem, f"{suggestion}; verify=False writes the file without a check", *_ERRORS, *kinds
     )
@@ -209,15 +209,15 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
     tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
     acts = _acting(base)
-    found = [(acts(i), i) for i in inside]
-    random = any(kind == _BY_CHANCE for kind, _ in found)
-    kept = next((f"needs {base.names[i]!r} ({base.types[i]}), which {kind}"
-                 for kind, i in found if kind not in ("", _BY_CHANCE)), "")  # fmt: skip
+    effects = [(acts(i), i) for i in inside]
+    random = any(effect == _BY_CHANCE for effect, _ in effects)
+    obstacle = next((f"needs {base.names[i]!r} ({base.types[i]}), which {effect}"
+                 for effect, i in effects if effect not in ("", _BY_CHANCE)), "")  # fmt: skip
     dtypes = {name: base.live.as_graph_element(name).dtype for name in outputs}
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
-    if odd and not kept:
-        kept = f"cannot be fetched: {odd[0]!r} has dtype {dtypes[odd[0]].name}"
-    return Part(outputs, list(fed), variables, tables, random, kept)
+    if odd and not obstacle:
+        obstacle = f"cannot be fetched: {odd[0]!r} has dtype {dtypes[odd[0]].name}"
+    return Part(outputs, list(fed), variables, tables, random, obstacle)
 
 
 def sinks(base: Graph) -> dict[str, str]:
@@ -230,58 +230,58 @@ def sinks(base: Graph) -> dict[str, str]:
     fed = forward(base, base.typed(PLACEHOLDER_TYPES))
     free = fed & ~forward(base, acting) & ~turning
     free &= ~orphan_mask(base)
-    found: list[str] = []
+    tensors: list[str] = []
     for i in np.flatnonzero(free).tolist()[::-1]:
         readers = base.consumers.row(i)
-        if len(found) < _MOST and base.types[i] not in PLACEHOLDER_TYPES and not free[readers].any():
+        if len(tensors) < _MOST and base.types[i] not in PLACEHOLDER_TYPES and not free[readers].any():
             outputs = base.live.get_operation_by_name(base.names[i]).outputs
             odd = any(t.dtype in (tf.resource, tf.variant) or not base.live.is_fetchable(t) for t in outputs)
-            found += [outputs[0].name] if outputs and not odd else []
-    return {name: name for name in found[::-1]}
+            tensors += [outputs[0].name] if outputs and not odd else []
+    return {name: name for name in tensors[::-1]}
 
 
 def _acting(base: Graph) -> Callable[[int], str]:
     """Returns a function that describes the effects of an op, other than computing, in words; empty without effects."""
-    known = functions_of(base.live)
+    functions = functions_of(base.live)
     inner: dict[str, str] = {}
 
     def function(name: str) -> str:
         if name not in inner:
             inner[name] = _worst(
                 _act(node.op)
-                for other in reached_functions([name], known)
-                for node in definition(known[other]).node_def
+                for callee in reached_functions([name], functions)
+                for node in definition(functions[callee]).node_def
             )
         return inner[name]
 
     def act(i: int) -> str:
-        kind, node = _act(base.types[i]), base.nodes[i]
-        if kind or not known or not (getattr(node, "attr", None) or base.types[i] in known):
-            return kind
-        return _worst(function(name) for name in referred(node, known))
+        effect, node = _act(base.types[i]), base.nodes[i]
+        if effect or not functions or not (getattr(node, "attr", None) or base.types[i] in functions):
+            return effect
+        return _worst(function(name) for name in referred(node, functions))
 
     return act
 
 
 def _worst(kinds: Iterable[str]) -> str:
     """Returns an effect, or else random numbers, or nothing."""
-    found = set(kinds)
-    return next(iter(sorted(found - {"", _BY_CHANCE})), _BY_CHANCE if _BY_CHANCE in found else "")
+    effects = set(kinds)
+    return next(iter(sorted(effects - {"", _BY_CHANCE})), _BY_CHANCE if _BY_CHANCE in effects else "")
 
 
 @cache
-def _act(kind: str) -> str:
+def _act(op_type: str) -> str:
     """The effects of ops of a type, other than computing, in words; empty without effects."""
-    about = op_definition(kind)
-    if kind in TABLE_TYPES:
+    definition = op_definition(op_type)
+    if op_type in TABLE_TYPES:
         return "has content that is in no file"
-    if kind in PLACEHOLDER_TYPES or kind in _HARMLESS or about is None or kind.startswith(_OF_A_RUN):
+    if op_type in PLACEHOLDER_TYPES or op_type in _HARMLESS or definition is None or op_type.startswith(_OF_A_RUN):
         return ""
-    if kind in FEED_TYPES:
+    if op_type in FEED_TYPES:
         return "reads from outside the graph"
-    if kind.startswith(_RANDOM) or kind.endswith("CandidateSampler"):
+    if op_type.startswith(_RANDOM) or op_type.endswith("CandidateSampler"):
         return _BY_CHANCE
-    if about.is_stateful or writes(kind) or kind.startswith(_OUTSIDE):
+    if definition.is_stateful or writes(op_type) or op_type.startswith(_OUTSIDE):
         return "has effects, or state"
     return ""
 
@@ -325,19 +325,19 @@ class Source:
                     for name, t in tensors.items())  # fmt: skip
         last: Exception | None = None
         for size, plain in _SIZES[: 1 if fixed else None]:
-            given = {name: feeds[name] if name in feeds else _random(t, size, plain) for name, t in tensors.items()}
-            blank = [name for name, value in given.items() if value is None]
+            fed = {name: feeds[name] if name in feeds else _random(t, size, plain) for name, t in tensors.items()}
+            blank = [name for name, value in fed.items() if value is None]
             if blank:
                 t = tensors[blank[0]]
                 raise _Mute(f"needs a value for {blank[0]!r} ({t.dtype.base_dtype.name}, shape {t.shape}): "
                             f"give feeds={{{blank[0]!r}: ...}}")  # fmt: skip
             try:
-                want = dict(zip(part.outputs, session.run(part.outputs, given), strict=True))
+                results = dict(zip(part.outputs, session.run(part.outputs, fed), strict=True))
             except _ERRORS as error:
                 last = error
                 continue
             open_ = any(name not in feeds and not t.shape.is_fully_defined() for name, t in tensors.items())
-            return given, want, size if open_ else 0
+            return fed, results, size if open_ else 0
         made_up = [name for name in part.fed if name not in feeds]
         how = f"; give real values: feeds={{{made_up[0]!r}: ...}}" if made_up else ""
         raise _Mute(f"cannot be run in the source graph: {_why(last)}{how}") from last
@@ -351,15 +351,15 @@ class Source:
         """A session with values for all that a part needs."""
         if self._session is not None:
             return self._session
-        graph, known = self._base.live, self._base.state.variables
+        graph, variables = self._base.live, self._base.state.variables
         if self._own is None:
             self._own = session_of(graph, config=config(self._base))
-        infos = [known[name] for name in part.variables if name in known and name not in self._begun]
+        infos = [variables[name] for name in part.variables if name in variables and name not in self._begun]
         if self._given is not None:
             arrays = fetch(self._given, infos, graph, self._asked)
-            assign(self._own, arrays, known, "opening it again")
+            assign(self._own, arrays, variables, "opening it again")
         else:
-            initialise(self._own, infos, list(known.values()), self._asked)
+            initialise(self._own, infos, list(variables.values()), self._asked)
         self._begun.update(info.op for info in infos)
         fill(self._own, part.tables)
         return self._own
@@ -377,9 +377,9 @@ def fill(session: TFSession, init_ops: Sequence[str], paths: Mapping[str, str] |
 
 def config(base: Graph) -> Any:
     """Returns the configuration of a session for one run: on any device, without optimizers that would crash."""
-    made = tf1.ConfigProto(allow_soft_placement=True)
-    made.graph_options.rewrite_options.disable_meta_optimizer = bool(hazards(base))
-    return made
+    proto = tf1.ConfigProto(allow_soft_placement=True)
+    proto.graph_options.rewrite_options.disable_meta_optimizer = bool(hazards(base))
+    return proto
 
 
 def _why(error: BaseException | None) -> str:
@@ -392,18 +392,18 @@ def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
     if tensor.shape.rank is None or dtype in (tf.resource, tf.variant) or dtype.is_quantized:
         return None
     shape = [size if n is None else n for n in tensor.shape.as_list()]
-    made = np.random.RandomState(0)
+    random = np.random.RandomState(0)
     if dtype == tf.string:
         return np.full(shape, b"0", dtype=object)
     if dtype.is_integer or dtype.is_bool:
-        numbers = np.zeros(shape) if plain else made.randint(0, 2, shape)
+        numbers = np.zeros(shape) if plain else random.randint(0, 2, shape)
         return np.asarray(numbers).astype(dtype.as_numpy_dtype)
-    return np.asarray(made.random_sample(shape)).astype(dtype.as_numpy_dtype)
+    return np.asarray(random.random_sample(shape)).astype(dtype.as_numpy_dtype)
 
 
-def _apart(want: Any, got: Any, random: bool) -> str:
+def _apart(expected: Any, got: Any, random: bool) -> str:
     """Returns how two values differ, in words; empty if they are equal, except for the order of summation."""
-    a, b = np.asarray(want), np.asarray(got)
+    a, b = np.asarray(expected), np.asarray(got)
     if a.dtype != b.dtype:
         return f"is {b.dtype}, not {a.dtype}"
     if random:
@@ -412,15 +412,15 @@ def _apart(want: Any, got: Any, random: bool) -> str:
         return f"has shape {b.shape}, not {a.shape}"
     if a.dtype.kind in "OSUb" or np.issubdtype(a.dtype, np.integer):
         return "" if np.array_equal(a, b) else "differs from the source"
-    kind = np.complex128 if a.dtype.kind == "c" else np.float64
+    dtype = np.complex128 if a.dtype.kind == "c" else np.float64
     close = (
         float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1
     )  # short floats are types of TensorFlow
-    left, right = a.astype(kind), b.astype(kind)
-    scale = float(np.abs(left[np.isfinite(left)]).max(initial=0.0))
-    if np.allclose(left, right, rtol=close, atol=close * scale, equal_nan=True):
+    first, second = a.astype(dtype), b.astype(dtype)
+    scale = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
+    if np.allclose(first, second, rtol=close, atol=close * scale, equal_nan=True):
         return ""
-    return f"differs from the source by {float(np.nanmax(np.abs(left - right))):.3g}, of {scale:.3g}"
+    return f"differs from the source by {float(np.nanmax(np.abs(first - second))):.3g}, of {scale:.3g}"
 
 
 # -- the files ------------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ def graph_def_file(
     path: str,
     base: Graph,
     calls: Calls,
-    moved: Callable[[str], str],
+    new_name: Callable[[str], str],
     init_ops: Sequence[str],
     paths: Mapping[str, str],
     source: Source | None,
@@ -442,7 +442,7 @@ def graph_def_file(
         path: the file.
         base: snapshot of the graph that was saved.
         calls: the calls that will be run.
-        moved: tensor of the source -> its name in the file.
+        new_name: tensor of the source -> its name in the file.
         init_ops: ops that must run first.
         paths: tensors that name files, which are fed in each run, and the paths.
         source: the source of values for variables, which the file does not have; None without variables.
@@ -457,43 +457,48 @@ def graph_def_file(
         node.device = ""
     with fresh(base.owner).as_default() as graph:
         tf1.import_graph_def(graph_def, name="")
-        held = [op for op in graph.get_operations() if op.type in VARIABLE_TYPES] if source is not None else []
-        given = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in held}
-        sets = {op.name: setting(op, given[op.name]) for op in held}
+        variables = [op for op in graph.get_operations() if op.type in VARIABLE_TYPES] if source is not None else []
+        placeholders = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in variables}
+        sets = {op.name: setting(op, placeholders[op.name]) for op in variables}
     with session_of(graph, config=config(base)) as session:
-        begun: set[str] = set()
+        runs: set[str] = set()
 
         def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
             ins, outs = calls[key]
-            if source is not None and not begun:
+            if source is not None and not runs:
                 part = looked(base, list(ins.values()), list(outs.values()))
                 for name, value in source.variables([name for name in part.variables if name in sets]).items():
-                    session.run(sets[name], {given[name]: value})
-            if not begun:
+                    session.run(sets[name], {placeholders[name]: value})
+            if not runs:
                 fill(session, [name for name in init_ops if has_op(graph, name)], paths)
-            begun.add(key)
-            return _run(session, outs, {**feeds, **paths}, moved)
+            runs.add(key)
+            return _run(session, outs, {**feeds, **paths}, new_name)
 
         yield run
 
 
 def _run(
-    session: TFSession, outs: Mapping[str, str], feeds: Mapping[str, Any], moved: Callable[[str], str]
+    session: TFSession, outs: Mapping[str, str], feeds: Mapping[str, Any], new_name: Callable[[str], str]
 ) -> dict[str, Any]:
-    named = {moved(name): value for name, value in feeds.items()}
-    there = {name: value for name, value in named.items() if has_op(session.graph, name.partition(":")[0])}
+    renamed = {new_name(name): value for name, value in feeds.items()}
+    present = {name: value for name, value in renamed.items() if has_op(session.graph, name.partition(":")[0])}
     tensors = list(dict.fromkeys(outs.values()))
-    return dict(zip(tensors, session.run([moved(name) for name in tensors], there), strict=True))
+    return dict(zip(tensors, session.run([new_name(name) for name in tensors], present), strict=True))
 
 
 @contextmanager
 def meta_graph_file(
-    path: str, base: Graph, calls: Calls, moved: Callable[[str], str], init_ops: Sequence[str], paths: Mapping[str, str]
+    path: str,
+    base: Graph,
+    calls: Calls,
+    new_name: Callable[[str], str],
+    init_ops: Sequence[str],
+    paths: Mapping[str, str],
 ) -> Iterator[Run]:
     """Opens a MetaGraph with its checkpoint; see `graph_def_file`.
 
     Args:
-        path, base, calls, moved: as there.
+        path, base, calls, new_name: as there.
         init_ops: ops that must run first, in addition to those that fill the tables it lists.
         paths: tensors that name files, which are fed in each run, and the paths.
     """
@@ -501,9 +506,9 @@ def meta_graph_file(
         saver = tf1.train.import_meta_graph(path, clear_devices=True)
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
-        listed = [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
-        fill(session, [*listed, *init_ops], paths)
-        yield lambda key, feeds: _run(session, calls[key][1], {**feeds, **paths}, moved)
+        initializers = [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
+        fill(session, [*initializers, *init_ops], paths)
+        yield lambda key, feeds: _run(session, calls[key][1], {**feeds, **paths}, new_name)
 
 
 @contextmanager
@@ -542,7 +547,7 @@ def served_file(folder: str, calls: Calls, tags: Sequence[str] | None = None) ->
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         ins, outs = calls[key]
         with eager():
-            found = loaded.signatures[key](**{name: tf.constant(feeds[t]) for name, t in ins.items() if t in feeds})
-            return {tensor: found[name].numpy() for name, tensor in outs.items()}
+            results = loaded.signatures[key](**{name: tf.constant(feeds[t]) for name, t in ins.items() if t in feeds})
+            return {tensor: results[name].numpy() for name, tensor in outs.items()}
 
     yield run

@@ -55,7 +55,7 @@ _INIT = "__saved_model_init_op"
 
 
 def write_saved_model(
-    made: Exported,
+    export: Exported,
     folder: str,
     signatures: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]],
     tags: str | Iterable[str],
@@ -66,7 +66,7 @@ def write_saved_model(
     """Writes all of a SavedModel except the values of its variables; returns its MetaGraphDef.
 
     Args:
-        made: the graph that is saved.
+        export: the graph that is saved.
         folder: a new folder.
         signatures: name -> (inputs, outputs), each name -> tensor of the old graph.
         tags: its tags.
@@ -77,11 +77,11 @@ def write_saved_model(
     Raises:
         PlanError: the graph is too large for a file.
     """
-    graph = made.graph
-    known = {op.name: op for op in graph.get_operations()}
-    assets = _assets(made.assets, folder)
-    init = _init_op(graph, known, [name for name in init_ops if name in known])
-    meta = meta_graph(made, saver, False, request)
+    graph = export.graph
+    ops = {op.name: op for op in graph.get_operations()}
+    assets = _assets(export.assets, folder)
+    init = _init_op(graph, ops, [name for name in init_ops if name in ops])
+    meta = meta_graph(export, saver, False, request)
     meta.asset_file_def.extend(assets)
     meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
     for key, (ins, outs) in signatures.items():
@@ -89,12 +89,12 @@ def write_saved_model(
         about.method_name = tf1.saved_model.signature_constants.PREDICT_METHOD_NAME
         for infos, tensors in ((about.inputs, ins), (about.outputs, outs)):
             for name, tensor in tensors.items():
-                infos[name].CopyFrom(_info(made.tensor(tensor)))
+                infos[name].CopyFrom(_info(export.tensor(tensor)))
     if init is not None:
         meta.signature_def[_INIT].outputs[_INIT].name = init.name
     tables = mutable_tables(graph)
     if tables:
-        made.notes.append(f"the content of {tables} is not included: such tables start empty")
+        export.notes.append(f"the content of {tables} is not included: such tables start empty")
     model = saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
     os.makedirs(folder, exist_ok=True)
     Path(folder, "saved_model.pb").write_bytes(encoded(model))
@@ -113,13 +113,13 @@ def _assets(paths: Mapping[str, str], folder: str) -> list[Any]:
         paths: tensor that names a file -> its path.
         folder: the folder of the SavedModel.
     """
-    out, taken = [], set()
+    out, names = [], set()
     for tensor, path in paths.items():
         name, n = os.path.basename(path), 1
-        while name in taken:
+        while name in names:
             n += 1
             name = f"{n}_{os.path.basename(path)}"
-        taken.add(name)
+        names.add(name)
         os.makedirs(os.path.join(folder, "assets"), exist_ok=True)
         shutil.copyfile(path, os.path.join(folder, "assets", name))
         about = meta_graph_pb2.AssetFileDef(filename=name)
@@ -128,19 +128,19 @@ def _assets(paths: Mapping[str, str], folder: str) -> list[Any]:
     return out
 
 
-def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str]) -> TFOp | None:
+def _init_op(graph: TFGraph, ops: Mapping[str, TFOp], init_ops: list[str]) -> TFOp | None:
     """The op that a loader runs once: it fills tables and sets local variables; None if there is nothing to do."""
-    fills = [known[name] for name in init_ops]
+    fills = [ops[name] for name in init_ops]
     fills += [op for op in ready_fillers(graph) if op not in fills]
     # A collection may hold any object: a function that fills a table is in it by its return value.
-    held = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
-    fills += [item for item in held if isinstance(item, tf.Operation)]
+    items = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
+    fills += [item for item in items if isinstance(item, tf.Operation)]
     fills += [v.initializer for v in graph.get_collection("local_variables") if hasattr(v, "initializer")]
     # The lists of the original file do not apply to this one.
     for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):
         graph.get_collection_ref(key).clear()
-    others = met_from((waited for op in fills for waited in op.control_inputs), lambda op: op.control_inputs)
-    fills = [op for op in dict.fromkeys(fills) if op not in others]
+    upstream = met_from((waited for op in fills for waited in op.control_inputs), lambda op: op.control_inputs)
+    fills = [op for op in dict.fromkeys(fills) if op not in upstream]
     if len(fills) < 2:
         return next(iter(fills), None)
     with graph.as_default():
@@ -221,27 +221,27 @@ class Request:
         """Whether variables become constants."""
         return self.freeze or self.kind == "tflite"
 
-    def refuse(self, kind: str) -> None:
+    def refuse(self, format_name: str) -> None:
         """Refuses arguments that a format does not have, and outputs without tensors.
 
         Raises:
             PlanError: an argument would have no meaning, or an empty one.
         """
-        model = kind.startswith("saved_model")
+        model = format_name.startswith("saved_model")
         unfit = {
             "signatures": self.signatures is not None and not model,
-            "freeze": self.freeze and kind not in ("graph_def", "saved_model", "tflite"),
-            "scope": bool(self.scope) and kind != "checkpoint",
-            "names": bool(self.names) and kind != "checkpoint",
-            "outputs": self.outputs is not None and (kind == "checkpoint" or self.signatures is not None),
-            "inputs": self.inputs is not None and (kind == "checkpoint" or self.signatures is not None),
-            "device": self.device != "keep" and kind in ("checkpoint", "saved_model_tf2"),
-            "timeout": self.timeout is not None and kind != "tflite",
-            "feeds": bool(self.feeds) and (kind == "checkpoint" or not self.verify),
+            "freeze": self.freeze and format_name not in ("graph_def", "saved_model", "tflite"),
+            "scope": bool(self.scope) and format_name != "checkpoint",
+            "names": bool(self.names) and format_name != "checkpoint",
+            "outputs": self.outputs is not None and (format_name == "checkpoint" or self.signatures is not None),
+            "inputs": self.inputs is not None and (format_name == "checkpoint" or self.signatures is not None),
+            "device": self.device != "keep" and format_name in ("checkpoint", "saved_model_tf2"),
+            "timeout": self.timeout is not None and format_name != "tflite",
+            "feeds": bool(self.feeds) and (format_name == "checkpoint" or not self.verify),
         }
         for name, hit in unfit.items():
             if hit:
-                beside_ = "signatures" if self.signatures is not None and model else f"the format {kind!r}"
+                beside_ = "signatures" if self.signatures is not None and model else f"the format {format_name!r}"
                 beside_ = "verify=False" if name == "feeds" and not self.verify else beside_
                 raise PlanError(self.request, f"{name}= cannot be combined with {beside_}", f"Leave out {name}=")
         how = "Name the tensors to save" + ("" if model else "; leave out outputs= to save the whole graph")
@@ -277,12 +277,12 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, options: Reque
         SelectionError: a tensor does not exist.
         PlanError: see `Editor.save`.
     """
-    kind, path = options.kind, os.fspath(options.path)
-    options.refuse(kind)
-    refuse_taken(path, kind, options.overwrite, options.request)
+    format_name, path = options.kind, os.fspath(options.path)
+    options.refuse(format_name)
+    refuse_taken(path, format_name, options.overwrite, options.request)
     with naming_memory(options.request):
         saved = _written(settled(base), uninitialized, values, options, path)
-    claim_saved(path, kind)
+    claim_saved(path, format_name)
     return saved
 
 
@@ -351,13 +351,13 @@ class _Job:
             values = read(self.base, self.values, self.infos, self.request)
             write_checkpoint(prefix, values, self.keys, _total(self.infos), self.request)
 
-    def first(self, known: Sequence[str]) -> list[str]:
+    def first(self, present: Sequence[str]) -> list[str]:
         """Returns the init ops of the original file that are also in this one; adds a note with their names.
 
         Args:
-            known: ops that are already known to run first; they are not returned.
+            present: ops that are already known to run first; they are not returned.
         """
-        first = [name for name in self.made.there(self.options.init_ops[0]) if name not in known]
+        first = [name for name in self.made.there(self.options.init_ops[0]) if name not in present]
         if first:
             self.made.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
@@ -368,21 +368,21 @@ class _Job:
         return Source(self.base, values, self.request)
 
     def proof(
-        self, loaders: Mapping[str, Any], source: Source, kept: Iterable[str] | None = None, **about: str
+        self, loaders: Mapping[str, Any], source: Source, variables: Iterable[str] | None = None, **about: str
     ) -> Proof:
         """Loads the written file and compares it with the source, unless `verify` is off.
 
         Args:
             loaders: as in `prove`.
             source: the source.
-            kept: the variables whose values are in the file; None: all that it needs.
+            variables: the variables whose values are in the file; None: all that it needs.
             about: as in `prove`.
         """
-        options, held = self.options, None if kept is None else frozenset(kept)
+        options, saved = self.options, None if variables is None else frozenset(variables)
         if not options.verify:
             return Proof("", ["not opened again: verify=False"])
         texts = self.request, _INSTEAD[options.kind]
-        return prove(self.base, self.calls, loaders, source, options.feeds, *texts, held, **about)
+        return prove(self.base, self.calls, loaders, source, options.feeds, *texts, saved, **about)
 
     def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
         """Returns the report on the file."""
@@ -403,22 +403,22 @@ def _written(base: Graph, uninitialized: frozenset[str], values: Any, options: R
         called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
         return _module(_Job(base, Exported(base.live, {}), options, path, values, called, 0, uninitialized))
     if signatures:
-        cut = (
+        new_placeholders = (
             _cut_before(base, starts, ends) if len(signatures) == 1 else []
         )  # with several, a signature may compute the input of another
-        starts, ends = cut, ends if cut else [*ends, *starts]
+        starts, ends = new_placeholders, ends if new_placeholders else [*ends, *starts]
     if starts and not ends:
         raise PlanError(request, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
     if kind in ("saved_model", "tflite") and not signatures:
-        what = "a SavedModel needs a signature" if kind == "saved_model" else "a TFLite model needs outputs"
-        raise PlanError(request, what, "Name its tensors: inputs=..., outputs=...")
+        problem = "a SavedModel needs a signature" if kind == "saved_model" else "a TFLite model needs outputs"
+        raise PlanError(request, problem, "Name its tensors: inputs=..., outputs=...")
     inside = _frozen_untrained(base, starts, ends, options) if options.constant else {}
     values = _live(values) if options.constant else values
-    also = options.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
-    made = exported(base, starts, ends, values if options.constant else None, options.device, request, also)
-    add_assets(made, base, options.init_ops[1])
+    extra_ops = options.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
+    export = exported(base, starts, ends, values if options.constant else None, options.device, request, extra_ops)
+    add_assets(export, base, options.init_ops[1])
     calls = _calls(base, options, signatures)
-    job = _Job(base, made, options, path, values, calls, made.left(base), uninitialized)
+    job = _Job(base, export, options, path, values, calls, export.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
 
 
@@ -448,8 +448,12 @@ def _calls(base: Graph, options: Request, signatures: Any) -> Any:
         return signatures
     outputs, inputs = named(options.outputs), named(options.inputs)
     if not outputs:
-        own = options.own_outputs.values()
-        outputs = named(list(own)) if own and all(t.partition(":")[0] in base.index for t in own) else {}
+        own_outputs = options.own_outputs.values()
+        outputs = (
+            named(list(own_outputs))
+            if own_outputs and all(t.partition(":")[0] in base.index for t in own_outputs)
+            else {}
+        )
         outputs, inputs = outputs or sinks(base), {}
     return {"": (inputs, outputs)} if outputs else {}
 
@@ -464,42 +468,46 @@ def _total(infos: Iterable[VariableInfo]) -> int:
 
 def read(base: Graph, values: Any, infos: list[VariableInfo], request: str) -> Iterator[Mapping[str, Any]]:
     """Yields the values of variables in batches, from a session, a mapping, or a function that returns a session."""
-    given = _live(values)
-    if isinstance(given, Mapping):
-        known = {info.op: info for info in infos}
+    source = _live(values)
+    if isinstance(source, Mapping):
+        by_name = {info.op: info for info in infos}
         for names in batches({info.op: variable_bytes(info) for info in infos}):
-            yield fetch(given, [known[name] for name in names], base.live, request)
+            yield fetch(source, [by_name[name] for name in names], base.live, request)
         return
-    if getattr(given, "graph", None) is not base.owner:
+    if getattr(source, "graph", None) is not base.owner:
         raise PlanError(
             request,
             "values= is not a session of this graph",
             "Give a session of this graph or {name: array}, or leave out values=",
         )
-    yield from stream(given, infos, request)
+    yield from stream(source, infos, request)
 
 
 # -- the formats ----------------------------------------------------------------------------------
 
 
 def _checkpoint(base: Graph, path: str, values: Any, options: Request, uninitialized: frozenset[str]) -> Saved:
-    known = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
+    candidates = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
     only_named = bool(options.names) and not options.scope  # the names refer to the copy of a source
-    wanted = saved_names(base.live, known.values(), options.scope, options.names, options.request, only_named)
-    if not wanted:
+    names = saved_names(base.live, candidates.values(), options.scope, options.names, options.request, only_named)
+    if not names:
         raise PlanError(
             options.request, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"
         )
     parts = slices(base.live)
-    keys = {op: (key, parts[op].spec if op in parts else "") for op, key in wanted.items()}
-    whole = [key for key, spec in keys.values() if not spec]
-    twice = next((key for key in whole if whole.count(key) > 1), None) if len(set(whole)) < len(whole) else None
+    keys = {op: (key, parts[op].spec if op in parts else "") for op, key in names.items()}
+    whole_keys = [key for key, spec in keys.values() if not spec]
+    twice = (
+        next((key for key in whole_keys if whole_keys.count(key) > 1), None)
+        if len(set(whole_keys)) < len(whole_keys)
+        else None
+    )
     if twice is not None:
         clash = [op for op, (key, _) in keys.items() if key == twice]
         raise PlanError(
             options.request, f"{few(clash)} would all be called {twice!r}", "Give them different names in names="
         )
-    infos = [known[op] for op in wanted]
+    infos = [candidates[op] for op in names]
     prefix = path.removesuffix(".index")
     with beside(prefix, options.request, _total(infos)) as folder:
         new = os.path.join(folder, "values")
@@ -508,22 +516,22 @@ def _checkpoint(base: Graph, path: str, values: Any, options: Request, uninitial
             read_back(new, [key for key, _ in keys.values()], options.request)
         put_checkpoint(new, prefix)
     notes = [] if options.verify else ["not opened again: verify=False"]
-    return Saved(prefix, "checkpoint", 0, tuple(wanted), 0, notes, "read again by TensorFlow" * options.verify)
+    return Saved(prefix, "checkpoint", 0, tuple(names), 0, notes, "read again by TensorFlow" * options.verify)
 
 
 def _graph_def(job: _Job) -> Saved:
-    made, path = job.made, job.path
-    graph_def = nodes_of(made, job.request)
+    export, path = job.made, job.path
+    graph_def = nodes_of(export, job.request)
     text = path.removesuffix(".gz").endswith((".pbtxt", ".txt"))
     data = text_format.MessageToString(graph_def).encode() if text else encoded(graph_def)
-    held = variable_infos(made.graph)
-    if held:
-        whose = f"the values of {counted(len(held), 'variables')}"
-        made.notes.append(f"{whose} are not included: freeze=True keeps them as constants")
-    fills = filled_tables(made.graph)
-    starts = [name for found in fills.values() for name in found]
+    variables = variable_infos(export.graph)
+    if variables:
+        whose = f"the values of {counted(len(variables), 'variables')}"
+        export.notes.append(f"{whose} are not included: freeze=True keeps them as constants")
+    fills = filled_tables(export.graph)
+    starts = [name for ops in fills.values() for name in ops]
     if fills:
-        made.notes.append(f"run first: {few(starts)}, to fill {few(list(fills))}")
+        export.notes.append(f"run first: {few(starts)}, to fill {few(list(fills))}")
     first = [*starts, *job.first(starts)]
     data = gzip.compress(data) if path.endswith(".gz") else data
     with beside(path, job.request, len(data)) as folder:
@@ -531,29 +539,31 @@ def _graph_def(job: _Job) -> Saved:
         Path(new).write_bytes(data)
         # A GraphDef has no values: without given ones, both sides get initial values.
         source = job.source(needed=False)
-        file = graph_def_file(new, job.base, job.calls, made.name, first, made.assets, source if held else None)
+        file = graph_def_file(
+            new, job.base, job.calls, export.name, first, export.assets, source if variables else None
+        )
         proof = job.proof({"tf.import_graph_def": file}, source)
         put_file(new, path)
     return replace(job.saved(path, len(graph_def.node), proof), variables=())
 
 
 def _tflite(job: _Job) -> Saved:
-    made, path, request = job.made, job.path, job.request
+    export, path, request = job.made, job.path, job.request
     refuse_untrusted(job.base.owner, request)  # the converter folds constants: it runs ops
     (_, outputs), timeout = job.calls["serving_default"], job.options.timeout
-    part = Frozen(nodes_of(made, request), [made.name(tensor) for tensor in outputs.values()])
-    with lite(TIMEOUT if timeout is None else timeout) as ask:
-        done = converted(part, ask)
-        if not done.model:
-            found = blockers(job.base, done)
-            problem = f"TensorFlow's converter refuses the graph: {few(map(str, found))}"
-            raise Unconvertible(request, problem, "ed.check('tflite', outputs=...) lists a fix for each", done)
-        with beside(path, request, len(done.model)) as folder:
+    part = Frozen(nodes_of(export, request), [export.name(tensor) for tensor in outputs.values()])
+    with lite(TIMEOUT if timeout is None else timeout) as send:
+        result = converted(part, send)
+        if not result.model:
+            obstacles = blockers(job.base, result)
+            problem = f"TensorFlow's converter refuses the graph: {few(map(str, obstacles))}"
+            raise Unconvertible(request, problem, "ed.check('tflite', outputs=...) lists a fix for each", result)
+        with beside(path, request, len(result.model)) as folder:
             new = os.path.join(folder, os.path.basename(path))
-            Path(new).write_bytes(done.model)
-            file = tflite_file(new, part, job.calls, made.name, ask, request)
-            said = "run by TFLite's interpreter"
-            proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True), said=said)
+            Path(new).write_bytes(result.model)
+            file = tflite_file(new, part, job.calls, export.name, send, request)
+            title = "run by TFLite's interpreter"
+            proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True), said=title)
             put_file(new, path)
     return job.saved(path, len(part.graph_def.node), proof)
 
@@ -562,11 +572,11 @@ def _meta_graph(job: _Job) -> Saved:
     path, saver = job.path.removesuffix(".meta"), job.saver()
     with beside(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, os.path.basename(path))
-        listed = list_fillers(job.made.graph)
+        fillers = list_fillers(job.made.graph)
         meta = meta_graph(job.made, saver, True, job.request)
         job.write_values(new)
         Path(new + ".meta").write_bytes(encoded(meta))
-        file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, job.first(listed), job.made.assets)
+        file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, job.first(fillers), job.made.assets)
         proof = job.proof({"tf.train.Saver": file}, job.source(needed=bool(job.held)), job.held)
         if job.held:
             put_checkpoint(new, path, (new + ".meta", path + ".meta"))

@@ -102,20 +102,22 @@ class Portable:
         if node.op not in RESTORERS:
             return False
         path = self._nodes[_source(self._nodes, node.input[0])]
-        return path.op == "Const" and [*path.attr["value"].tensor.string_val] != [one.encode() for one in SAVERS_OWN]
+        return path.op == "Const" and [*path.attr["value"].tensor.string_val] != [
+            path_text.encode() for path_text in SAVERS_OWN
+        ]
 
     def _prune(self, names: set[str]) -> None:
         """Removes those of some constants and restore ops that no op reads any more."""
         while True:
-            read = {op_name(text) for node in self._graph_def.node for text in node.input}
-            gone = {name for name in names - read if self._nodes[name].op in {"Const", *RESTORERS}}
-            if not gone:
+            inputs = {op_name(text) for node in self._graph_def.node for text in node.input}
+            unused = {name for name in names - inputs if self._nodes[name].op in {"Const", *RESTORERS}}
+            if not unused:
                 return
-            kept = [node for node in self._graph_def.node if node.name not in gone]
+            nodes = [node for node in self._graph_def.node if node.name not in unused]
             del self._graph_def.node[:]
-            self._graph_def.node.extend(kept)
+            self._graph_def.node.extend(nodes)
             self._nodes = {node.name: node for node in self._graph_def.node}
-            names -= gone
+            names -= unused
 
     # -- vocabularies -----------------------------------------------------------------------------
 
@@ -172,10 +174,10 @@ class _Bodies:
     """
 
     def __init__(self, graph_def: Any) -> None:
-        self._functions = {one.signature.name: one for one in graph_def.library.function}
+        self._functions = {function.signature.name: function for function in graph_def.library.function}
         self._all = {"": _Body(graph_def.node)}
-        for name, one in self._functions.items():
-            self._all[name] = _Body(one.node_def, [argument.name for argument in one.signature.input_arg])
+        for name, function in self._functions.items():
+            self._all[name] = _Body(function.node_def, [argument.name for argument in function.signature.input_arg])
         self._calls: dict[str, list[tuple[str, Any]]] = {}
         for place, body in self._all.items():
             for node in body.nodes:
@@ -197,37 +199,41 @@ class _Bodies:
             paths: op of the graph that names a file -> its path.
         """
         for place, body in self._all.items():
-            for node in [one for one in body.nodes if one.op in _FROM_FILE]:
+            for node in [candidate for candidate in body.nodes if candidate.op in _FROM_FILE]:
                 files = {paths.get(name, "") if not at else "" for at, name in self._makers(place, node.input[1])}
                 path = files.pop() if len(files) == 1 else ""
-                table = next((one for one in map(self._table, self._makers(place, node.input[0])) if one), None)
+                table = next(
+                    (candidate for candidate in map(self._table, self._makers(place, node.input[0])) if candidate), None
+                )
                 if os.path.isfile(path) and table is not None:
                     _fill_with_constants(body, node, table, path)
 
     def _makers(self, place: str, text: str) -> set[tuple[str, str]]:
         """Returns (function, op) that a tensor comes from, through all calls of the function it is an argument of."""
-        found, todo, seen = set[tuple[str, str]](), [(place, text)], set[tuple[str, str]]()
+        makers, todo, visited = set[tuple[str, str]](), [(place, text)], set[tuple[str, str]]()
         while todo:
-            here = todo.pop()
-            if here in seen:
+            origin = todo.pop()
+            if origin in visited:
                 continue
-            seen.add(here)
-            body = self._all[here[0]]
-            name = body.source(here[1])
+            visited.add(origin)
+            body = self._all[origin[0]]
+            name = body.source(origin[1])
             if name not in body.arguments:
-                found.add((here[0], name))
+                makers.add((origin[0], name))
                 continue
             at = body.arguments.index(name)
-            todo += [(caller, node.input[at]) for caller, node in self._calls.get(here[0], ())]
-        return found
+            todo += [(caller, node.input[at]) for caller, node in self._calls.get(origin[0], ())]
+        return makers
 
     def _table(self, maker: tuple[str, str]) -> Any:
         """Returns the op that makes a table, also in the functions that a call leads to; None for another op."""
         node = self._all[maker[0]].by_name[maker[1]]
         inner = [
-            one for name in reachable(referred(node, self._functions), self._functions) for one in self._all[name].nodes
+            candidate
+            for name in reachable(referred(node, self._functions), self._functions)
+            for candidate in self._all[name].nodes
         ]
-        return next((one for one in (node, *inner) if "key_dtype" in one.attr), None)
+        return next((candidate for candidate in (node, *inner) if "key_dtype" in candidate.attr), None)
 
     def is_used(self, place: str, name: str) -> bool:
         """Returns whether an op or result needs an op's output or an argument; a call may not need its argument."""
@@ -274,11 +280,11 @@ def _lines(node: Any, table: Any, path: str) -> tuple[Any, Any]:
         if key in node.attr
     }
     with eager():
-        made = tf.raw_ops.AnonymousHashTable(**kinds)
-        tf.raw_ops.InitializeTableFromTextFileV2(table_handle=made, filename=path, **how)
+        table_handle = tf.raw_ops.AnonymousHashTable(**kinds)
+        tf.raw_ops.InitializeTableFromTextFileV2(table_handle=table_handle, filename=path, **how)
         types = {"Tkeys": kinds["key_dtype"], "Tvalues": tf.as_dtype(kinds["value_dtype"])}
-        found = tf.raw_ops.LookupTableExportV2(table_handle=made, **types)
-        keys, values = (part.numpy() for part in found)
+        exported = tf.raw_ops.LookupTableExportV2(table_handle=table_handle, **types)
+        keys, values = (part.numpy() for part in exported)
     order = np.argsort(keys, kind="stable")
     return keys[order], values[order]
 
@@ -387,8 +393,8 @@ _MODEL = "saved_model.pb"
 
 
 def _refuse_other(path: str, request: str) -> None:
-    there = os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path))
-    if there and not glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*")):
+    occupied = os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path))
+    if occupied and not glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*")):
         raise PlanError(request, f"{path!r} exists and is not a SavedModel", "Choose a new folder")
 
 
@@ -442,9 +448,9 @@ def read_back(prefix: str, keys: Iterable[str], request: str) -> None:
 
 def _saying(request: str, folder: str, needed: int) -> AbstractContextManager[None]:
     kinds = (tf.errors.OpError, OSError, ValueError)
-    room = f"{size_text(needed)} needed, {size_text(shutil.disk_usage(folder).free)} free"
+    space = f"{size_text(needed)} needed, {size_text(shutil.disk_usage(folder).free)} free"
     return errors_as(
-        PlanError, request, f"TensorFlow cannot write it ({room})", "Make room, or choose another path", *kinds
+        PlanError, request, f"TensorFlow cannot write it ({space})", "Make room, or choose another path", *kinds
     )
 
 
@@ -462,6 +468,6 @@ def put_checkpoint(new: str, prefix: str, *more: tuple[str, str]) -> None:
     moves = [*more, *((path, prefix + path.removeprefix(new)) for path in [*shards, new + ".index"])]
     for path, _ in moves:
         flush(path)
-    kept = {to for _, to in moves}
-    gone = [path for path in glob.glob(glob.escape(prefix) + ".data-*-of-*") if path not in kept]
-    put(moves, os.path.dirname(new), gone)
+    targets = {to for _, to in moves}
+    outdated = [path for path in glob.glob(glob.escape(prefix) + ".data-*-of-*") if path not in targets]
+    put(moves, os.path.dirname(new), outdated)
