@@ -8,6 +8,7 @@ import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -361,13 +362,22 @@ class _Modules:
         self._nodes, self._ops, self._paths = objects.nodes, ops, paths(objects)
         self._scopes: dict[int, str] = {}
 
+    @cached_property
+    def optimizers(self) -> frozenset[int]:
+        """The optimizers of Keras 3. Their children include the variables of the layers that they train."""
+        return frozenset(
+            number
+            for number, node in enumerate(self._nodes)
+            if {child.local_name for child in node.children} >= {"_iterations", "_trainable_variables_indices"}
+        )
+
     def owners(self) -> list[VariableOwner]:
         """Returns the owners of variables, by the attributes that lead to them."""
         result = []
         for number, path in self._paths.items():
             node = self._nodes[number]
             hidden = any(part.startswith("_") or part == "keras_api" for part in path.split("/"))
-            if not path or hidden or not self._is_module(number):
+            if not path or hidden or number in self.optimizers or not self._is_module(number):
                 continue
             variables = tuple(self._ops[n] for n in self._below(number) if n in self._ops)
             methods = tuple(child.local_name for child in node.children if self._kind(child.node_id) == "function")

@@ -96,6 +96,25 @@ def test_layers_of_a_saved_model_of_keras_3(tmp_path):
     assert layer_rows(ed.snapshot, ed.layers, ed.layer("head").ops[0]) == ([["of layer", "head"]], "")
 
 
+@pytest.mark.parametrize("trained", ["compiled", "fitted", "scheduled", "scaled"])
+def test_an_optimizer_hides_no_layer(trained, tmp_path):
+    """Its variables include those that it trains, but it is not a layer."""
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, name="d1"), keras.layers.Dense(2, name="d2")])
+    tf.saved_model.save(model, tmp_path / "untrained")
+    optimizers = keras.optimizers
+    schedule = optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)
+    optimizer = {
+        "scheduled": optimizers.SGD(schedule, momentum=0.9), "scaled": optimizers.LossScaleOptimizer(optimizers.Adam())
+    }.get(trained, "adam")  # fmt: skip
+    model.compile(optimizer, "mse")
+    if trained != "compiled":
+        model.fit(np.zeros((2, 4)), np.zeros((2, 2)), verbose=0)
+    tf.saved_model.save(model, tmp_path / "trained")
+    before, after = (gs.open(tmp_path / name) for name in ("untrained", "trained"))
+    assert [layer.path for layer in after.layers] == [layer.path for layer in before.layers] == ["d1", "d2"]
+    assert [layer.variables for layer in after.layers] == [layer.variables for layer in before.layers]
+
+
 def test_layers_of_a_saved_module(tmp_path):
     net = modules.Net()
     tf.saved_model.save(net, tmp_path, signatures=net.forward)
