@@ -21,7 +21,7 @@ from graphsurgeon.ui.commands.table import (
     VERBS,
     YES_OR_NO,
 )
-from graphsurgeon.ui.screen import Screen
+from graphsurgeon.ui.screen import Screen, _read
 from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -66,7 +66,7 @@ def test_what_is_written_from_the_table_is_up_to_date():
         assert path.read_text() == text, f"{path.name} is old: python tools/write_verbs.py"
 
 
-_WRONG = {k.words: w for k, w in ((TEXT_OR_NONE, 3), (COUNT, "a"), (NAMES, "x"), (NUMBERS, 3), (YES_OR_NO, "yes"))}
+_WRONG = {k.words: w for k, w in ((TEXT_OR_NONE, 3), (COUNT, "a"), (NAMES, 3), (NUMBERS, 3), (YES_OR_NO, "yes"))}
 
 
 _JUDGED = [(verb, arg) for verb in VERBS.values() for arg in verb.args if arg.kind is not ANYTHING]
@@ -91,8 +91,8 @@ def test_what_an_argument_of_another_kind_is_told():
     with refuses(SelectionError, "unfold(name=['x']): ['x'] is not a string", "Call it as unfold(name, pane='source')"):
         screen.unfold(["x"])
     usage = "Call it as select(names, mode='set')"
-    with refuses(SelectionError, "select(names='x'): 'x' is not a list of strings", usage):
-        screen.select("x")
+    with refuses(SelectionError, "select(names=3): 3 is not a list of strings", usage):
+        screen.select(3)
     with refuses(SelectionError, "select(mode='sett'): 'sett' is not one of 'add', 'set', 'toggle'", usage):
         screen.select(["x"], "sett")
     with refuses(SelectionError, "fold_all(pane='left'): 'left' is not one of 'destination', 'source'", "fold_all("):
@@ -103,6 +103,27 @@ def test_what_an_argument_of_another_kind_is_told():
         screen.replace(["x"], 3)
     with refuses(PlanError, "remove(stitch=1): 1 is not true or false", "Call it as remove(names, stitch=False)"):
         screen.remove(["x"], stitch=1)
+
+
+_SEVERAL = [(verb, arg) for verb, arg in _JUDGED if arg.kind is NAMES]
+
+
+@pytest.mark.parametrize(("verb", "arg"), _SEVERAL, ids=lambda x: x.name)
+def test_one_name_is_a_list_of_one(verb, arg):
+    act = getattr(Screen, verb.name).__wrapped__
+    for one in ("a/b", tiny().get_operations()[0]):
+        given = {**verb.examples()[0], arg.name: one}
+        assert _read(act, (), given)[arg.name] == [getattr(one, "name", one)]
+
+
+def test_one_name_is_enough_to_select_and_to_remove():
+    graph = tiny()
+    screen = gs.open(graph).screen
+    name = graph.get_operations()[-1].name
+    screen.select(name)
+    assert screen.selection.names == [name]
+    screen.remove(name, stitch=True)
+    assert [step.ops for step in screen.draft.steps] == [(name,)]
 
 
 def test_objects_stand_for_their_names_and_any_several_for_a_list():

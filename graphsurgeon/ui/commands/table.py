@@ -160,6 +160,12 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _listed(value: Any) -> Any:
+    """A value from code as a page gives several names: one name is a list of one."""
+    names = plain(value)
+    return [names] if isinstance(names, str) else names
+
+
 _HOSTILE = "</text><script>alert(1)</script>"
 TEXT = Kind("a string", lambda value: isinstance(value, str), "string", ("a/b", "a/b:0", _HOSTILE))
 TEXT_OR_NONE = Kind(
@@ -178,7 +184,7 @@ TEXT_OR_FUNCTION = Kind(
 )
 ANYTHING = Kind("anything", lambda value: True, "string", TEXT.samples, _as_it_is)
 COUNT = Kind("a whole number, 0 or more", is_count, "number", (0, 2))
-NAMES = Kind("a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]))
+NAMES = Kind("a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]), _listed)
 NUMBERS = Kind(
     "a list of numbers",
     lambda value: isinstance(value, list) and all(map(_is_number, value)),
