@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.editor.connect import unneeded
+from graphsurgeon.editor.connect import removable_ops
 from graphsurgeon.errors import OpenError, PlanError, SelectionError
 from graphsurgeon.graph.graph import Graph
 from tests.graphs import KINDS
@@ -181,8 +181,8 @@ def test_an_iterator_gives_way_to_the_output_of_another_graph():
 
 def test_a_feed_that_something_else_reads_too_stays():
     g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"]), ("z", "Neg", ["file"])])
-    assert unneeded(g, [(1, 0)]).mask.tolist() == [False, True, False, False]
-    assert unneeded(g, [(1, 0)], needed=[1]).mask.tolist() == [False, False, False, False]
+    assert removable_ops(g, [(1, 0)]).mask.tolist() == [False, True, False, False]
+    assert removable_ops(g, [(1, 0)], needed=[1]).mask.tolist() == [False, False, False, False]
 
 
 def test_an_input_that_is_replaced_and_read_elsewhere_is_passed_through():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from graphsurgeon.ui.commands.table import (
     COLOURS,
+    COMMAND_SPECS,
     GROUPS,
     KEYS,
     MODE,
@@ -17,9 +18,8 @@ from graphsurgeon.ui.commands.table import (
     STAGE,
     TRAINING,
     UNMAPPED,
-    VERBS,
     WAITS,
-    Kind,
+    ArgType,
 )
 from graphsurgeon.view.plan_marks import SIGNS
 
@@ -56,7 +56,7 @@ def typescript() -> str:
     out = ["// The verbs, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
     out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
-    for verb in VERBS.values():
+    for verb in COMMAND_SPECS.values():
         fields = "; ".join(f"{arg.name}: {_ts(arg.kind)}" for arg in verb.args)
         out.append(f"  {verb.name}: " + (f"{{ {fields} }};" if fields else "Record<string, never>;"))
     return "\n".join([*out, "}", ""])
@@ -86,7 +86,7 @@ def typescript_keys() -> str:
 
 def typescript_results() -> str:
     """Returns the types of what verbs answer: the source of the page's `results.ts`."""
-    answers = {verb.name: verb.answers for verb in VERBS.values() if verb.answers}
+    answers = {verb.name: verb.answers for verb in COMMAND_SPECS.values() if verb.answers}
     named = sorted({name for answer in answers.values() for name in re.findall(r"\b[A-Z]\w+", answer)})
     out = ["// What the verbs answer, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.",
            f'import type {{ {", ".join(named)} }} from "./types";', ""]  # fmt: skip
@@ -110,7 +110,7 @@ def typescript_examples() -> str:
            'import type { Verbs } from "../src/model/verbs";', "",
            "export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];", "",
            "export const EXAMPLES: Example[] = ["]  # fmt: skip
-    for verb in VERBS.values():
+    for verb in COMMAND_SPECS.values():
         out += [f"  {{ verb: {_quoted(verb.name)}, args: {json.dumps(args)} }}," for args in verb.examples()]
     return "\n".join([*out, "];", ""])
 
@@ -129,11 +129,13 @@ def keys_table() -> str:
 def verbs_table() -> str:
     """Returns all verbs as a Markdown table: effect, mouse, key, method."""
     rows = ["| effect | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
-    rows += [f"| {v.does} | {v.gesture} | {v.key} | [`{v.usage}`]({_REFERENCE}.{v.name}) |" for v in VERBS.values()]
+    rows += [
+        f"| {v.does} | {v.gesture} | {v.key} | [`{v.usage}`]({_REFERENCE}.{v.name}) |" for v in COMMAND_SPECS.values()
+    ]
     return "\n".join(rows)
 
 
-def _ts(kind: Kind) -> str:
+def _ts(kind: ArgType) -> str:
     return next((alias for alias, known in ALIASES.items() if known is kind), kind.ts)
 
 

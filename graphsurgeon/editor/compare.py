@@ -145,8 +145,8 @@ def compare(
         suggestion = "Apply it first; or trace both: ed.trace(feeds).first_difference(ed.trace(feeds, plan=plan))"
         raise PlanError("compare(plan)", "what a plan would make is not there yet", suggestion)
     if isinstance(copy, Applied) and copy.effect.mode == "materialise" and not copy.copies:
-        source, copy = _changed(source, copy)
-    parts: list[Applied | _Named] = [_Named(source, _editor(copy))] if not isinstance(copy, Applied) else [
+        source, copy = _before_and_after(source, copy)
+    parts: list[Applied | _CopyByName] = [_CopyByName(source, _editor(copy))] if not isinstance(copy, Applied) else [
         part for part in copy.parts if identity(part.copies[0].source.owner) is identity(source.graph)
     ] or [copy]  # fmt: skip
     several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
@@ -165,10 +165,10 @@ def compare(
         names = _outputs(part) if output_names is None else output_names
         if not names:
             continue
-        fed = _fed(source, part, names, fed_here, seed)
-        rows_of_part = _compared(part, names, fed, original)
+        fed = _all_feeds(source, part, names, fed_here, seed)
+        rows_of_part = _differences(part, names, fed, original)
         if where and first is None and not unknown and any(row.relative > tolerance for row in rows_of_part):
-            first, unknown = _parting(source, part, names, fed, original, tolerance)
+            first, unknown = _first_difference(source, part, names, fed, original, tolerance)
         rows += [replace(row, output=part[row.output].name) for row in rows_of_part] if len(parts) > 1 else rows_of_part
     if not rows:
         raise PlanError("compare()", "nothing that was copied has an output", "Name some: outputs=['name:0']")
@@ -182,7 +182,7 @@ def _editor(thing: Any) -> Editor:
     return thing if isinstance(thing, Editor) else open(thing)
 
 
-class _Named:
+class _CopyByName:
     """A graph as the copy of another whose tensors have the same names."""
 
     copies: tuple[Any, ...] = ()
@@ -237,7 +237,7 @@ def _role(value: Any) -> bytes:
     return b"function" if kind == "func" else attribute_bytes(value)
 
 
-def _changed(source: Editor, applied: Applied) -> tuple[Editor, Editor]:
+def _before_and_after(source: Editor, applied: Applied) -> tuple[Editor, Editor]:
     """The graph before a plan that changed it, and after it.
 
     Raises:
@@ -252,8 +252,8 @@ def _changed(source: Editor, applied: Applied) -> tuple[Editor, Editor]:
     return (source.before() if own else source), after
 
 
-def _fed(
-    source: Editor, copy: Applied | _Named, names: list[str], feeds: Mapping[str, Any], seed: int
+def _all_feeds(
+    source: Editor, copy: Applied | _CopyByName, names: list[str], feeds: Mapping[str, Any], seed: int
 ) -> dict[str, Any]:
     """What the original is fed: what is given, and made up what is not."""
     needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
@@ -261,33 +261,40 @@ def _fed(
     return {**feeds, **made_up(source, dict.fromkeys(ends), np.random.RandomState(seed), "compare")}
 
 
-def _compared(copy: Applied | _Named, names: list[str], fed: Mapping[str, Any], original: Any) -> list[Difference]:
+def _differences(
+    copy: Applied | _CopyByName, names: list[str], fed: Mapping[str, Any], original: Any
+) -> list[Difference]:
     expected = original.run(names, fed)
-    got = copy.session().run([copy[name] for name in names], _moved(copy, fed))
+    got = copy.session().run([copy[name] for name in names], _feeds_of_copy(copy, fed))
     return [_difference(n, a, b) for n, a, b in zip(names, expected, got, strict=True)]
 
 
-def _moved(copy: Applied | _Named, fed: Mapping[str, Any]) -> dict[Any, Any]:
+def _feeds_of_copy(copy: Applied | _CopyByName, fed: Mapping[str, Any]) -> dict[Any, Any]:
     return {copy[name]: value for name, value in fed.items() if name in copy}
 
 
-def _parting(
-    source: Editor, copy: Applied | _Named, names: list[str], fed: Mapping[str, Any], original: Any, tolerance: float
+def _first_difference(
+    source: Editor,
+    copy: Applied | _CopyByName,
+    names: list[str],
+    fed: Mapping[str, Any],
+    original: Any,
+    tolerance: float,
 ) -> tuple[FirstDifference | None, str]:
     """Returns the first op whose outputs differ from the original; else why it is not known."""
     session = copy.session()
-    editor = copy.editor if isinstance(copy, _Named) else _editor(session)
+    editor = copy.editor if isinstance(copy, _CopyByName) else _editor(session)
     try:
         ours = trace(source, fed, names, session=original)
         graph = ours.graph
         random = [graph.names[op] for op in unseeded(graph)]
-        called = _called(source, copy, [*ours, *(f"{op}:0" for op in random)])
+        called = _tensor_map(source, copy, [*ours, *(f"{op}:0" for op in random)])
         drawn = {called[f"{op}:0"].partition(":")[0]: op for op in random if f"{op}:0" in called}
         fetches = [copy[name] for name in names]
-        theirs = trace(editor, _moved(copy, fed), fetches, session=session, called=drawn)
+        theirs = trace(editor, _feeds_of_copy(copy, fed), fetches, session=session, called=drawn)
     except SurgeryError as error:
         return None, f"they cannot be traced: {error}"
-    if isinstance(copy, _Named):  # what is inside of calls has its place, too
+    if isinstance(copy, _CopyByName):  # what is inside of calls has its place, too
         places = same_places(graph, theirs.graph)
         called = {name: f"{places[op]}:{name.partition(':')[2]}" for name in ours if (op := op_name(name)) in places}
     difference = ours.first_difference(theirs, tolerance, called)
@@ -300,7 +307,7 @@ def _parting(
     return None, "; ".join(stopped) or alike
 
 
-def _called(source: Editor, copy: Applied | _Named, tensors: Iterable[str]) -> dict[str, str]:
+def _tensor_map(source: Editor, copy: Applied | _CopyByName, tensors: Iterable[str]) -> dict[str, str]:
     """Tensor of a trace of the original -> its name in one of the copy, those inside of calls too."""
     index, counterparts = source.snapshot.index, dict[str, str]()
     for tensor in tensors:
@@ -315,13 +322,13 @@ def _called(source: Editor, copy: Applied | _Named, tensors: Iterable[str]) -> d
     return counterparts
 
 
-def _outputs(copy: Applied | _Named) -> list[str]:
-    if isinstance(copy, _Named):
+def _outputs(copy: Applied | _CopyByName) -> list[str]:
+    if isinstance(copy, _CopyByName):
         return copy.outputs()
     return [name for copied in copy.copies for name in copied.step.selection.boundary.outputs]
 
 
-def _cuts(copy: Applied | _Named, names: list[str]) -> list[str]:
+def _cuts(copy: Applied | _CopyByName, names: list[str]) -> list[str]:
     """The boundary tensors of the copy that lead to the outputs."""
     for copied in copy.copies:
         graph = copied.source

@@ -28,13 +28,13 @@ from .open import open as open_graph
 #: Ops that fill, close or name the source of a feed: without a feed, no op waits for them.
 _FILLS = ("QueueEnqueue", "QueueClose", "MakeIterator", "MultiDeviceIteratorInit", "IteratorToStringHandle", "Stage")
 #: Ops that only read how full a queue is; for a removed queue, a constant replaces the op.
-_ASKS = frozenset({"QueueSize", "QueueSizeV2"})
+_QUEUE_QUERIES = frozenset({"QueueSize", "QueueSizeV2"})
 #: Datasets. A one-shot iterator has its own in a function; those of the program stay in the graph, without consumers.
 _DATASET = re.compile(r"\w*Dataset(V\d+)?")
 
 
 @dataclass
-class Unneeded:
+class RemovableOps:
     """The ops that a graph no longer needs.
 
     Args:
@@ -46,7 +46,7 @@ class Unneeded:
     constants: dict[str, Any]
 
 
-def unneeded(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] = ()) -> Unneeded:
+def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] = ()) -> RemovableOps:
     """Returns the ops that only serve tensors which are replaced from outside, with all ops that fill them.
 
     Args:
@@ -56,7 +56,7 @@ def unneeded(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] =
 
     Example:
         >>> g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"])])
-        >>> unneeded(g, [(1, 0)]).mask.tolist()
+        >>> removable_ops(g, [(1, 0)]).mask.tolist()
         [True, True, False]
     """
     replaced_tensors, stay = set(replaced), set(needed)
@@ -75,7 +75,7 @@ def unneeded(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] =
         if graph.types[op] in FEED_TYPES:
             for holder in dict.fromkeys(graph.data.row(op).tolist()):
                 todo += _released(graph, holder, removed, replaced_tensors, constants)
-    return Unneeded(removed, constants)
+    return RemovableOps(removed, constants)
 
 
 def _unread(graph: Graph) -> list[int]:
@@ -98,7 +98,7 @@ def _released(
     """The ops that fill a queue or iterator which nothing empties any more."""
     users = [i for i in dict.fromkeys(graph.consumers.row(holder).tolist()) if not removed[i]]
     fills = [i for i in users if graph.types[i].startswith(_FILLS)]
-    asks = [i for i in users if graph.types[i] in _ASKS]
+    asks = [i for i in users if graph.types[i] in _QUEUE_QUERIES]
     if len(fills) + len(asks) < len(users):
         return []
     for op in asks:
@@ -197,7 +197,7 @@ def connect(
             _replace(target, into, source.name, under(source.name, tensor), request)
             source.given.add(tensor)
     order = _order(models, request)
-    _tell_turned(models, request)
+    _warn_reversed(models, request)
     _refuse_collections(models.values(), collections, request)
     destination = _with_placeholders(inputs, models, title, request)
     _pass_through(models)
@@ -208,7 +208,7 @@ def connect(
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise PlanError(f"{request}, {faults[0].request}", faults[0].problem + more, faults[0].suggestion)
-    initial = _untrained(plan, models, request)
+    initial = _untrained_reasons(plan, models, request)
     applied = destination.apply(plan)
     applied.made.untrained.update(initial)
     if any(model.editor.inputs or model.editor.outputs for model in order):
@@ -234,7 +234,7 @@ def _ends_of(models: list[_Model], inner_ends: Mapping[str, Any], side: str, edi
     return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in ends}
 
 
-def _untrained(plan: Plan, models: Mapping[str, _Model], request: str) -> dict[str, str]:
+def _untrained_reasons(plan: Plan, models: Mapping[str, _Model], request: str) -> dict[str, str]:
     """Returns the variables of the supergraph that get initial values, and why; refuses those not requested."""
     reasons: dict[str, str] = {}
     refused: dict[str, str] = {}
@@ -304,7 +304,7 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
         if thing.startswith(name + "/"):
             editor = models[name].editor
             try:
-                tensor = _named(thing[len(name) + 1 :], editor, side, request)
+                tensor = _tensor_of_word(thing[len(name) + 1 :], editor, side, request)
                 editor.snapshot.tensor(tensor, request)
             except SelectionError as error:
                 how = _proposal(name, error)
@@ -324,7 +324,7 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
     )
 
 
-def _named(word: str, editor: Editor, side: str, request: str) -> str:
+def _tensor_of_word(word: str, editor: Editor, side: str, request: str) -> str:
     """The tensor that is called so, in a graph, in its signature, or as what a layer gives."""
     snapshot = editor.snapshot
     if word.partition(":")[0] in snapshot.index:
@@ -364,7 +364,7 @@ def _refuse_unread(target: _Model, into: str, request: str) -> None:
         )
 
 
-def _tell_turned(models: Mapping[str, _Model], request: str) -> None:
+def _warn_reversed(models: Mapping[str, _Model], request: str) -> None:
     """Says of a placeholder that takes the place of what is computed: the mapping may be the wrong way round."""
     for target in models.values():
         for into, source_tensor in target.replaced.items():
@@ -480,7 +480,7 @@ def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections:
     snapshot = model.editor.snapshot
     cuts = [snapshot.tensor(name) for name in model.replaced]
     needed = {snapshot.tensor(name)[0] for name in model.given if name not in model.replaced}
-    out = unneeded(snapshot, cuts, needed)
+    out = removable_ops(snapshot, cuts, needed)
     mask = ~(out.mask | orphan_mask(snapshot))
     block = Selection(snapshot, mask, Query("select"))
     if not mask.all():

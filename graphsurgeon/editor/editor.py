@@ -33,12 +33,12 @@ from ..running.convertibility import check, explained
 from ..running.trace import feeds_needed, trace
 from .applied import Applied
 from .backend import new_plan
-from .export import Picture, fold_keys, infer, page_of, svg_of
+from .export import Picture, fold_keys, html_page, infer, svg_of
 from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
 from .history import Event, History, Log, Timeline, before, log_of, moment
 from .journal import Journal, folder
-from .serialization import Kept
+from .serialization import DraftCodec
 from .summary import summary
 from .values import Values
 
@@ -1256,7 +1256,7 @@ class Editor:
         from ..tf.open import op_facts
         from ..ui.screen import Screen
 
-        storage = Kept((self, source), (self._timeline.log, log_of(source.snapshot)))
+        storage = DraftCodec((self, source), (self._timeline.log, log_of(source.snapshot)))
         screen = Screen(self, source, facts=op_facts, recipes=offered, storage=storage)
         self._journal_screen(screen)
         return screen
@@ -1384,7 +1384,7 @@ class Editor:
         keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         picture = self.screen.expanded(keys)
-        return page_of(picture.graph, keys, picture.spread(marks), theme, self.screen.direction)
+        return html_page(picture.graph, keys, picture.spread(marks), theme, self.screen.direction)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():

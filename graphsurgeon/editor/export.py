@@ -99,7 +99,7 @@ def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]
     return frozenset(names)
 
 
-def page_of(
+def html_page(
     graph: Graph,
     unfolded: Iterable[str] = (),
     marks: Mapping[int, str] | None = None,
@@ -119,7 +119,7 @@ def page_of(
         SurgeryError: there is no such theme.
         LayoutError: there would be more than 400 boxes, or no layout engine is there.
     """
-    from ..ui.page import ITEMS, document, pack, squeezed
+    from ..ui.page import ITEMS, compress, document, pack
     from ..view.layout import place
     from ..view.scene import build
     from ..view.svg import to_svg
@@ -139,7 +139,7 @@ def page_of(
             "title": graph.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,
             "direction": direction, "attributes": attributes, "docs": docs,
         }  # fmt: skip
-        if most < 200 or len(squeezed(json.dumps(data).encode())) <= LARGEST:
+        if most < 200 or len(compress(json.dumps(data).encode())) <= LARGEST:
             break
         most //= 2
     text = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first['boxes']), 'boxes')}"

@@ -39,7 +39,7 @@ def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: s
     takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", request)
     _refuse_no_outputs(opened, gives, request)
     _refuse_unconnected(graph, layers, inputs, takes, gives, also, request)
-    function = graph_function(graph, takes, gives, _given(editor, values), name, packed=packed, also=also)
+    function = graph_function(graph, takes, gives, _value_source(editor, values), name, packed=packed, also=also)
     updates = updates_left_out(graph, takes, gives, also)
     if updates:
         warn(
@@ -75,10 +75,10 @@ def layer_of(
     if hasattr(training, "opened"):
         about = (training.snapshot, training.opened, training.layers)
         there = _boundary(*about, inputs, outputs, "keras_layer", request)
-        training = (training.snapshot, *there, _given(training, None))
+        training = (training.snapshot, *there, _value_source(training, None))
     elif training is not None:
         training = ReferenceResolver(graph, layers, request).tensor(training)
-    return keras_layer(graph, takes, gives, _given(editor, values), name, training, trainable, request)
+    return keras_layer(graph, takes, gives, _value_source(editor, values), name, training, trainable, request)
 
 
 def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:
@@ -103,11 +103,11 @@ def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: 
     if inputs is None and opened.origin is not None and opened.origin.inputs:
         takes = None
     if hasattr(training, "opened"):
-        training = training.snapshot, training.history.renamed, training.opened.origin, _given(training, None)
+        training = training.snapshot, training.history.renamed, training.opened.origin, _value_source(training, None)
     elif training is not None:
         training = ReferenceResolver(graph, editor.layers, request).tensor(training)
     first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
-    about = _given(editor, values), name, training, request
+    about = _value_source(editor, values), name, training, request
     return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
 
 
@@ -160,7 +160,7 @@ def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str,
 
     def one(thing: Any) -> Any:
         if isinstance(thing, Selection):
-            raise _selected(thing, verb)
+            raise _selected_tensors(thing, verb)
         if not isinstance(getattr(thing, "name", thing), str):
             problem = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
             raise SelectionError(request, problem, "Give one name such as 'x:0', several, or a dict")
@@ -180,23 +180,23 @@ def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str,
     return tensors if isinstance(things, (list, tuple)) else tensors[0]
 
 
-def _selected(selection: Selection, verb: str) -> SelectionError:
+def _selected_tensors(selection: Selection, verb: str) -> SelectionError:
     """The error that a selection is given for tensors; it names the tensors of its boundary."""
     graph, edge = selection.graph, selection.boundary
     fed = [f"{graph.names[op]}:0" for op in selection.numbers if graph.types[op] in PLACEHOLDER_TYPES]
     takes, gives = [*edge.inputs, *fed], [*edge.outputs]
     how = f"inputs={one_or_all(takes)!r}, outputs={one_or_all(gives)!r}"
-    if len(takes) > _SHOWN or len(gives) > _SHOWN:
+    if len(takes) > _LISTED_MOST or len(gives) > _LISTED_MOST:
         how = "inputs=selection.boundary.inputs, outputs=selection.boundary.outputs"
     problem = f"a selection of {counted(len(selection), 'ops')} is given, and tensors are needed"
     return SelectionError(f"{verb}(selection)", problem, f"Give the tensors at its boundary: {how}")
 
 
 #: An error lists up to this many inputs or outputs.
-_SHOWN = 4
+_LISTED_MOST = 4
 
 
-def _given(editor: Subject, values: Any) -> Any:
+def _value_source(editor: Subject, values: Any) -> Any:
     """What gives values: a session, a mapping, or a call that gives a session; by default those of an editor."""
     from ..tf.values.transfer import giver_of
 

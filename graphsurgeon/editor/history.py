@@ -208,7 +208,7 @@ def layers_of(graph: Graph) -> Layers:
     return NO_LAYERS if log is None else log.layers
 
 
-def _keep(log: Log, graph: TFGraph) -> None:
+def _register(log: Log, graph: TFGraph) -> None:
     """Attaches the log to a live graph. The log holds the graph, so a table of logs would never release it."""
     others = (other for other in getattr(graph, _LOGS, ()) if not other.live or other.editor() is not None)
     setattr(graph, _LOGS, [*others, log])
@@ -307,7 +307,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= 90 else f"{text[:89]}…"
 
 
-def _known_copies(effect: Effect) -> list[tuple[Layers, dict[str, str], str]]:
+def _layers_copied(effect: Effect) -> list[tuple[Layers, dict[str, str], str]]:
     """The layers of what is copied, as far as editors know it, with what it is called in the copy, and its scope."""
     copies = []
     for one in effect.copies:
@@ -355,7 +355,7 @@ class Changes:
                 callback()
 
 
-class Holder(Protocol):
+class VariableStore(Protocol):
     """What has the values of the variables, while plans come and go."""
 
     def session(self) -> Any:
@@ -397,7 +397,7 @@ class Timeline:
         self.log.first_layers = opened.layers
         self.changes = Changes() if changes is None else changes
         if opened.code:
-            _keep(self.log, self._graph)
+            _register(self.log, self._graph)
 
     @property
     def graph(self) -> TFGraph:
@@ -454,14 +454,14 @@ class Timeline:
         return source or OpOrigin(name)
 
     @gc_paused()
-    def apply(self, plan: Plan, values: Holder, record: bool = True) -> Applied:
+    def apply(self, plan: Plan, values: VariableStore, record: bool = True) -> Applied:
         """Carries out a plan, all of it or nothing, as `Editor.apply` does; `values` hears of a graph built anew."""
         from ..tf.protos import naming_memory
 
         with naming_memory("apply(plan)"):
             return self._carried_out(plan, values, record)
 
-    def _carried_out(self, plan: Plan, values: Holder, record: bool) -> Applied:
+    def _carried_out(self, plan: Plan, values: VariableStore, record: bool) -> Applied:
         from ..tf.copy.append import carry_out, materialise, next_step, noted
         from ..tf.copy.imports import SavedState
         from ..tf.run.progress import Phases, phase
@@ -476,7 +476,7 @@ class Timeline:
         if faults:
             raise faults[0].error(len(faults) - 1)
         start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
-        saved_state, layer_copies, event = SavedState(before), (self.layers, _known_copies(effect)), None
+        saved_state, layer_copies, event = SavedState(before), (self.layers, _layers_copied(effect)), None
         try:
             with bar:
                 result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
@@ -499,7 +499,7 @@ class Timeline:
                 if result.graph is not before:
                     values.moved(before, result.graph, result.origins, effect.renamed)
                     if self.log.code:
-                        _keep(self.log, result.graph)
+                        _register(self.log, result.graph)
             # From here on it is done: nothing may fail after this line.
             self._add(event)
         except BaseException as error:

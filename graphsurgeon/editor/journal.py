@@ -29,7 +29,7 @@ from ..graph.open_graph import OpenedFile
 from ..plan.serialization import Unwritable
 from ..plan.steps import Step
 from .history import Event, Log
-from .serialization import MOST_RECORD, Written, file_of
+from .serialization import MOST_RECORD, StepEncoder, file_of
 
 #: The setting: a folder, or ``off``.
 SETTING = "GRAPHSURGEON_JOURNALS"
@@ -213,7 +213,7 @@ class Journal:
             common += 1
         if not common == len(steps) == len(self._drafted):
             with self._writing():
-                encoder = Written(self, state.draft.base, ()) if steps else None
+                encoder = StepEncoder(self, state.draft.base, ()) if steps else None
                 new = [encoder.step(one) for one in steps[common:]] if encoder is not None else []
                 lost = encoder.lost if encoder is not None else []
                 self._put({"kind": "draft", "keep": common, "steps": new, "lost": lost})
@@ -296,7 +296,7 @@ class Journal:
 
     def _plan(self, event: Event) -> dict[str, Any]:
         effect = event.applied.effect
-        encoder = Written(self, effect.base, self.log.events)
+        encoder = StepEncoder(self, effect.base, self.log.events)
         about = {"text": event.text, "ops": effect.base.size, "record": bool(event.record)}
         return {**about, "steps": [encoder.step(step) for step in effect.steps], "lost": encoder.lost}
 
@@ -339,14 +339,14 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
     events = [] if when is None else log.at(when)
     events_done = []
     for event in events:
-        nested = Written(_Nowhere(log), event.applied.effect.base, log.events)
+        nested = StepEncoder(_NoSources(log), event.applied.effect.base, log.events)
         steps = [nested.step(step) for step in event.applied.effect.steps]
         events_done.append({"number": event.number, "steps": steps, "text": event.text})
     return {**source, "done": events_done}
 
 
 @dataclass(frozen=True)
-class _Nowhere:
+class _NoSources:
     """Replaces a journal while the sources of a source are written: their own sources are not."""
 
     log: Log

@@ -13,7 +13,7 @@ from ..plan.serialization import Unreadable
 from .editor import Editor
 from .journal import SETTING, Records, digest_of, folder, journals
 from .open import open
-from .serialization import Reader
+from .serialization import StepDecoder
 
 
 def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: bool | None = None) -> Editor:
@@ -55,8 +55,8 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
         >>> os.environ["GRAPHSURGEON_JOURNALS"] = before
     """
     request = f"recover({os.fspath(path)!r})"
-    records, which = _chosen(path, journal, request)
-    reader = _Reader(request, trust)
+    records, which = _journal_of(path, journal, request)
+    reader = _JournalReader(request, trust)
     try:
         editor: Editor = reader.opened(records.records[0]["of"], changed, True)
     except (Unreadable, KeyError, TypeError, ValueError) as error:
@@ -70,7 +70,7 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
     return editor
 
 
-def _chosen(path: Any, journal: Any, request: str) -> tuple[Records, Path]:
+def _journal_of(path: Any, journal: Any, request: str) -> tuple[Records, Path]:
     """The journal that is meant, or the newest that has anything."""
     damage = ""
     for one in journals(path) if journal is None else [Path(journal)]:
@@ -86,7 +86,7 @@ def _chosen(path: Any, journal: Any, request: str) -> tuple[Records, Path]:
     raise OpenError(request, f"no journal of it is kept, {where}", "Open the file itself: gs.open(path)")
 
 
-class _Reader:
+class _JournalReader:
     """Does what the records of a journal say.
 
     Args:
@@ -102,7 +102,7 @@ class _Reader:
         self._asked, self._trust = request, trust
         self.notes: list[str] = []
         self._sources: list[Any] = []
-        self.steps = Reader(request, self._place)
+        self.steps = StepDecoder(request, self._place)
 
     def opened(self, of: Any, changed: bool, journal: bool) -> Any:
         """Opens what was opened, and does to it what was done before it was taken from."""
@@ -120,7 +120,7 @@ class _Reader:
                 how = "Put back the file as it was; or try the steps on it as it is: changed=True"
                 raise OpenError(self._asked, problem, how)
             editor = open(path, **options, trust=self._trust, journal=journal)
-        inner = _Reader(self._asked, self._trust).steps
+        inner = _JournalReader(self._asked, self._trust).steps
         for one in of["done"]:
             inner.before[one["number"]] = editor.snapshot
             editor.apply(inner.plan(editor, one["steps"]))
@@ -185,7 +185,7 @@ class _Reader:
         """Puts on screen what was planned by hand, the marks and the views."""
         if not draft and not looks:
             return
-        from ..ui.state import Marks, Place
+        from ..ui.state import Marks, NavEntry
 
         state = editor.screen.state
         try:
@@ -193,7 +193,7 @@ class _Reader:
                 state = state.but(draft=self.steps.plan(editor, draft))
             if looks:
                 marks = Marks(*(_texts(one) for one in looks["marks"]))
-                views = {str(k): Place(frozenset(_texts(u)), _texts(s), tuple(map(float, a)))
+                views = {str(k): NavEntry(frozenset(_texts(u)), _texts(s), tuple(map(float, a)))
                          for k, u, s, a in looks["views"]}  # fmt: skip
                 state = state.but(marks=marks, views=views)
         except (SurgeryError, Unreadable, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -19,7 +19,7 @@ from ..plan.steps import CopyStep, RebuildStep, RenameStep
 from .applied import Applied
 from .history import Event, Log, log_of, moment
 
-_ASKED = "to_code()"
+_REQUEST = "to_code()"
 
 
 def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, overwrite: bool = False) -> str:
@@ -78,7 +78,7 @@ class _Script:
     def text(self, log: Log, snapshot: Graph) -> str:
         self._main = log
         word = self._at(log, moment())
-        manual_ops = _by_hand(log, log.at(moment()), snapshot)
+        manual_ops = _manual_ops(log, log.at(moment()), snapshot)
         if manual_ops:
             self._lines.append(_comment(manual_ops, "after that"))
         arguments = self._sources.parameters
@@ -129,14 +129,14 @@ class _Script:
             events_before = log.at(event.turns[0])
             if event.dropped:
                 raise PlanError(
-                    _ASKED,
+                    _REQUEST,
                     f"step {event.number} of {log.title} ({event.text}) was copied from, and is undone for good",
                     "Give the plans alone, plan.to_code(), or begin again without that step",
                 )
             self._refuse_undone(log, event)
             effect, self._event, self._log = event.applied.effect, event, log
             manual_ops = (
-                _by_hand(log, events_before, effect.base) if events_before or not (log.live and log.size) else []
+                _manual_ops(log, events_before, effect.base) if events_before or not (log.live and log.size) else []
             )
             if manual_ops:
                 self._lines.append(_comment(manual_ops, f"before step {event.number}"))
@@ -167,7 +167,7 @@ class _Script:
         names = sorted(name for name in used_names if name in dead)
         if names:
             raise PlanError(
-                _ASKED,
+                _REQUEST,
                 f"step {event.number} uses {names[0]!r}, which step {dead[names[0]]} has made, and that was undone",
                 "Give the plans alone: plan.to_code()",
             )
@@ -180,7 +180,7 @@ class _Script:
         log = self._log_of(graph)
         if log is None:
             raise PlanError(
-                _ASKED,
+                _REQUEST,
                 f"step {self._event.number} copies from {graph.title}, a snapshot that no editor has made",
                 "Select from an editor: gs.open(...).select(...)",
             )
@@ -212,11 +212,11 @@ class _Script:
         assert self._event is not None
         source_values, applied = step.values, self._event.applied
         source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
-        stored_values, again = _held(step, applied), self._giver(source_values, source)
+        stored_values, again = _values_of(step, applied), self._giver(source_values, source)
         # Only the editor can fill tables.
         editor = giver_of(source_values)
         exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
-        if again is not None and not exact and _gives_again(again[1], source_values, stored_values):
+        if again is not None and not exact and _has_values(again[1], source_values, stored_values):
             return self.of(again[0])
         about = f"{{variable: array}}, the values of step {self._event.number}"
         return self._arrays(
@@ -267,7 +267,7 @@ def _stable(query: Query) -> bool:
     return query.verb in ("or", "and", "minus", "ancestors") and all(map(_stable, query.over))
 
 
-def _gives_again(log: Log, provider: Any, values: Mapping[str, Any]) -> bool:
+def _has_values(log: Log, provider: Any, values: Mapping[str, Any]) -> bool:
     """Whether an editor that is opened again gives these values: those of its session, or as they lie in its file."""
     if log.session() is not None and (provider is log.session() or hasattr(provider, "snapshot")):
         return True
@@ -286,7 +286,7 @@ def _array(value: Any) -> Any:
     return np.asarray(value.read() if hasattr(value, "read") else value)
 
 
-def _held(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
+def _values_of(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
     """The values that a copy has got, or what was renamed, by the names of the source."""
     from ..tf.copy.append import constant_of
 
@@ -299,7 +299,7 @@ def _held(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
     return {**arrays, **frozen}
 
 
-def _by_hand(log: Log, events: list[Event], now: Graph) -> list[str]:
+def _manual_ops(log: Log, events: list[Event], now: Graph) -> list[str]:
     """Ops of a graph that no step has made, and that were not there when it was opened."""
     if events and events[-1].dropped:
         return []

@@ -34,7 +34,7 @@ _LATER = sys.maxsize
 """The moment after all that was done."""
 
 
-class Place(Protocol):
+class RecordContext(Protocol):
     """The place that steps are written to."""
 
     @property
@@ -48,7 +48,7 @@ class Place(Protocol):
         """Returns the number of a graph that plans take from, as it is at a moment."""
 
 
-class Written:
+class StepEncoder:
     """Steps as data: their selections as the names of ops, and where values come from.
 
     Args:
@@ -57,7 +57,7 @@ class Written:
         events: those of the editor.
     """
 
-    def __init__(self, place: Place, base: Graph, events: Sequence[Event]) -> None:
+    def __init__(self, place: RecordContext, base: Graph, events: Sequence[Event]) -> None:
         self._place, self._base, self._events = place, base, events
         self.lost: list[str] = []
 
@@ -67,13 +67,13 @@ class Written:
             if isinstance(step, ReplaceStep):
                 return self._replace(step)
             if isinstance(step, CopyStep | RenameStep) and step.values is not None:
-                return packed(replace(step, values=_Given(self._values(step.values))), self._other)
+                return packed(replace(step, values=_EncodedValues(self._values(step.values))), self._other)
             return packed(step, self._other)
         except Unwritable as error:
             return {"lost": str(error)}
 
     def _other(self, value: Any) -> Any:
-        if isinstance(value, _Given):
+        if isinstance(value, _EncodedValues):
             return value.data
         if isinstance(value, Selection):
             return {"ops": self._selection(value)}
@@ -147,18 +147,18 @@ class Written:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _EncodedValues:
     """The source of values, as data."""
 
     data: Any
 
 
-class Reader:
+class StepDecoder:
     """Steps of data.
 
     Args:
         request: the request, for messages.
-        place: gives the editor of another graph, of what `Place.source` has numbered.
+        place: gives the editor of another graph, of what `RecordContext.source` has numbered.
 
     Attributes:
         before: number of a step of the history -> the graph as it was before it.
@@ -235,10 +235,10 @@ def file_of(log: Log) -> OpenedFile | None:
 #: So long a text may be: of what a page may keep in all, a fifth.
 _MOST = 1 << 20
 #: Identifies this process: its plans are not offered for recovery while it runs.
-_HERE = secrets.token_hex(8)
+_PROCESS_ID = secrets.token_hex(8)
 
 
-class Kept:
+class DraftCodec:
     """What is planned and marked on one screen.
 
     Args:
@@ -263,7 +263,7 @@ class Kept:
     @property
     def by(self) -> str:
         """Who makes it: a word that no other process has."""
-        return f"{_HERE}-{os.getpid()}"  # a kernel may be forked from another
+        return f"{_PROCESS_ID}-{os.getpid()}"  # a kernel may be forked from another
 
     def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
         """Returns a plan and marks as a text; empty if there are none, or they are too large for a page.
@@ -274,7 +274,7 @@ class Kept:
         """
         base, steps, marked = self._last
         if base is not plan.base or steps is not plan.steps or marked != marks:
-            writer = Written(self, plan.base, ())
+            writer = StepEncoder(self, plan.base, ())
             step_records = [writer.step(step) for step in plan.steps]
             data = json.dumps({"of": self.of, "steps": step_records, "marks": marks, "lost": writer.lost})
             text = base64.b64encode(zlib.compress(data.encode("ascii"), 1)).decode("ascii")
@@ -296,7 +296,7 @@ class Kept:
             data = json.loads(_unpressed(text))
             if data["of"].rpartition(", ")[2] != self.of.rpartition(", ")[2]:
                 other = "it was made for another graph of this name"
-            plan = Reader(request, self._editors.__getitem__).plan(self._editors[0], data["steps"])
+            plan = StepDecoder(request, self._editors.__getitem__).plan(self._editors[0], data["steps"])
             inputs, outputs, included = data["marks"]
             for tensor in (*inputs, *outputs, *(one.removeprefix("^") for one in included)):
                 self._editors[-1].screen.around([tensor]).find(tensor.partition(":")[0], request)

@@ -19,7 +19,7 @@ from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..view.helpers import training_ops
 
 NOTHING = ServingInfo()
-_QUIET = (
+_HELPER_TYPES = (
     "NoOp",
     "Assign",
     "AssignVariableOp",
@@ -36,7 +36,7 @@ _QUIET = (
 #: What gradients and shapes leave over; shown after the answers.
 _HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
 #: Ops with several results, each read through a separate Identity or Exit.
-_BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
+_CALL_TYPES = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
            "StatefulPartitionedCall", "Switch")  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def summary(
     head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
     if len(graph.control.node):
         head += f", {counted(len(graph.control.node), 'control edges')}"
-    rows = _served(serving)
+    rows = _signature_rows(serving)
     hidden_counts: dict[str, int] = {}
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
     saving = _saving(graph)
@@ -121,7 +121,7 @@ def _saving(graph: Graph) -> Mask:
     return np.asarray(after | (needs & ~outside & ~kinds), np.bool_)
 
 
-def _served(serving: ServingInfo) -> list[tuple[str, list[str]]]:
+def _signature_rows(serving: ServingInfo) -> list[tuple[str, list[str]]]:
     """The signatures of a file; of one that was opened, how many others there are, and what was left out."""
     names = [one.name for one in serving.signatures]
     if not serving.opened:
@@ -155,12 +155,12 @@ def outputs_of(graph: Graph) -> list[int]:
     """Returns the ops with an output without consumers, results first; helpers are left out."""
     has_consumers = np.zeros(graph.size, np.bool_)
     has_consumers[graph.data.node] = True
-    quiet = graph.typed([*_QUIET, *VARIABLE_TYPES])
+    quiet = graph.typed([*_HELPER_TYPES, *VARIABLE_TYPES])
     candidates = np.flatnonzero(~has_consumers & ~quiet)
     exits = np.flatnonzero((graph.type_array == "Exit") & has_consumers).tolist()
     loop_scopes = {graph.names[i].rpartition("/")[0] for i in exits}
     candidates = np.array(
-        [i for i in candidates.tolist() if not _leftover(graph, i, has_consumers, loop_scopes)], np.int64
+        [i for i in candidates.tolist() if not _is_leftover(graph, i, has_consumers, loop_scopes)], np.int64
     )
     # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients.
     fed = forward(graph, graph.typed(FEED_TYPES), control=False)
@@ -170,7 +170,7 @@ def outputs_of(graph: Graph) -> list[int]:
     return [i for i in order if graph.outputs(i) is None or graph.outputs(i)]
 
 
-def _leftover(graph: Graph, i: int, has_consumers: Mask, loop_scopes: set[str]) -> bool:
+def _is_leftover(graph: Graph, i: int, has_consumers: Mask, loop_scopes: set[str]) -> bool:
     """Whether this is an unused result of a loop, cond or call of which another result is used."""
     if graph.types[i] == "Exit":
         return graph.names[i].rpartition("/")[0] in loop_scopes
@@ -180,4 +180,4 @@ def _leftover(graph: Graph, i: int, has_consumers: Mask, loop_scopes: set[str]) 
     if graph.types[block] == "Switch":
         ends = graph.input_names(block)
         return len(ends) == 2 and ends[0] == ends[1]  # the two sides of a cond's own pivot
-    return graph.types[block] in _BLOCKS and bool(has_consumers[graph.consumers.row(block)].any())
+    return graph.types[block] in _CALL_TYPES and bool(has_consumers[graph.consumers.row(block)].any())

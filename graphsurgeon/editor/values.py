@@ -23,7 +23,7 @@ from .history import Event, Timeline
 
 
 @dataclass
-class Handover:
+class ValueReport:
     """The sources of the values of the variables of a session.
 
     Args:
@@ -33,7 +33,7 @@ class Handover:
         warnings: what to know of variables whose values are not there.
 
     Example:
-        >>> print(Handover({"v": "w", "b": "b"}, ["t/w"], []))
+        >>> print(ValueReport({"v": "w", "b": "b"}, ["t/w"], []))
         2 variables keep their values ('w' as 'v'); 1 variable gets what a plan gave it: t/w
     """
 
@@ -60,7 +60,7 @@ class Handover:
 
 
 @dataclass(frozen=True)
-class _Left:
+class _DetachedValue:
     """What a variable held in the last session that had it, when the editor went on to another graph."""
 
     session: weakref.ref[TFSession]
@@ -102,7 +102,7 @@ class Values:
             {identity(opened.graph): {}} | same
         )
         self._numbers = itertools.count(1 + max((n for names in same.values() for n in names.values()), default=-1))
-        self._left: dict[int, _Left] = {}
+        self._left: dict[int, _DetachedValue] = {}
         self._held: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
         self._settled: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
         self._made: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -231,7 +231,7 @@ class Values:
         graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
         removed, infos = self._gone(graph), variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
-        due, report = ValueAssignment(None, "untrained()"), Handover()
+        due, report = ValueAssignment(None, "untrained()"), ValueReport()
         initialized, before = self._there(graph, own, targets, due.request)
         pending = self._pending(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
@@ -301,7 +301,7 @@ class Values:
 
     def _brought(
         self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True
-    ) -> tuple[Any, Handover]:
+    ) -> tuple[Any, ValueReport]:
         """Returns a session of a graph in which every variable has the value that the rule gives it.
 
         Args:
@@ -342,7 +342,7 @@ class Values:
                 new.close()  # it has no user yet: its memory is released at once
                 raise
 
-    def _reasons(self, graph: TFGraph, report: Handover, events: list[Event], own: Any) -> dict[str, str]:
+    def _reasons(self, graph: TFGraph, report: ValueReport, events: list[Event], own: Any) -> dict[str, str]:
         """Why variables hold initial values, of those whose values come from where a report says."""
         from ..tf.values.initialization import untrained
 
@@ -368,7 +368,7 @@ class Values:
         texts = untrained_text(dict.fromkeys(lacking, self._lack))
         return [str(PlanError("session()", problem, how)) for problem in texts]
 
-    def _ruled(self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool) -> Handover:
+    def _ruled(self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool) -> ValueReport:
         """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
 
         Args:
@@ -384,10 +384,10 @@ class Values:
         graph, source, new = session.graph, self._source, session is not own
         pending = self._pending(session, events)
         if not new and not pending and self._seen.get(session) == graph.version:
-            return Handover()
+            return ValueReport()
         infos, removed = variable_infos(graph), self._gone(graph)
         targets = [info for name, info in infos.items() if name not in removed]
-        due, report = ValueAssignment(session, request, own), Handover()
+        due, report = ValueAssignment(session, request, own), ValueReport()
         filed = own is None and source is not None and graph is self._opened()
         if filed:
             source.fill(session)
@@ -422,7 +422,7 @@ class Values:
         why |= source.untrained() if filed else {}
         if own is None:
             report.warnings += self._lacking(graph, [name for name in report.initial if not infos[name].local])
-            report.warnings += _lost(graph, [info for info in targets if info.op not in initialized])
+            report.warnings += _lost_warnings(graph, [info for info in targets if info.op not in initialized])
         note_untrained(session, infos.values(), why)
         if new and own is not None:
             self._leave(own, before, {self._id(graph, name) for name in initialized})
@@ -446,7 +446,7 @@ class Values:
     def _decide(
         self,
         due: Any,
-        report: Handover,
+        report: ValueReport,
         targets: Iterable[VariableInfo],
         initialized: frozenset[str],
         events: list[Event],
@@ -522,7 +522,7 @@ class Values:
         values = read_all(old, list(lost.values()))
         there = weakref.ref(old)
         self._left = {number: alive_left for number, alive_left in self._left.items() if number in alive - now}
-        self._left |= {n: _Left(there, info, values[info.op]) for n, info in lost.items() if info.op in values}
+        self._left |= {n: _DetachedValue(there, info, values[info.op]) for n, info in lost.items() if info.op in values}
 
     def _done(self, session: TFSession, initialized: frozenset[str], events: list[Event], whole: bool) -> None:
         numbers = frozenset(event.number for event in events)
@@ -547,7 +547,7 @@ class Values:
         return ids[name]
 
 
-def _lost(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
+def _lost_warnings(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
     """What to say of variables that have no value, as the checkpoint that their initialisers read is not there."""
     from ..tf.values.initialization import lost_checkpoint
 

@@ -15,7 +15,7 @@ from ..graph.traversal import backward, met_from
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from .freeze import constant, unknowns
-from .subject import ASSIGNS, Subject, Tensor, below, loosened, subject
+from .subject import ASSIGNS, RecipeContext, Tensor, below, recipe_context, remove_unused
 
 #: Ops between the statistics of a batch and the op that keeps their average.
 _AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
@@ -26,7 +26,7 @@ _REDUCED = frozenset({"Mean", "Sum"})
 _COMPUTED = _AVERAGED | _SAME | _REDUCED | {"DivNoNan", "Maximum", "Neg", "Select", "SelectV2", "Square",
                                            "SquaredDifference"}  # fmt: skip
 #: Ops between an average and the averaged tensor.
-_KEPT = _AVERAGED | {"DivNoNan", "Select", "SelectV2", "StopGradient"}
+_AVERAGE_SOURCES = _AVERAGED | {"DivNoNan", "Select", "SelectV2", "StopGradient"}
 _ROOTS = ("Pow", "Rsqrt", "Sqrt")
 #: Ops between a variance and its root.
 _PADDED = _SAME | {"Add", "AddV2", "Maximum"}
@@ -45,7 +45,7 @@ class Averages:
         return self.kept.get(tensor, set()) - self.between.get(tensor, set())
 
 
-def settle_moments(context: Subject, plan: Plan, needed: Mask, averages: Averages) -> Plan:
+def settle_moments(context: RecipeContext, plan: Plan, needed: Mask, averages: Averages) -> Plan:
     """Makes ops that normalize by a mean and a variance of the batch, as single ops, read the averages of these.
 
     Args:
@@ -65,7 +65,7 @@ def settle_moments(context: Subject, plan: Plan, needed: Mask, averages: Average
         ways = _back(context, context.reads(root)[0], _PADDED)
         variance = next((one for one in ways if _is_batch(context, one, averages)), None)
         if variance is None:
-            _see(context, root, ways)
+            _check_variances(context, root, ways)
             continue
         cone = _back(context, variance, _COMPUTED)
         own = averages.of(variance)
@@ -74,14 +74,14 @@ def settle_moments(context: Subject, plan: Plan, needed: Mask, averages: Average
         ]
         mean = next((one for one in centres if averages.of(one) - own and _is_batch(context, one, averages)), None)
         if mean is None:
-            raise _unkept(context, root, "its mean is averaged into no variable", [("variance", variance)])
+            raise _no_average_error(context, root, "its mean is averaged into no variable", [("variance", variance)])
         ends = [("mean", mean), ("variance", variance)]
         inside = {op for op, _ in cone}
         for (what, tensor), average_reads in zip(ends, (averages.of(mean) - own, own), strict=True):
-            reads = averages_read(context, average_reads)
+            reads = reads_of_averages(context, average_reads)
             if len(reads) != 1:
                 why = f"its {what} is averaged into {few(reads) if reads else 'no variable'}"
-                raise _unkept(context, root, why, ends)
+                raise _no_average_error(context, root, why, ends)
             _follow(context, tensor, reads[0], inside, reroutes, fitted)
     if not reroutes and not fitted:
         return plan
@@ -93,20 +93,20 @@ def settle_moments(context: Subject, plan: Plan, needed: Mask, averages: Average
         plan = plan.adapt(average, to=old, by="reshape", name=name, only=readers)
     plan = plan.reroute(reroutes) if reroutes else plan
     replaced_ops = [old.partition(":")[0] for old in [*reroutes, *(old for old, *_ in fitted)]]
-    return loosened(plan, graph, replaced_ops, context.ends)
+    return remove_unused(plan, graph, replaced_ops, context.ends)
 
 
-def averages_read(context: Subject, variables: set[int]) -> list[str]:
+def reads_of_averages(context: RecipeContext, variables: set[int]) -> list[str]:
     """Returns the tensors that read some variables."""
     return [tensor for variable in sorted(variables) if (tensor := context.read(variable))]
 
 
-def averaged(context: Subject) -> Averages:
+def moving_averages(context: RecipeContext) -> Averages:
     """Returns the averages and their variables, found from the ops that assign to the variables."""
     graph, out = context.graph, Averages()
 
     def ahead(tensor: Tensor) -> list[Tensor]:
-        sources = context.reads(tensor[0]) if graph.types[tensor[0]] in _KEPT else []
+        sources = context.reads(tensor[0]) if graph.types[tensor[0]] in _AVERAGE_SOURCES else []
         return sources + [context.reads(one)[1] for one in _assigned(context, tensor[0])]  # an average without its bias
 
     for op in context.typed(*ASSIGNS):
@@ -122,7 +122,7 @@ def averaged(context: Subject) -> Averages:
     return out
 
 
-def _assigned(context: Subject, op: int) -> list[int]:
+def _assigned(context: RecipeContext, op: int) -> list[int]:
     """The ops that assign the output of an op: the op itself, or those that a read of their variable waits for."""
     graph = context.graph
     if graph.types[op] in ASSIGNS:
@@ -131,7 +131,7 @@ def _assigned(context: Subject, op: int) -> list[int]:
     return [one for one in assigns if context.reads(one)[0] in context.reads(op)]
 
 
-def _back(context: Subject, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
+def _back(context: RecipeContext, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
     """A tensor and the tensors it is computed from through some types of ops, the nearest first."""
     out, visited = [tensor], {tensor}
     for one in out:
@@ -142,7 +142,7 @@ def _back(context: Subject, tensor: Tensor, through: frozenset[str]) -> list[Ten
     return out
 
 
-def _is_batch(context: Subject, tensor: Tensor, averages: Averages) -> bool:
+def _is_batch(context: RecipeContext, tensor: Tensor, averages: Averages) -> bool:
     """Whether a tensor is averaged, and computed from sums but not from a variable that keeps its average."""
     variables = averages.of(tensor)
     if not variables:
@@ -152,7 +152,7 @@ def _is_batch(context: Subject, tensor: Tensor, averages: Averages) -> bool:
     return not variables & cone_inputs and any(context.graph.types[op] in _REDUCED for op in cone)
 
 
-def _unkept(context: Subject, root: int, why: str, ends: list[tuple[str, Tensor]]) -> PlanError:
+def _no_average_error(context: RecipeContext, root: int, why: str, ends: list[tuple[str, Tensor]]) -> PlanError:
     problem = f"{context.graph.names[root]!r} normalizes by the statistics of the batch, and {why}"
     old = ", ".join(f"{context.graph.name(tensor)!r}: {what}" for what, tensor in ends)
     suggestion = "Open the model for inference, gs.open(model, training=False); or connect the averages yourself, "
@@ -160,7 +160,7 @@ def _unkept(context: Subject, root: int, why: str, ends: list[tuple[str, Tensor]
 
 
 def _follow(
-    context: Subject, tensor: Tensor, average: str, inside: set[int], reroutes: dict[str, str],
+    context: RecipeContext, tensor: Tensor, average: str, inside: set[int], reroutes: dict[str, str],
     fitted: list[tuple[str, str, list[str]]],
 ) -> None:  # fmt: skip
     """Collects, for the consumers of a statistic in any shape, how they will read the average.
@@ -194,7 +194,7 @@ def _follow(
         fitted += [(graph.name(one), average, others)] if others else []
 
 
-def _centred(context: Subject, op: int) -> list[tuple[Tensor, Tensor]]:
+def _centred(context: RecipeContext, op: int) -> list[tuple[Tensor, Tensor]]:
     """(data, center) of the difference that an op squares, in either order of the inputs."""
     types, reads = context.graph.types, context.reads(op)
     if types[op] == "SquaredDifference":
@@ -206,12 +206,12 @@ def _centred(context: Subject, op: int) -> list[tuple[Tensor, Tensor]]:
     return [(context.reads(inner)[0], context.reads(inner)[1])] if types[inner] == "Sub" else []
 
 
-def _is_square(context: Subject, op: int) -> bool:
+def _is_square(context: RecipeContext, op: int) -> bool:
     kind, reads = context.graph.types[op], context.reads(op)
     return kind == "Square" or (kind == "Mul" and reads[0] == reads[1])
 
 
-def _see(context: Subject, root: int, ways: list[Tensor]) -> None:
+def _check_variances(context: RecipeContext, root: int, ways: list[Tensor]) -> None:
     """Raises if a root is taken of a variance of the batch and no variable keeps the average of the variance."""
     graph = context.graph
     variances = [way for way in ways if graph.types[way[0]] not in _PADDED]
@@ -222,10 +222,12 @@ def _see(context: Subject, root: int, ways: list[Tensor]) -> None:
         below = {one for tensor in sums for one in _back(context, context.reads(tensor)[0], _COMPUTED)}
         again = below & {data, *(_back(context, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
         if again and any(_over_batch(context, one) for one in sums) and _is_fed(context, data[0]):
-            raise _unkept(context, root, "no variable keeps an average of them", [("mean", near), ("variance", way)])
+            raise _no_average_error(
+                context, root, "no variable keeps an average of them", [("mean", near), ("variance", way)]
+            )
 
 
-def _over_batch(context: Subject, mean: int) -> bool:
+def _over_batch(context: RecipeContext, mean: int) -> bool:
     """Whether a mean is over the first axis and keeps another axis: for each channel, not for each example."""
     data, axes = context.reads(mean)
     over, info = constant(context, axes), context.graph.info(*data)
@@ -236,7 +238,7 @@ def _over_batch(context: Subject, mean: int) -> bool:
     return 0 in at and (rank is None or len(at) < rank)
 
 
-def _is_fed(context: Subject, op: int) -> bool:
+def _is_fed(context: RecipeContext, op: int) -> bool:
     """Whether the output of an op depends on more than constants and variables."""
     graph = context.graph
     first = backward(graph, graph.mask([op]), control=False) & (graph.data.degrees == 0)
@@ -278,7 +280,7 @@ def settle_batch_norm(thing: Any) -> Plan:
         >>> plan.after().input_names(plan.after().index["bn"])[3:]
         ['mean/read:0', 'variance/read:0']
     """
-    context = subject(thing, "settle_batch_norm()")
+    context = recipe_context(thing, "settle_batch_norm()")
     new_plan = settle(context, np.ones(context.graph.size, np.bool_))
     if new_plan is context.plan:
         problem = "no batch normalization reads the statistics of the batch"
@@ -286,7 +288,7 @@ def settle_batch_norm(thing: Any) -> Plan:
     return new_plan
 
 
-def settle(context: Subject, needed: Mask) -> Plan:
+def settle(context: RecipeContext, needed: Mask) -> Plan:
     """Makes the batch normalizations among some ops read their averages; without any, returns the plan unchanged.
 
     Args:
@@ -298,7 +300,7 @@ def settle(context: Subject, needed: Mask) -> Plan:
     """
     graph, plan = context.graph, context.plan
     norms = [op for op in context.typed(*NORMS) if needed[op] and _training(context, op)]
-    averages = averaged(context)
+    averages = moving_averages(context)
     if not norms:
         return settle_moments(context, plan, needed, averages)
     names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in context.reads(op)[3:5]}
@@ -315,14 +317,14 @@ def settle(context: Subject, needed: Mask) -> Plan:
     return settle_moments(context, plan.remove(inserted).set_attr(names, "is_training", False), needed, averages)
 
 
-def _training(context: Subject, op: int) -> bool:
+def _training(context: RecipeContext, op: int) -> bool:
     attributes = context.graph.nodes[op].attr
     return bool(attributes["is_training"].b) if "is_training" in attributes else True
 
 
-def _average(context: Subject, averages: Averages, op: int, port: int) -> str:
+def _average(context: RecipeContext, averages: Averages, op: int, port: int) -> str:
     """The tensor that reads the variable with the average of one output of a batch normalization."""
-    reads = averages_read(context, averages.of((op, port)))
+    reads = reads_of_averages(context, averages.of((op, port)))
     if len(reads) != 1:
         what = ("mean", "variance")[port - 1]
         name = context.graph.names[op]
@@ -383,7 +385,7 @@ def fold_batch_norm(thing: Any, outputs: Any = None) -> Plan:
         >>> ed.value("w").round(3).ravel().tolist()
         [2.0, 3.0]
     """
-    context = subject(thing, "fold_batch_norm()", outputs)
+    context = recipe_context(thing, "fold_batch_norm()", outputs)
     new_plan = fold(context)
     if new_plan is context.plan:
         raise context.refused(*_why(context))
@@ -393,7 +395,7 @@ def fold_batch_norm(thing: Any, outputs: Any = None) -> Plan:
 _FREEZE = "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
 
 
-def _why(context: Subject) -> tuple[str, str]:
+def _why(context: RecipeContext) -> tuple[str, str]:
     """Returns the reason that nothing is folded, and a suggestion."""
     graph = context.graph
     norms = context.typed(*NORMS)
@@ -407,7 +409,7 @@ def _why(context: Subject) -> tuple[str, str]:
     return why_unfolded(context, norms[0], context.reads(norms[0])[0])
 
 
-def why_unfolded(context: Subject, op: int, data: Tensor) -> tuple[str, str]:
+def why_unfolded(context: RecipeContext, op: int, data: Tensor) -> tuple[str, str]:
     """Returns why a batch normalization is not folded, and a suggestion.
 
     Args:
@@ -436,7 +438,7 @@ def why_unfolded(context: Subject, op: int, data: Tensor) -> tuple[str, str]:
     return f"other ops read {graph.names[before]!r} too, or an inner result of {name!r}", "Leave it as it is"
 
 
-def _waits_for(context: Subject, op: int) -> list[str]:
+def _waits_for(context: RecipeContext, op: int) -> list[str]:
     """The variables that would have to be constants, and nothing else, so that the channels of a result are scaled."""
     graph, needed, scaled, last = context.graph, context.reads(op)[1:2], False, op
     while len(readers := context.readers(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
@@ -452,7 +454,7 @@ def _waits_for(context: Subject, op: int) -> list[str]:
     return [graph.names[one] for one in sorted(sources)] if all_variables else []
 
 
-def fold(context: Subject) -> Plan:
+def fold(context: RecipeContext) -> Plan:
     """Folds the batch normalizations that can be folded; without any, returns the plan unchanged."""
     graph, plan = context.graph, context.plan
     chains = [chain for op in context.typed(*_WEIGHTED) if (chain := _chain(context, op)) is not None]
@@ -489,10 +491,10 @@ def fold(context: Subject) -> Plan:
     ahead = {one for chain in chains for op in chain.rest for one in graph.data.row(op).tolist()}
     ahead -= {op for chain in chains for op in chain.rest}
     plan = plan.rename(renames).remove(removed)
-    return loosened(plan, graph, [graph.names[op] for op in sorted(ahead)], context.ends)
+    return remove_unused(plan, graph, [graph.names[op] for op in sorted(ahead)], context.ends)
 
 
-def _chain(context: Subject, op: int) -> _Chain | None:
+def _chain(context: RecipeContext, op: int) -> _Chain | None:
     graph = context.graph
     weights = constant(context, context.reads(op)[1])
     if weights is None or weights.dtype.kind != "f" or weights.dtype.itemsize < 4:
@@ -522,7 +524,7 @@ def _chain(context: Subject, op: int) -> _Chain | None:
     return _Chain(op, tuple(rest), weights, scale, offset, shape)
 
 
-def _affine(context: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[Any, Any, bool] | None:
+def _affine(context: RecipeContext, op: int, at: int, shape: tuple[int, ...]) -> tuple[Any, Any, bool] | None:
     """Returns (scale, offset, whether it scales) of an op for each channel of its input `at`; None for other ops."""
     graph, reads = context.graph, context.reads(op)
     kind, attributes = graph.types[op], graph.nodes[op].attr

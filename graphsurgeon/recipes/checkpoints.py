@@ -12,7 +12,7 @@ from ..graph.names import whole_name
 from ..graph.reports import Restored
 from ..graph.traversal import backward
 from ..plan.plan import Plan
-from .subject import results, subject
+from .subject import recipe_context, results
 
 #: Suffix of TF1 for an average, after the name of the variable.
 AVERAGE = "ExponentialMovingAverage"
@@ -96,7 +96,7 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
         >>> after.input_names(after.index["y/ReadVariableOp"])
         ['w/ExponentialMovingAverage:0']
     """
-    context = subject(thing, "use_averages()")
+    context = recipe_context(thing, "use_averages()")
     graph = context.graph
     targets = results(thing, outputs, context)
     pairs = {name: f"{name}/{suffix}" for name in graph.state.variables}

@@ -17,7 +17,7 @@ from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from .freeze import constant
-from .subject import Subject, below, loosened, subject
+from .subject import RecipeContext, below, recipe_context, remove_unused
 
 _SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")
 #: What is done before a model: name of the pattern -> op types.
@@ -94,24 +94,26 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
         >>> after.types[after.index["sub"]]
         'Placeholder'
     """
-    context = subject(thing, "cut_preprocessing()")
+    context = recipe_context(thing, "cut_preprocessing()")
     graph = context.graph
-    kinds = _chosen(context, patterns, _BEFORE)
+    kinds = _types_of_patterns(context, patterns, _BEFORE)
     sources = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault"))
     fed = forward(graph, sources, control=False)
-    allowed = _all_read(context, sources | _typed(context, _PREPARING))
-    core = fed & allowed & _typed(context, kinds) & ~sources
-    core = _scaling(context, core)
+    allowed = _closed_under_inputs(context, sources | _ops_of_types(context, _PREPARING))
+    core = fed & allowed & _ops_of_types(context, kinds) & ~sources
+    core = _scaling_ops(context, core)
     if not core.any():
-        problem = f"nothing that a placeholder feeds matches {few(map(repr, _names(patterns, _BEFORE)))}"
+        problem = f"nothing that a placeholder feeds matches {few(map(repr, _pattern_names(patterns, _BEFORE)))}"
         raise context.refused(
             problem, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor"
         )
     computed = forward(graph, core, control=False, within=allowed)
-    core |= computed & (_typed(context, _GIVING) | ~backward(graph, ~allowed))  # what leads nowhere else goes too
-    core |= _whole(context, core)
+    core |= computed & (
+        _ops_of_types(context, _GIVING) | ~backward(graph, ~allowed)
+    )  # what leads nowhere else goes too
+    core |= _with_contexts(context, core)
     before = backward(graph, core, control=False, within=allowed)
-    edges = [tensor for tensor in _leaving(context, before) if computed[tensor[0]]]
+    edges = [tensor for tensor in _boundary_outputs(context, before) if computed[tensor[0]]]
     if not edges:
         first = graph.names[int(np.flatnonzero(core)[0])]
         problem = f"{first!r} ({graph.types[graph.index[first]]}) belongs to it, and its output has no other consumer"
@@ -124,11 +126,11 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
         problem = f"{output_ops[0]!r}, which belongs to it, is an output"
         raise context.refused(problem, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
     plan = context.plan.detach(names, side="outputs")
-    plan, renamed = named_anew(plan, context, [graph.name(edge) for edge in edges])
+    plan, renamed = restore_names(plan, context, [graph.name(edge) for edge in edges])
     return plan.remove([renamed.get(name, name) for name in names])
 
 
-def named_anew(plan: Plan, context: Subject, fed: Iterable[str]) -> tuple[Plan, dict[str, str]]:
+def restore_names(plan: Plan, context: RecipeContext, fed: Iterable[str]) -> tuple[Plan, dict[str, str]]:
     """Gives placeholders that have taken the place of tensors the names of these.
 
     Only output 0 of an op has the name of the op.
@@ -201,17 +203,19 @@ def cut_nms(thing: Any) -> Plan:
 
 
 def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
-    context = subject(thing, request)
+    context = recipe_context(thing, request)
     graph = context.graph
-    _chosen(context, patterns, _AFTER)
-    pattern_names, region, why = _names(patterns, _AFTER), graph.mask([]), ""
-    finishing, handing = _typed(context, _FINISHING), _typed(context, _HANDING)
+    _types_of_patterns(context, patterns, _AFTER)
+    pattern_names, region, why = _pattern_names(patterns, _AFTER), graph.mask([]), ""
+    finishing, handing = _ops_of_types(context, _FINISHING), _ops_of_types(context, _HANDING)
     for name in ("nms", "best", "probabilities"):  # from the end of a graph to its middle
         allowed = finishing | region if name != "probabilities" else handing | region
-        core = _typed(context, _AFTER[name]) & (finishing | ~graph.typed(_CALLING))  # a call may hold the model too
+        core = _ops_of_types(context, _AFTER[name]) & (
+            finishing | ~graph.typed(_CALLING)
+        )  # a call may hold the model too
         for op in np.flatnonzero(core).tolist() if name in pattern_names else ():
             this = graph.mask([op])
-            later = forward(graph, _whole(context, this), control=False)
+            later = forward(graph, _with_contexts(context, this), control=False)
             on = later & ~allowed & ~this
             if not on.any():
                 region |= later
@@ -226,18 +230,18 @@ def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
             f"{why}, which is not post-processing" if why else nothing,
             f"Strip what only training needs first, or {how}" if why else f"There is nothing to cut off; {how}",
         )
-    arrays = backward(graph, region, within=region | _typed(context, _ARRAYS))
+    arrays = backward(graph, region, within=region | _ops_of_types(context, _ARRAYS))
     region |= arrays & ~backward(graph, ~(region | arrays))  # what hands boxes to a loop goes too
     entries = entering(graph, region)
     sources, sizes = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault")), graph.typed(_SIZES)
     fed = forward(graph, sources, control=False, within=~sizes)
-    ends = [one for one in entries if fed[one[0]] or _boxes(context, one, region)]
+    ends = [one for one in entries if fed[one[0]] or _is_box_or_score(context, one, region)]
     names = [graph.names[i] for i in np.flatnonzero(region).tolist()]
     keep = {*context.ends, *(graph.names[op] for op, _ in ends)}
-    return loosened(context.plan.remove(names), graph, [graph.names[op] for op, _ in entries], keep)
+    return remove_unused(context.plan.remove(names), graph, [graph.names[op] for op, _ in entries], keep)
 
 
-def _boxes(context: Subject, tensor: Tensor, region: Mask) -> bool:
+def _is_box_or_score(context: RecipeContext, tensor: Tensor, region: Mask) -> bool:
     """Whether non-maximum suppression reads a tensor as its boxes or scores."""
     graph = context.graph
     return any(
@@ -246,17 +250,19 @@ def _boxes(context: Subject, tensor: Tensor, region: Mask) -> bool:
     )
 
 
-def _names(patterns: Any, all_patterns: Iterable[str]) -> list[str]:
+def _pattern_names(patterns: Any, all_patterns: Iterable[str]) -> list[str]:
     return sorted(all_patterns) if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
 
 
-def _chosen(context: Subject, patterns: Any, patterns_by_name: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _types_of_patterns(
+    context: RecipeContext, patterns: Any, patterns_by_name: dict[str, tuple[str, ...]]
+) -> tuple[str, ...]:
     """The op types of some patterns.
 
     Raises:
         PlanError: there is no such pattern, or none is named.
     """
-    names = _names(patterns, patterns_by_name)
+    names = _pattern_names(patterns, patterns_by_name)
     for name in names:
         if name not in patterns_by_name:
             raise context.refused(f"{name!r} is not a pattern", one_of(name, patterns_by_name))
@@ -265,7 +271,7 @@ def _chosen(context: Subject, patterns: Any, patterns_by_name: dict[str, tuple[s
     return tuple(kind for name in names for kind in patterns_by_name[name])
 
 
-def _typed(context: Subject, kinds: tuple[str, ...]) -> Mask:
+def _ops_of_types(context: RecipeContext, kinds: tuple[str, ...]) -> Mask:
     """The ops of some types; so are calls, loops and branches whose functions hold nothing but such ops."""
     graph = context.graph
     fits: Callable[[str], bool] = lambda one: any(fnmatchcase(one, kind) for kind in kinds)  # noqa: E731
@@ -280,7 +286,7 @@ def _typed(context: Subject, kinds: tuple[str, ...]) -> Mask:
 _CALLING = BRANCHING | CALLS
 
 
-def _all_read(context: Subject, mask: Mask) -> Mask:
+def _closed_under_inputs(context: RecipeContext, mask: Mask) -> Mask:
     """Those of some ops that read nothing but others of them."""
     data = context.graph.data
     mask = mask.copy()
@@ -291,7 +297,7 @@ def _all_read(context: Subject, mask: Mask) -> Mask:
         mask[late] = False
 
 
-def _scaling(context: Subject, core: Mask) -> Mask:
+def _scaling_ops(context: RecipeContext, core: Mask) -> Mask:
     """Some ops without the sums and products that do not scale.
 
     What scales has a side of a few constants, and its other side is a picture or sound: made by one of the other ops,
@@ -310,14 +316,14 @@ def _scaling(context: Subject, core: Mask) -> Mask:
     return out
 
 
-def _leaving(context: Subject, mask: Mask) -> list[Tensor]:
+def _boundary_outputs(context: RecipeContext, mask: Mask) -> list[Tensor]:
     """The tensors of some ops that others read."""
     data = context.graph.data
     cross = ~mask[data.rows] & mask[data.node]
     return list(dict.fromkeys(zip(data.node[cross].tolist(), data.port[cross].tolist(), strict=True)))
 
 
-def _whole(context: Subject, mask: Mask) -> Mask:
+def _with_contexts(context: RecipeContext, mask: Mask) -> Mask:
     """Some ops, with the loops and conds of TF1 that they are in."""
     graph, out = context.graph, mask.copy()
     for names in graph.state.contexts:

@@ -13,22 +13,22 @@ from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError
 from ..graph.traversal import met_from
-from .subject import Subject, run_first
+from .subject import RecipeContext, run_first
 
 #: Constants larger than this are weights and never shapes. They are not computed.
 _TOO_LARGE = 1 << 26
 
 
-def _attr(subject: Subject, op: int, name: str) -> Any:
+def _attr(subject: RecipeContext, op: int, name: str) -> Any:
     return subject.graph.nodes[op].attr[name]
 
 
-def _squeezed(subject: Subject, op: int, value: Any) -> Any:
+def _squeezed(subject: RecipeContext, op: int, value: Any) -> Any:
     axes = tuple(_attr(subject, op, "squeeze_dims").list.i)
     return np.squeeze(value, axis=axes or None)
 
 
-def _packed(subject: Subject, op: int, *values: Any) -> Any:
+def _packed(subject: RecipeContext, op: int, *values: Any) -> Any:
     return np.stack(values, axis=_attr(subject, op, "axis").i)
 
 
@@ -52,7 +52,7 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
 }
 
 
-def constant(subject: Subject, tensor: tuple[int, int], initial: Mapping[int, Any] | None = None) -> Any:
+def constant(subject: RecipeContext, tensor: tuple[int, int], initial: Mapping[int, Any] | None = None) -> Any:
     """Returns the array of a tensor that does not depend on the inputs of the graph; None if that is not certain.
 
     Handles constants and arithmetic on constants. An op with control inputs is left alone.
@@ -88,7 +88,7 @@ def constant(subject: Subject, tensor: tuple[int, int], initial: Mapping[int, An
     return cache[tensor[0]] if tensor[1] == 0 else None
 
 
-def unknowns(subject: Subject, tensors: Iterable[tuple[int, int]]) -> set[int]:
+def unknowns(subject: RecipeContext, tensors: Iterable[tuple[int, int]]) -> set[int]:
     """Returns the ops that prevent some tensors from being constants."""
     types, data = subject.graph.types, subject.graph.data
     start = (op for op, _ in tensors)

@@ -18,17 +18,17 @@ from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from .freeze import constant
-from .subject import Subject, answers, ends_now, proving, subject, tensors
+from .subject import RecipeContext, ends_now, recipe_context, tensors, trace_targets, verification_errors
 
 Shape = tuple[int, ...]
 
 #: Ops that read the size of their output from a constant: the index of that input.
-SIZED = {
+SIZE_INPUTS = {
     "Reshape": 1, "BroadcastTo": 1, "Slice": 2, "StridedSlice": 2, "Conv2DBackpropInput": 0,
     "Conv3DBackpropInputV2": 0,
 }  # fmt: skip
 #: Ops that create a tensor of a given size.
-MADE = {
+CREATED_SIZES = {
     "Fill": 0, "RandomStandardNormal": 0, "RandomUniform": 0, "RandomUniformInt": 0, "TruncatedNormal": 0, "Empty": 0,
 }  # fmt: skip
 
@@ -68,7 +68,7 @@ def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> S
             if i_end == len(old) or j_end == len(shape):  # the other axes are axes of 1
                 i_end, j_end = _rest(old, i_end, shape, j_end)
                 sizes = list(shape[j:j_end])
-            if len(sizes) != 1 or _unsure(old, new, shape, range(i, i_end), sizes):
+            if len(sizes) != 1 or _is_ambiguous(old, new, shape, range(i, i_end), sizes):
                 return None
             sizes = [prod(new[i:i_end])]
         out += sizes
@@ -76,7 +76,7 @@ def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> S
     return tuple(out)
 
 
-def _unsure(old: Sequence[int], new: Sequence[int], shape: Sequence[int], axes: range, sizes: list[int]) -> bool:
+def _is_ambiguous(old: Sequence[int], new: Sequence[int], shape: Sequence[int], axes: range, sizes: list[int]) -> bool:
     """Whether an axis of 1 that grows might correspond to another axis of 1 than the one at its place."""
     if all(old[axis] != 1 or new[axis] == 1 for axis in axes):
         return False
@@ -114,7 +114,7 @@ def upscaled(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], size
     return tuple(out)
 
 
-def kept_axes(old: Sequence[int], new: Sequence[int], sizes: Sequence[int]) -> Shape | None:
+def unchanged_axes(old: Sequence[int], new: Sequence[int], sizes: Sequence[int]) -> Shape | None:
     """Returns the new shape for a broadcast: axes that it does not change follow the input; None: not certain."""
     lead = len(sizes) - len(old)
     if lead < 0:
@@ -143,9 +143,9 @@ def combined(some: Mapping[int, Shape], others: Mapping[int, Shape]) -> dict[int
 
 
 #: Unknown sizes are tried as these multiples of the old one.
-_TRIED = (2, 3)
+_TRIAL_FACTORS = (2, 3)
 #: Ops that do not compute each row by itself.
-_MIXING = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+_BATCH_TYPES = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 
 def set_input(
@@ -198,34 +198,37 @@ def set_input(
     """
     shapes_by_input = dict(tensor) if isinstance(tensor, Mapping) else {tensor: shape}
     request = f"set_input({', '.join(repr(tensor_name(one)) for one in shapes_by_input)})"
-    context = subject(thing, request, outputs)
+    context = recipe_context(thing, request, outputs)
     with about("tensor"):
         names = tensors(context.graph, list(shapes_by_input), request)
     wishes = [
-        _wish(context, name, new_shape, dtype) for name, new_shape in zip(names, shapes_by_input.values(), strict=True)
+        _input_change(context, name, new_shape, dtype)
+        for name, new_shape in zip(names, shapes_by_input.values(), strict=True)
     ]
     if not any(wish.changes for wish in wishes):
         raise context.refused("nothing would change", "Give another shape, or another dtype")
-    sizes_by_op = {context.given.op(op): numbers for op, numbers in (sizes or {}).items()}
+    sizes_by_op = {context.resolver.op(op): numbers for op, numbers in (sizes or {}).items()}
     sizes_by_name = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in sizes_by_op.items()}
     for op in sizes_by_name:
         context.graph.find(op, request)
     shapes = {wish.op: wish.shape for wish in wishes if wish.reshaped}
-    plan = _resized(context, shapes, _repaired(context, wishes, sizes_by_name))
+    plan = _apply_sizes(context, shapes, _repaired(context, wishes, sizes_by_name))
     for wish in wishes:
         plan = _cast(plan, wish)
     for fault in plan.check():
         raise _incompatibility(context, wishes, fault)
     if verify and isinstance(thing, Editor):
         ends = {f"{wish.op}:0": wish for wish in wishes}
-        feed_arrays = {tensor_name(name): np.asarray(array) for name, array in context.given.keyed(feeds or {}).items()}
+        feed_arrays = {
+            tensor_name(name): np.asarray(array) for name, array in context.resolver.keyed(feeds or {}).items()
+        }
         compared = tensors(context.graph, outputs, request) or list(ends_now(thing)[1].values()) or None
-        _Proof(context, thing, plan, ends, feed_arrays, compared).hold()
+        _Verification(context, thing, plan, ends, feed_arrays, compared).hold()
     return plan
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _InputChange:
     """The changes to one placeholder."""
 
     op: str
@@ -249,7 +252,7 @@ class _Wish:
         return tuple(times * (was or 1) if now is None else now for now, was in pairs)
 
 
-def _wish(context: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
+def _input_change(context: RecipeContext, name: str, shape: Any, dtype: Any) -> _InputChange:
     graph = context.graph
     with about("tensor"):
         op, port = graph.tensor(name)
@@ -270,10 +273,10 @@ def _wish(context: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
                 "Give a shape with the same number of axes, or change the rank with ed.plan().adapt(...)",
             )
     kind = old.dtype if dtype is None else _kind(context, dtype)
-    return _Wish(graph.names[op], old, new, kind)
+    return _InputChange(graph.names[op], old, new, kind)
 
 
-def _kind(context: Subject, dtype: Any) -> str:
+def _kind(context: RecipeContext, dtype: Any) -> str:
     try:
         return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
     except (TypeError, ValueError, SyntaxError) as error:
@@ -281,7 +284,7 @@ def _kind(context: Subject, dtype: Any) -> str:
             raise context.refused(f"{dtype!r} is not a dtype", "Type a dtype, for example 'uint8'") from error
 
 
-def _shape(context: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
+def _shape(context: RecipeContext, name: str, shape: Any) -> tuple[int | None, ...]:
     axes = shape.as_list() if hasattr(shape, "as_list") else shape
     try:
         return tuple(None if size in (None, -1) else _size(size) for size in axes)
@@ -307,12 +310,14 @@ def _text(shape: Sequence[int | None]) -> str:
 # -- ops that encode the old size -------------------------------------------------------------------
 
 
-def _repaired(context: Subject, wishes: list[_Wish], sizes_by_op: Mapping[str, list[int]]) -> dict[int, Shape]:
+def _repaired(
+    context: RecipeContext, wishes: list[_InputChange], sizes_by_op: Mapping[str, list[int]]
+) -> dict[int, Shape]:
     """The new sizes of the ops that encode the old size, by number."""
     constants: dict[int, Shape] = {context.graph.index[op]: tuple(numbers) for op, numbers in sizes_by_op.items()}
     if not any(wish.reshaped and wish.old.shape is not None for wish in wishes):
         return constants
-    one, other = (_Trial(context, wishes, times, constants).solved() for times in _TRIED)
+    one, other = (_SizeSolver(context, wishes, times, constants).solved() for times in _TRIAL_FACTORS)
     out = dict(constants)
     for op, numbers in combined(one, other).items():
         fixed = context.graph.types[op] != "Reshape"
@@ -328,10 +333,12 @@ def _repaired(context: Subject, wishes: list[_Wish], sizes_by_op: Mapping[str, l
     return out
 
 
-class _Trial:
+class _SizeSolver:
     """The graph with a number for each size: the new sizes of the ops that encode the old one."""
 
-    def __init__(self, context: Subject, wishes: list[_Wish], times: int, constants: Mapping[int, Shape]) -> None:
+    def __init__(
+        self, context: RecipeContext, wishes: list[_InputChange], times: int, constants: Mapping[int, Shape]
+    ) -> None:
         graph = context.graph
         self._found, self._wishes, self._said = context, wishes, constants
         self._sizes = {wish.op: wish.tried(times) for wish in wishes if wish.reshaped}
@@ -341,8 +348,10 @@ class _Trial:
     def solved(self) -> dict[int, Shape]:
         """Returns op -> its new size, if that differs from its size; raises if a new size is not certain."""
         context, graph = self._found, self._found.graph
-        undecided = [op for op in context.typed(*SIZED) if self._below[context.reads(op)[_data(context, op)][0]]]
-        undecided = [op for op in undecided if constant(context, context.reads(op)[SIZED[graph.types[op]]]) is not None]
+        undecided = [op for op in context.typed(*SIZE_INPUTS) if self._below[context.reads(op)[_data(context, op)][0]]]
+        undecided = [
+            op for op in undecided if constant(context, context.reads(op)[SIZE_INPUTS[graph.types[op]]]) is not None
+        ]
         behind = {op: forward(graph, graph.mask([op]), control=False) for op in undecided}
         while undecided:
             ready = [
@@ -371,7 +380,7 @@ class _Trial:
     def _inferred(self, undecided: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
         """The shapes that TensorFlow infers with the repairs so far, except for the ops that are left."""
         graph = self._found.graph
-        plan = _resized(self._found, self._sizes, {**self._said, **self._repaired})
+        plan = _apply_sizes(self._found, self._sizes, {**self._said, **self._repaired})
         plan = plan.detach([graph.names[op] for op in undecided], side="inputs")
         verdict = plan.effect.verdict
         for fault in verdict.faults:
@@ -382,7 +391,7 @@ class _Trial:
         """Notes the new size of an op; returns False if it is not certain."""
         context, graph = self._found, self._found.graph
         kind = graph.types[op]
-        numbers = [int(n) for n in constant(context, context.reads(op)[SIZED[kind]]).ravel()]
+        numbers = [int(n) for n in constant(context, context.reads(op)[SIZE_INPUTS[kind]]).ravel()]
         if kind == "Reshape":
             rest = int(np.prod([n for n in numbers if n != -1], dtype=np.int64))
             whole = [int(np.prod(was)) // max(rest, 1) if n == -1 else n for n in numbers]
@@ -390,9 +399,9 @@ class _Trial:
             if new is not None and -1 in numbers and all(a in (b, -1) for a, b in zip(numbers, new, strict=True)):
                 return True
         elif kind == "BroadcastTo":
-            new = kept_axes(was, now, numbers)
+            new = unchanged_axes(was, now, numbers)
         elif kind in ("Slice", "StridedSlice"):
-            return not _ends_there(context, op, was, now, numbers)
+            return not _is_slice_end(context, op, was, now, numbers)
         else:
             new = upscaled(graph, op, was, now, numbers)
         if new is not None and new != tuple(numbers):
@@ -402,7 +411,7 @@ class _Trial:
     def _asked(self, unsure: list[tuple[int, Shape, Shape]]) -> PlanError:
         context, graph, texts, hints = self._found, self._found.graph, [], []
         for op, was, now in unsure:
-            numbers = constant(context, context.reads(op)[SIZED[graph.types[op]]]).ravel().tolist()
+            numbers = constant(context, context.reads(op)[SIZE_INPUTS[graph.types[op]]]).ravel().tolist()
             word = f"{graph.names[op]!r} ({graph.types[op]}), which has {_text(numbers)}"
             texts.append(f"{word}: its input was {_text(was)} and would be {_text(now)}")
             hints.append(f"{graph.names[op]!r}: {numbers}")
@@ -410,12 +419,12 @@ class _Trial:
         return context.refused(problem, f"Give the size, with your numbers: sizes={{{', '.join(hints)}}}")
 
 
-def _data(context: Subject, op: int) -> int:
+def _data(context: RecipeContext, op: int) -> int:
     """The index of the input of an op whose size the op specifies."""
     return 2 if "Backprop" in context.graph.types[op] else 0
 
 
-def _ends_there(context: Subject, op: int, was: Shape, now: Shape, numbers: list[int]) -> bool:
+def _is_slice_end(context: RecipeContext, op: int, was: Shape, now: Shape, numbers: list[int]) -> bool:
     """Whether a slice ends at the end of an axis. It may mean the whole axis, or exactly this number of elements."""
     graph = context.graph
     axes = [axis for axis, (a, b) in enumerate(zip(was, now, strict=True)) if a != b and axis < len(numbers)]
@@ -434,7 +443,7 @@ def _ends_there(context: Subject, op: int, was: Shape, now: Shape, numbers: list
 # -- the plan ---------------------------------------------------------------------------------------
 
 
-def _resized(context: Subject, shapes: Mapping[str, Any], sizes: Mapping[int, Shape]) -> Plan:
+def _apply_sizes(context: RecipeContext, shapes: Mapping[str, Any], sizes: Mapping[int, Shape]) -> Plan:
     """Gives placeholders other shapes, and ops that specify a size another size."""
     plan = context.plan
     for name, shape in shapes.items():
@@ -442,17 +451,17 @@ def _resized(context: Subject, shapes: Mapping[str, Any], sizes: Mapping[int, Sh
         if "_output_shapes" in context.graph.nodes[context.graph.index[name]].attr:
             plan = plan.set_attr(name, "_output_shapes", None)
     for op, numbers in sizes.items():
-        plan = _says(plan, context, op, numbers)
+        plan = _set_size(plan, context, op, numbers)
     return plan
 
 
-def _says(plan: Plan, context: Subject, op: int, numbers: Shape) -> Plan:
+def _set_size(plan: Plan, context: RecipeContext, op: int, numbers: Shape) -> Plan:
     """Gives an op another size: in its own constant, or in a copy if other ops read the constant too."""
     graph, kind = context.graph, context.graph.types[op]
-    at = SIZED.get(kind, MADE.get(kind))
+    at = SIZE_INPUTS.get(kind, CREATED_SIZES.get(kind))
     if at is None:
         problem = f"{graph.names[op]!r} is of type {kind}, which does not specify a size"
-        raise context.refused(problem, f"sizes= is for {few(sorted({*SIZED, *MADE}), 20)}")
+        raise context.refused(problem, f"sizes= is for {few(sorted({*SIZE_INPUTS, *CREATED_SIZES}), 20)}")
     source, port = context.reads(op)[at]
     old = constant(context, (source, port))
     if old is None:
@@ -466,7 +475,7 @@ def _says(plan: Plan, context: Subject, op: int, numbers: Shape) -> Plan:
     return plan.set_attr(new, "value", array).connect(f"{new}:0", to=graph.names[op], input=at)
 
 
-def _some_constant(context: Subject, source: int, port: int) -> int:
+def _some_constant(context: RecipeContext, source: int, port: int) -> int:
     """A constant of the dtype of a tensor, to be copied with another value."""
     graph = context.graph
     info_of_source = graph.info(source, port)
@@ -479,7 +488,7 @@ def _some_constant(context: Subject, source: int, port: int) -> int:
     )
 
 
-def _cast(plan: Plan, wish: _Wish) -> Plan:
+def _cast(plan: Plan, wish: _InputChange) -> Plan:
     """Feeds a placeholder in another dtype, which is cast to the old one for all its consumers."""
     if wish.dtype == wish.old.dtype:
         return plan
@@ -488,7 +497,7 @@ def _cast(plan: Plan, wish: _Wish) -> Plan:
     return plan.set_attr(wish.op, "dtype", wish.dtype)
 
 
-def _incompatibility(context: Subject, wishes: list[_Wish], fault: Any) -> PlanError:
+def _incompatibility(context: RecipeContext, wishes: list[_InputChange], fault: Any) -> PlanError:
     """The error that an op does not accept another size, with the ops that may encode the old one."""
     graph, sizes = context.graph, set[int]()
     for wish in wishes:
@@ -497,8 +506,8 @@ def _incompatibility(context: Subject, wishes: list[_Wish], fault: Any) -> PlanE
     below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
     names_dependent = any(name in graph.index and below[graph.index[name]] for name in fault.names)
     hints = []
-    for op in context.typed(*MADE):
-        numbers = constant(context, context.reads(op)[MADE[graph.types[op]]])
+    for op in context.typed(*CREATED_SIZES):
+        numbers = constant(context, context.reads(op)[CREATED_SIZES[graph.types[op]]])
         if numbers is not None and not below[op] and sizes & set(numbers.ravel().tolist()):
             hints.append(f"{graph.names[op]!r}: {numbers.ravel().tolist()}")
     how = "Its weights or its numbers are made for the old size: retrain it, or keep the size"
@@ -510,7 +519,7 @@ def _incompatibility(context: Subject, wishes: list[_Wish], fault: Any) -> PlanE
 # -- the verification -------------------------------------------------------------------------------
 
 
-class _Parts(NamedTuple):
+class _BatchParts(NamedTuple):
     """A batch, and the results of its parts.
 
     Args:
@@ -541,7 +550,7 @@ _Run = tuple[Mapping[str, Any], Plan | None]
 
 
 @dataclass(frozen=True)
-class _Proof:
+class _Verification:
     """Runs of a graph, before and after a plan.
 
     Args:
@@ -553,10 +562,10 @@ class _Proof:
         wanted: the tensors to compare; None: all tensors without a consumer.
     """
 
-    found: Subject
+    found: RecipeContext
     ed: Editor
     plan: Plan
-    ends: Mapping[str, _Wish]
+    ends: Mapping[str, _InputChange]
     known: Mapping[str, Any]
     wanted: list[str] | None
 
@@ -566,7 +575,7 @@ class _Proof:
         Raises:
             PlanError: if they differ, or one of the runs fails.
         """
-        with proving(self.found):
+        with verification_errors(self.found):
             whole = self._ran(self._fed(0), None)
             proof = replace(self, wanted=list(whole.results), known={**whole.feeds, **self.known})
             proof.compare(whole.results)
@@ -578,7 +587,7 @@ class _Proof:
             self._refuse_other(whole, self._ran(old, self.plan).results, "at the old size")
         if not any(wish.reshaped for wish in self.ends.values()):
             return
-        trial_feeds = self._fed(1, {name: wish.tried(_TRIED[0]) for name, wish in self.ends.items()})
+        trial_feeds = self._fed(1, {name: wish.tried(_TRIAL_FACTORS[0]) for name, wish in self.ends.items()})
         rows = {
             (len(old[name]), len(trial_feeds[name])) if old[name].ndim and trial_feeds[name].ndim else ()
             for name in old
@@ -592,7 +601,9 @@ class _Proof:
             if parts is None and before != after:
                 self._refuse_fewer(whole, old, results, trial_feeds, before, after)
 
-    def _parts(self, old: Mapping[str, Any], trial_feeds: Mapping[str, Any], before: int, after: int) -> _Parts | None:
+    def _parts(
+        self, old: Mapping[str, Any], trial_feeds: Mapping[str, Any], before: int, after: int
+    ) -> _BatchParts | None:
         """Runs a larger batch, and each part of it alone; None if a larger batch has no such parts.
 
         The parts run in the current graph if they have the old sizes, otherwise with the plan.
@@ -606,10 +617,10 @@ class _Proof:
             fed = [joined] if plan is None else [joined, *parts]
             if all(_fits(array, self.ends[name].shape) for one in fed for name, array in one.items()):
                 alone = [self._ran(part, plan).results for part in parts]
-                return _Parts(before, after, parts[0], joined, plan, alone, self._ran(joined, self.plan).results)
+                return _BatchParts(before, after, parts[0], joined, plan, alone, self._ran(joined, self.plan).results)
         return None
 
-    def _refuse_mixed(self, parts: _Parts) -> None:
+    def _refuse_mixed(self, parts: _BatchParts) -> None:
         """Raises if the results of a batch have other numbers, or fewer rows, than the results of its parts."""
         for name, other in parts.together.items():
             each, shape = [np.asarray(results[name]) for results in parts.alone], np.shape(other)
@@ -728,7 +739,7 @@ class _Proof:
 
     def _ran(self, fed: Mapping[str, Any], plan: Plan | None) -> Any:
         try:
-            return answers(self.ed, self._cast_feeds(fed, plan), self.wanted, plan)
+            return trace_targets(self.ed, self._cast_feeds(fed, plan), self.wanted, plan)
         except PlanError as error:
             if plan is None:
                 raise
@@ -742,7 +753,7 @@ class _Proof:
         ends = graph.mask([graph.tensor(name)[0] for name in self.wanted or ()])
         for op in np.flatnonzero(backward(graph, ends)).tolist():
             kind = graph.types[op]
-            if "Random" in kind or (kind in _MIXING and graph.nodes[op].attr["is_training"].b):
+            if "Random" in kind or (kind in _BATCH_TYPES and graph.nodes[op].attr["is_training"].b):
                 return True
         return False
 
@@ -770,7 +781,7 @@ def _fits(array: Any, shape: Sequence[int | None] | None) -> bool:
     return array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
 
 
-def _numbers(wish: _Wish, shape: tuple[int, ...], seed: int) -> Any:
+def _numbers(wish: _InputChange, shape: tuple[int, ...], seed: int) -> Any:
     """Random numbers that both dtypes can hold."""
     try:
         rng, kinds = np.random.RandomState(seed), {np.dtype(one).kind for one in (wish.old.dtype, wish.dtype)}

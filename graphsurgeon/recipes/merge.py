@@ -11,9 +11,9 @@ from ..editor.open import open
 from ..errors import few, one_of
 from ..graph.names import tensor_name
 from .signature import set_signature
-from .subject import Subject, ends_now, subject, unread
+from .subject import RecipeContext, ends_now, recipe_context, unread
 
-_WAYS = ("after", "beside", "shared")
+_MODES = ("after", "beside", "shared")
 
 
 def merge(
@@ -61,21 +61,21 @@ def merge(
         >>> gs.recipes.merge(times(2.0), times(5.0), "shared").outputs
         {'first_y': 'first/y:0', 'second_y': 'second/y:0'}
     """
-    context = subject(ed, "merge()")
-    if how not in _WAYS:
-        raise context.refused(f"how={how!r} is not valid", one_of(how, _WAYS))
+    context = recipe_context(ed, "merge()")
+    if how not in _MODES:
+        raise context.refused(f"how={how!r} is not valid", one_of(how, _MODES))
     if len(names) != 2 or isinstance(names, str):
         raise context.refused(f"names={names!r} is not a pair of names", "Type names=('first', 'second')")
     models = {name: _model(one) for name, one in zip(names, (ed, other), strict=True)}
     one, two = models.values()
     pairs = dict(connections or {})
     if how == "after" and not pairs:
-        pairs = _paired(context, one.outputs, two.inputs)
+        pairs = _pairs_of(context, one.outputs, two.inputs)
     elif how == "shared" and not pairs:
         pairs = {one.inputs[key]: two.inputs[key] for key in one.inputs if key in two.inputs}
         if not pairs:
-            problem = f"no input of {names[0]!r}, {_listed(one.inputs)}, has the name of one of {names[1]!r}"
-            more = f"{_listed(two.inputs)}: connections={{'{names[0]} input': '{names[1]} input'}}"
+            problem = f"no input of {names[0]!r}, {_ends_text(one.inputs)}, has the name of one of {names[1]!r}"
+            more = f"{_ends_text(two.inputs)}: connections={{'{names[0]} input': '{names[1]} input'}}"
             raise context.refused(problem, f"Give the inputs to share, from {more}")
     elif how == "beside" and pairs:
         raise context.refused(
@@ -96,19 +96,18 @@ def _end(thing: Any) -> str:
     return thing if isinstance(thing, str) else tensor_name(thing)
 
 
-def _listed(ends: Mapping[str, str]) -> str:
+def _ends_text(ends: Mapping[str, str]) -> str:
     return few(map(repr, ends)) or "none"
 
 
-def _paired(context: Subject, outputs: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:
+def _pairs_of(context: RecipeContext, outputs: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:
     """The output for each input, if that is unambiguous."""
     same = {outputs[key]: inputs[key] for key in outputs if key in inputs}
     if not same and len(outputs) == len(inputs) == 1:
         return dict(zip(outputs.values(), inputs.values(), strict=True))
     if not same:
-        problem = (
-            f"the connections are ambiguous between the outputs {_listed(outputs)} and the inputs {_listed(inputs)}"
-        )
+        sides = f"the outputs {_ends_text(outputs)} and the inputs {_ends_text(inputs)}"
+        problem = f"the connections are ambiguous between {sides}"
         how = f"Type connections={{{next(iter(outputs), '')!r}: {next(iter(inputs), '')!r}}}"
         raise context.refused(problem, how)
     return same

@@ -13,7 +13,7 @@ from ..graph.names import free_name
 from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
-from .subject import ASSIGNS, Subject, loosened, replaced, subject
+from .subject import ASSIGNS, RecipeContext, recipe_context, remove_unused, replace_op
 
 _QUANTIZED = (
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel",
@@ -41,7 +41,7 @@ def strip_quantization(thing: Any) -> Plan:
         >>> gs.recipes.strip_quantization(gs.open(graph)).after().names
         ['x', 'y']
     """
-    context = subject(thing, "strip_quantization()")
+    context = recipe_context(thing, "strip_quantization()")
     graph, plan = context.graph, context.plan
     rounds = context.typed(*_QUANTIZED)
     if not rounds:
@@ -52,14 +52,14 @@ def strip_quantization(thing: Any) -> Plan:
         )
     ends = [op for op in rounds if graph.names[op] in context.ends or not context.readers(op)]
     for op in ends:  # an identity under its name
-        plan = replaced(plan, context, op, graph.name(context.reads(op)[0]), graph.names[op], "rounded")
+        plan = replace_op(plan, context, op, graph.name(context.reads(op)[0]), graph.names[op], "rounded")
     inside = [graph.names[op] for op in rounds if op not in ends]
     plan = plan.remove(inside, stitch=True) if inside else plan
     ranges = {op for one in rounds for op, _ in context.reads(one)[1:]}
-    return loosened(plan, graph, [graph.names[op] for op in sorted(ranges)], context.ends)
+    return remove_unused(plan, graph, [graph.names[op] for op in sorted(ranges)], context.ends)
 
 
-def settle_ranges(context: Subject, needed: Mask) -> Plan:
+def settle_ranges(context: RecipeContext, needed: Mask) -> Plan:
     """Makes FakeQuant ops read the stored ranges, if they read the ranges that training assigns.
 
     Args:
@@ -104,7 +104,7 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
     """
     word = op if isinstance(op, str) else getattr(op, "__name__", "function")
     where = repr(pattern) if isinstance(pattern, str | list | tuple) else "..."
-    context = subject(thing, f"insert_after({where}, {word!r})")
+    context = recipe_context(thing, f"insert_after({where}, {word!r})")
     graph = context.graph
     tensors = _results(context, pattern)
     unread = [tensor for tensor in tensors if not graph.readers(graph.tensor(tensor))]
@@ -119,7 +119,7 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
     return context.plan.insert(op, on=tensors, name=used_names, **attributes)
 
 
-def _results(context: Subject, pattern: Any) -> list[str]:
+def _results(context: RecipeContext, pattern: Any) -> list[str]:
     """The outputs of the ops that match, by name."""
     graph, types = context.graph, list[str]()
     if isinstance(pattern, (Match, Matches)):
@@ -129,7 +129,7 @@ def _results(context: Subject, pattern: Any) -> list[str]:
         tensors = [f"{name}:0" for name in pattern.names]
     else:
         types = [pattern] if isinstance(pattern, str) else list(pattern)
-        layers = [end for one in types if context.given.layer(one) for end in context.given.ends([one])]
+        layers = [end for one in types if context.resolver.layer(one) for end in context.resolver.ends([one])]
         tensors = [f"{graph.names[op]}:0" for op in context.typed(*types)] + layers
     if not tensors:
         there = sorted(set(graph.types))

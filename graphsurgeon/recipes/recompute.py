@@ -21,7 +21,7 @@ from ..graph.selection import Selection, listed, select
 from ..graph.traversal import backward, followed, forward, reached
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
-from .subject import Subject, subject, tensors
+from .subject import RecipeContext, recipe_context, tensors
 
 #: Ops that read the shape of a tensor and keep no part of its memory.
 _SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs", "ConcatOffset")
@@ -62,7 +62,7 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
         >>> [name for name in plan.after().names if name.startswith("recomputed")]
         ['recomputed/block/Tanh']
     """
-    context = subject(thing, "recompute()")
+    context = recipe_context(thing, "recompute()")
     graph = context.graph
     ends = [graph.tensor(name)[0] for name in tensors(graph, loss, context.request)]
     if not ends:
@@ -72,7 +72,7 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
         problem = f"the ops that {few(map(repr, tensors(graph, loss, context.request)))} needs have no gradients"
         raise context.refused(problem, "Differentiate it first, for example with minimize(loss) of an optimizer")
     copied, consumers_of, waits = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
-    for name, block in _named(context, blocks) if blocks is not None else backprop.parts():
+    for name, block in _named_blocks(context, blocks) if blocks is not None else backprop.parts():
         again = backprop.again(block)
         if blocks is not None and isinstance(again, str):
             raise context.refused(
@@ -103,7 +103,7 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
     return plan
 
 
-class _Again:
+class _RecomputedBlock:
     """The ops of a block to compute again.
 
     Args:
@@ -168,14 +168,14 @@ class _Backprop:
         mask[reads] = True
         return mask
 
-    def made(self, again: _Again) -> None:
+    def made(self, again: _RecomputedBlock) -> None:
         """Notes that the gradients of a block now wait for everything that its copies wait for."""
         readers = sorted(set().union(*again.moved.values()))
         row, col = np.repeat(readers, len(again.after)), np.tile(again.after, len(readers))
         self._row = np.concatenate([self._row, row.astype(self._row.dtype)])
         self._col = np.concatenate([self._col, col.astype(self._col.dtype)])
 
-    def again(self, block: Mask) -> _Again | str:
+    def again(self, block: Mask) -> _RecomputedBlock | str:
         """Returns the ops of a block to compute again, or the reason that there are none."""
         graph, data, ahead = self.graph, self.graph.data, self.ahead
         block = block & ahead
@@ -203,7 +203,7 @@ class _Backprop:
         ops = backward(graph, graph.mask([op for op, _ in consumers]), control=False, within=able) & able
         inner = np.unique(data.rows[ops[data.rows] & ops[data.node]])
         first = np.flatnonzero(ops & ~graph.mask(inner)).tolist()
-        return _Again(ops, consumers, first, sorted(after))
+        return _RecomputedBlock(ops, consumers, first, sorted(after))
 
     def _met(self, reader: int, downstream: Mask) -> set[int]:
         """The ops that bring the gradient to the consumer of an activation, or to the first op after it."""
@@ -247,13 +247,13 @@ class _Backprop:
         return [(f"part {n}", graph.mask(line[a:b])) for n, (a, b) in enumerate(pairwise(cuts))]
 
 
-def _named(context: Subject, blocks: Any) -> list[tuple[str, Mask]]:
+def _named_blocks(context: RecipeContext, blocks: Any) -> list[tuple[str, Mask]]:
     """The given blocks, by their names for messages; each without the ops of the blocks before it."""
     graph, covered = context.graph, context.graph.mask([])
     several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
     out = []
     for number, one in enumerate(several):
-        inside = () if isinstance(one, Selection) else context.given.inside(one)
+        inside = () if isinstance(one, Selection) else context.resolver.inside(one)
         ops = list(one.names) if isinstance(one, Selection) else inside
         selection = select(graph, name=ops) if isinstance(one, Selection) or inside else select(graph, scope=one)
         out.append((repr(one) if isinstance(one, str) else f"block {number}", selection.mask & ~covered))

@@ -13,7 +13,7 @@ from ..graph.parts import refuse_part, required
 from ..graph.provenance import orphan_mask
 from ..plan.plan import Plan
 from .split import block, keys_of, part, placeholders
-from .subject import Subject, ends_now, results, subject, tensors, unread
+from .subject import RecipeContext, ends_now, recipe_context, results, tensors, unread
 
 
 def rename(thing: Any, names: Mapping[str, str]) -> Plan:
@@ -38,7 +38,7 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
         >>> gs.recipes.rename(gs.open(graph), {"x": "image", "block*/exp": "stage*/e"}).after().names
         ['image', 'block1/neg', 'stage2/e']
     """
-    context = subject(thing, "rename()")
+    context = recipe_context(thing, "rename()")
     op_index, new = context.graph.index, dict[str, str]()
     for old, to in names.items() if isinstance(names, Mapping) else ():
         if "*" not in old:
@@ -60,7 +60,7 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
 def rows(editor: Editor) -> list[str]:
     """Returns the names that users usually change: inputs, outputs, outermost scopes and variables, in this order."""
     graph = editor.snapshot
-    context = Subject(editor.plan(), graph, frozenset(), (), "rename()")
+    context = RecipeContext(editor.plan(), graph, frozenset(), (), "rename()")
     inputs, outputs = ends_now(editor)
     parts = tuple(f"{name}/" for name in graph.state.variables)
     ends = [end for end in (*inputs.values(), *(outputs.values() or unread(graph))) if not end.startswith(parts)]
@@ -100,7 +100,7 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
         >>> plan.mode, plan.after().input_names(plan.after().index["features"])
         ('append', ['block/relu:0'])
     """
-    context = subject(thing, f"add_output({tensor_name(tensor)!r}, {name!r})")
+    context = recipe_context(thing, f"add_output({tensor_name(tensor)!r}, {name!r})")
     (source,) = tensors(context.graph, [tensor], context.request)
     info = context.graph.info(*context.graph.tensor(source))
     if info is not None and info.dtype in ("resource", "variant"):
@@ -141,11 +141,11 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
         >>> model.inputs, model.outputs
         ({'image': 'x:0'}, {'features': 'block/relu:0', 'scores': 'y:0'})
     """
-    context = subject(ed, "set_signature()")
+    context = recipe_context(ed, "set_signature()")
     graph = context.graph
     if not isinstance(ed, Editor):
         raise context.refused("a plan is not a model", "Give the editor, after ed.apply(plan)")
-    outputs, inputs = context.given.named_tensors(outputs), context.given.named_tensors(inputs)
+    outputs, inputs = context.resolver.named_tensors(outputs), context.resolver.named_tensors(inputs)
     targets = results(ed, outputs, context)
     fed = tensors(graph, inputs, context.request)
     own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []
@@ -168,16 +168,16 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     keys = keys_of(ed, [*fed, *own, *targets, *tensors_read])
     new_part = part(ed, region, keys, targets, ed.title, context.request)
     takes = (
-        {key: new_part.taken[name] for key, name in _named(inputs, fed, keys).items()}
+        {key: new_part.taken[name] for key, name in _keys_of_tensors(inputs, fed, keys).items()}
         if fed
         else {keys[name]: here for name, here in new_part.taken.items()}
     )
-    gives = {key: new_part.given[name] for key, name in _named(outputs, targets, keys).items()}
+    gives = {key: new_part.given[name] for key, name in _keys_of_tensors(outputs, targets, keys).items()}
     new_part.editor.opened = replace(new_part.editor.opened, inputs=takes, outputs=gives, ends=((), ()))
     return new_part.editor
 
 
-def _named(things: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
+def _keys_of_tensors(things: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
     """Key -> tensor: the given keys, or the keys that the tensors have."""
     if isinstance(things, Mapping):
         return {str(key): name for key, name in zip(things, names, strict=True)}

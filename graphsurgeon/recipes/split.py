@@ -19,11 +19,11 @@ from ..graph.parts import refuse_part, required
 from ..graph.selection import Selection, listed
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
-from .subject import Subject, answers, ends_now, proving, results, subject, tensors
+from .subject import RecipeContext, ends_now, recipe_context, results, tensors, trace_targets, verification_errors
 
 
 @dataclass(frozen=True)
-class Part:
+class ModelPart:
     """An editor of a part, and tensor of the whole -> tensor of the part, for the inputs and for the outputs."""
 
     editor: Editor
@@ -69,7 +69,7 @@ def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = Mapp
 
 def part(
     ed: Editor, selection: Selection, keys: Mapping[str, str], outputs: list[str], title: str, request: str
-) -> Part:
+) -> ModelPart:
     """Returns a part of a graph in a new editor. Its ops keep their names, its variables their current values.
 
     Args:
@@ -95,7 +95,7 @@ def part(
     ends = [{tensor: applied[tensor].name for tensor in names} for names in (inputs_read, outputs)]
     ends_by_key = [{keys[there]: here for there, here in end.items()} for end in ends]
     new_editor.opened = replace(new_editor.opened, inputs=ends_by_key[0], outputs=ends_by_key[1], ends=((), ()))
-    return Part(new_editor, *ends)
+    return ModelPart(new_editor, *ends)
 
 
 class Halves(NamedTuple):
@@ -151,8 +151,8 @@ def split_at(
         >>> first.outputs, second.inputs, second.snapshot.types
         ({'features': 'features:0'}, {'features': 'features:0'}, ['Placeholder', 'Softmax'])
     """
-    context = subject(ed, "split_at()")
-    at = context.given.named_tensors(at)
+    context = recipe_context(ed, "split_at()")
+    at = context.resolver.named_tensors(at)
     cuts = list(dict.fromkeys(tensors(context.graph, at, context.request)))
     if not cuts:
         raise context.refused("at= is empty", "Name one or several tensors, for example at='features:0'")
@@ -173,7 +173,7 @@ def split_at(
 
 
 def _sides(
-    context: Subject, cuts: list[str], targets: list[str], fed: list[str]
+    context: RecipeContext, cuts: list[str], targets: list[str], fed: list[str]
 ) -> tuple[Selection, Selection, list[str], list[str]]:
     """The ops of both halves, and the outputs that each of them gives."""
     graph = context.graph
@@ -204,24 +204,29 @@ def _sides(
     return block(graph, first, ends, early), block(graph, second, [*at, *ends], late), early, late
 
 
-def _reader(context: Subject, tensor: tuple[int, int], within: Mask) -> str:
+def _reader(context: RecipeContext, tensor: tuple[int, int], within: Mask) -> str:
     return context.graph.names[next(op for op, _ in context.graph.readers(tensor) if within[op])]
 
 
-def _run(half: Part, fed: Mapping[str, Any]) -> dict[str, Any]:
+def _run(half: ModelPart, fed: Mapping[str, Any]) -> dict[str, Any]:
     """What a half gives, by tensors of the whole; each op runs as it is drawn."""
     names = list(half.given.values())
-    ran = answers(half.editor, {here: fed[there] for there, here in half.taken.items()}, names)
+    ran = trace_targets(half.editor, {here: fed[there] for there, here in half.taken.items()}, names)
     return {there: ran.results[here] for there, here in half.given.items()}
 
 
 def _prove(
-    context: Subject, ed: Editor, halves: tuple[Part, Part], targets: list[str], fed: list[str], feeds: Any
+    context: RecipeContext,
+    ed: Editor,
+    halves: tuple[ModelPart, ModelPart],
+    targets: list[str],
+    fed: list[str],
+    feeds: Any,
 ) -> None:
     """Runs the model, and its halves one after the other: the numbers must be the same."""
     first, second = halves
-    with proving(context):
-        whole = answers(ed, feeds, [*targets, *fed])
+    with verification_errors(context):
+        whole = trace_targets(ed, feeds, [*targets, *fed])
         input_values = {**{name: whole.results[name] for name in fed}, **whole.feeds}
         between = _run(first, input_values)
         got = between | _run(second, {**input_values, **between})

@@ -18,13 +18,21 @@ from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..plan.dependencies import variable_ops, variable_parts
 from ..plan.plan import Plan
 from .batch_norm import NORMS, fold, settle, why_unfolded
-from .cut import named_anew
+from .cut import restore_names
 from .freeze import constant, unknowns
 from .quantization import settle_ranges
-from .subject import Subject, Tensor, loosened, replaced, results, subject, tensors
+from .subject import RecipeContext, Tensor, recipe_context, remove_unused, replace_op, results, tensors
 
 #: Prefixes of op types that draw random numbers, and of op types with such a prefix that draw none.
-_DRAWING = ("Multinomial", "Parameterized", "Random", "SampleDistorted", "Stateful", "Stateless", "TruncatedNormal")
+_RANDOM_PREFIXES = (
+    "Multinomial",
+    "Parameterized",
+    "Random",
+    "SampleDistorted",
+    "Stateful",
+    "Stateless",
+    "TruncatedNormal",
+)
 _NOT_DRAWING = frozenset(
     {
         *("RandomDataset", "RandomDatasetV2", "RandomShuffleQueue", "RandomShuffleQueueV2", "StatefulPartitionedCall"),
@@ -56,10 +64,10 @@ def draws(kind: str) -> bool:
         >>> draws("RandomUniform"), draws("StatelessRandomNormalV2"), draws("StatelessIf")
         (True, True, False)
     """
-    return kind.startswith(_DRAWING) and kind not in _NOT_DRAWING
+    return kind.startswith(_RANDOM_PREFIXES) and kind not in _NOT_DRAWING
 
 
-def remaining(context: Subject, needed: Mask, folded: bool) -> list[Remaining]:
+def remaining(context: RecipeContext, needed: Mask, folded: bool) -> list[Remaining]:
     """Returns the ops of training that some outputs still need.
 
     Args:
@@ -70,19 +78,21 @@ def remaining(context: Subject, needed: Mask, folded: bool) -> list[Remaining]:
     return [*_random(context, needed), *_unfolded(context, needed, folded)]
 
 
-def _random(context: Subject, needed: Mask) -> list[Remaining]:
+def _random(context: RecipeContext, needed: Mask) -> list[Remaining]:
     graph, out = context.graph, []
     for op in np.flatnonzero(needed).tolist():
         name, kind = graph.names[op], graph.types[op]
         if draws(kind):
-            out.append(Remaining(f"{name!r} ({kind}) still draws random numbers", _past(context, op, needed)))
+            out.append(
+                Remaining(f"{name!r} ({kind}) still draws random numbers", _bypass_suggestion(context, op, needed))
+            )
         elif kind in CALLS and (inside := sorted(filter(draws, context.inside(op)))):
             text = f"the call {name!r} still draws random numbers, by {few(inside)}"
             out.append(Remaining(text, f"Open the call, ed = ed.inlined({name!r}), and repeat this"))
     return out
 
 
-def _past(context: Subject, random: int, needed: Mask) -> str:
+def _bypass_suggestion(context: RecipeContext, random: int, needed: Mask) -> str:
     """A suggestion to bypass random numbers, if one op combines them with a tensor."""
     graph = context.graph
     fed = forward(graph, graph.typed(FEED_TYPES), control=False, within=~graph.typed(_SIZES))
@@ -95,7 +105,7 @@ def _past(context: Subject, random: int, needed: Mask) -> str:
     return "Keep them if the model needs them; otherwise open the model for inference, gs.open(model, training=False)"
 
 
-def _unfolded(context: Subject, needed: Mask, folded: bool) -> list[Remaining]:
+def _unfolded(context: RecipeContext, needed: Mask, folded: bool) -> list[Remaining]:
     graph, out, variable = context.graph, [], []
     for op in [one for one in context.typed(*NORMS, "Mul") if needed[one]]:
         data = _normed(context, op)
@@ -113,7 +123,7 @@ def _unfolded(context: Subject, needed: Mask, folded: bool) -> list[Remaining]:
     return out
 
 
-def _normed(context: Subject, op: int) -> Tensor | None:
+def _normed(context: RecipeContext, op: int) -> Tensor | None:
     """The tensor that an op normalizes by an average of each channel; None for other ops."""
     reads = context.reads(op)
     if context.graph.types[op] in NORMS:
@@ -123,7 +133,7 @@ def _normed(context: Subject, op: int) -> Tensor | None:
     return other if other is not None and constant(context, other) is None else None
 
 
-def _is_scale(context: Subject, tensor: Tensor) -> bool:
+def _is_scale(context: RecipeContext, tensor: Tensor) -> bool:
     """Whether a tensor is divided by a deviation and does not depend on the inputs."""
     graph = context.graph
     above = met_from([tensor[0]], lambda op: graph.data.row(op).tolist())
@@ -132,9 +142,9 @@ def _is_scale(context: Subject, tensor: Tensor) -> bool:
 
 
 #: Ops that inspect their input and forward it.
-_LOOKING = ("CheckNumerics", "CheckNumericsV2", "Print")
+_CHECK_TYPES = ("CheckNumerics", "CheckNumericsV2", "Print")
 #: Ops that inspect their input and have no output.
-_WATCHING = ("Assert", "PrintV2")
+_ASSERT_TYPES = ("Assert", "PrintV2")
 _GUARDS = ("If", "StatelessIf")
 #: Ops that forward their input; the last two differ in their gradients.
 _SAME = ("Identity", "PreventGradient", "StopGradient")
@@ -183,10 +193,10 @@ def for_inference(
         >>> plan.after().names
         ['x', 'act', 'y']
     """
-    context = subject(thing, "for_inference()")
+    context = recipe_context(thing, "for_inference()")
     targets = results(thing, outputs, context)
     fed = tensors(context.graph, inputs, context.request)
-    context = start = subject(thing, context.request, [*targets, *fed])
+    context = start = recipe_context(thing, context.request, [*targets, *fed])
     if training is not None:
         context = context.after(context.plan.resolve_condition(training, False))
     needed = _needed(context, targets, fed)
@@ -239,12 +249,12 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
         >>> gs.recipes.strip_training(gs.open(graph), "y:0").after().names
         ['x', 'y']
     """
-    context = subject(thing, "strip_training()")
+    context = recipe_context(thing, "strip_training()")
     targets = results(thing, outputs, context)
     fed = tensors(context.graph, inputs, context.request)
     new_plan = _without_training(context, targets, fed)
     problem = f"{few(targets)} need{'s' * (len(targets) == 1)} every op of the graph"
-    return _some(context, new_plan, problem, "There is nothing to remove")
+    return _require_change(context, new_plan, problem, "There is nothing to remove")
 
 
 def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
@@ -270,10 +280,10 @@ def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
         >>> gs.recipes.strip_dropout(gs.open(graph)).after().names
         ['x', 'y']
     """
-    context = subject(thing, "strip_dropout()")
-    excluded = set(map(op_name, context.given.ops(exclude)))
+    context = recipe_context(thing, "strip_dropout()")
+    excluded = set(map(op_name, context.resolver.ops(exclude)))
     new_plan = _without_dropout(context, excluded)
-    return _some(context, new_plan, "no op masks a tensor with random numbers", "There is nothing to remove")
+    return _require_change(context, new_plan, "no op masks a tensor with random numbers", "There is nothing to remove")
 
 
 def strip_checks(thing: Any) -> Plan:
@@ -295,9 +305,9 @@ def strip_checks(thing: Any) -> Plan:
         >>> gs.recipes.strip_checks(gs.open(graph)).after().names
         ['x', 'y']
     """
-    context = subject(thing, "strip_checks()")
-    problem = f"the graph has no {few([*_WATCHING, *_LOOKING], 5)}"
-    return _some(context, _without_checks(context), problem, "There is nothing to remove")
+    context = recipe_context(thing, "strip_checks()")
+    problem = f"the graph has no {few([*_ASSERT_TYPES, *_CHECK_TYPES], 5)}"
+    return _require_change(context, _without_checks(context), problem, "There is nothing to remove")
 
 
 def strip_identities(thing: Any, outputs: Any = None) -> Plan:
@@ -323,12 +333,12 @@ def strip_identities(thing: Any, outputs: Any = None) -> Plan:
         >>> gs.recipes.strip_identities(gs.open(graph)).after().names
         ['x', 'y']
     """
-    context = subject(thing, "strip_identities()", outputs)
+    context = recipe_context(thing, "strip_identities()", outputs)
     problem = "no identity can be removed without another change than of a name"
-    return _some(context, _without_identities(context), problem, "ed.select(op='Identity') lists all")
+    return _require_change(context, _without_identities(context), problem, "ed.select(op='Identity') lists all")
 
 
-def _some(context: Subject, new_plan: Plan, problem: str, suggestion: str) -> Plan:
+def _require_change(context: RecipeContext, new_plan: Plan, problem: str, suggestion: str) -> Plan:
     """Returns a plan with steps; raises if a recipe found nothing to do."""
     if new_plan is context.plan:
         raise context.refused(problem, suggestion)
@@ -338,14 +348,14 @@ def _some(context: Subject, new_plan: Plan, problem: str, suggestion: str) -> Pl
 # -- ops that the outputs do not need -------------------------------------------------------------
 
 
-def _needed(context: Subject, targets: Iterable[str], fed: Iterable[str]) -> Mask:
+def _needed(context: RecipeContext, targets: Iterable[str], fed: Iterable[str]) -> Mask:
     """A mask of the ops that some tensors need, starting from the fed tensors."""
     graph = context.graph
     ends = graph.mask(graph.index[name.partition(":")[0]] for name in targets if name not in fed)
     return required(graph, ends, frozenset(map(graph.tensor, fed)))
 
 
-def _without_training(context: Subject, targets: list[str], fed: list[str]) -> Plan:
+def _without_training(context: RecipeContext, targets: list[str], fed: list[str]) -> Plan:
     plan, graph = context.plan, context.graph
     needed = _needed(context, targets, fed)
     ends = [graph.tensor(name) for name in targets if ":" in name and name not in fed]
@@ -363,13 +373,13 @@ def _without_training(context: Subject, targets: list[str], fed: list[str]) -> P
             raise context.refused(problem, f"Feed that too: inputs={[*fed, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
     placeholder_ops = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
-    removed = ~_held(context, needed | graph.mask(sorted(placeholder_ops)), fed)
+    removed = ~_needed_with_state(context, needed | graph.mask(sorted(placeholder_ops)), fed)
     names = [graph.names[i] for i in np.flatnonzero(removed).tolist()]
-    plan, renamed = named_anew(plan, context, fed) if plan is not context.plan else (plan, {})
+    plan, renamed = restore_names(plan, context, fed) if plan is not context.plan else (plan, {})
     return plan.remove([renamed.get(name, name) for name in names]) if names else plan
 
 
-def _held(context: Subject, needed: Mask, fed: list[str]) -> Mask:
+def _needed_with_state(context: RecipeContext, needed: Mask, fed: list[str]) -> Mask:
     """Some ops, with the ops that their variables, loops, conds and tables need, including those that fill them."""
     graph, state = context.graph, context.graph.state
     mask, savers = needed.copy(), _savers(context)
@@ -394,7 +404,7 @@ def _held(context: Subject, needed: Mask, fed: list[str]) -> Mask:
         mask, needed = wider.copy(), wider
 
 
-def _savers(context: Subject) -> dict[int, list[int]]:
+def _savers(context: RecipeContext) -> dict[int, list[int]]:
     """Variables that no op of the graph sets -> the calls that restore them, and those that save to the same file.
 
     A call restores the variables whose handles it takes, if its function reads a checkpoint and assigns. The file is
@@ -416,24 +426,24 @@ def _savers(context: Subject) -> dict[int, list[int]]:
     return savers
 
 
-def _contexts(context: Subject) -> list[set[int]]:
+def _contexts(context: RecipeContext) -> list[set[int]]:
     """The loops and conds of TF1 that still exist: the ops of each."""
     graph = context.graph
     wholes = [{graph.index[name] for name in names if name in graph.index} for names in graph.state.contexts]
-    return [whole for whole in wholes if any(graph.types[op] in _TURNS for op in whole)]
+    return [whole for whole in wholes if any(graph.types[op] in _LOOP_TYPES for op in whole)]
 
 
 #: Ops that every loop or cond has.
-_TURNS = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", "RefMerge", "RefSwitch", "Switch"})
+_LOOP_TYPES = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", "RefMerge", "RefSwitch", "Switch"})
 
 
 # -- checks ---------------------------------------------------------------------------------------
 
 
-def _without_checks(context: Subject) -> Plan:
+def _without_checks(context: RecipeContext) -> Plan:
     graph, plan = context.graph, context.plan
-    looking = [op for op in context.typed(*_LOOKING) if graph.names[op] not in context.ends and context.readers(op)]
-    watching = [op for op in context.typed(*_WATCHING) if graph.names[op] not in context.ends]
+    looking = [op for op in context.typed(*_CHECK_TYPES) if graph.names[op] not in context.ends and context.readers(op)]
+    watching = [op for op in context.typed(*_ASSERT_TYPES) if graph.names[op] not in context.ends]
     watching += [op for op in context.typed(*_GUARDS) if _is_guard(context, op)]
     removed = set(watching)
     for numbers in _contexts(context):  # a cond of TF1 around a check
@@ -447,11 +457,11 @@ def _without_checks(context: Subject) -> Plan:
     if removed:
         inputs = {one for op in removed for one in graph.needed.row(op).tolist()} - removed
         plan = plan.remove([graph.names[op] for op in sorted(removed)])
-        plan = loosened(plan, graph, [graph.names[op] for op in sorted(inputs)], context.ends)
+        plan = remove_unused(plan, graph, [graph.names[op] for op in sorted(inputs)], context.ends)
     return plan
 
 
-def _is_guard(context: Subject, op: int) -> bool:
+def _is_guard(context: RecipeContext, op: int) -> bool:
     """Whether a cond of TF2 only checks: one of its branches has an ``Assert``, and its outputs have no consumers."""
     graph = context.graph
     for reader in graph.consumers.row(op).tolist():
@@ -464,7 +474,7 @@ def _is_guard(context: Subject, op: int) -> bool:
 # -- identities -----------------------------------------------------------------------------------
 
 
-def _without_identities(context: Subject) -> Plan:
+def _without_identities(context: RecipeContext) -> Plan:
     graph = context.graph
     state = graph.state
     collection_ops = {entry.name.partition(":")[0] for entries in state.collections.values() for entry in entries}
@@ -485,7 +495,7 @@ def _without_identities(context: Subject) -> Plan:
         ):
             continue
         near = [context.reads(op)[0][0], *graph.consumers.row(op).tolist()]
-        if any(graph.types[one] in _TURNS | {"LoopCond"} for one in near):  # it may mark a loop or branch
+        if any(graph.types[one] in _LOOP_TYPES | {"LoopCond"} for one in near):  # it may mark a loop or branch
             continue
         if input_info.dtype in ("resource", "variant") or (
             input_info.shape != output_info.shape and output_info.shape is not None
@@ -498,14 +508,14 @@ def _without_identities(context: Subject) -> Plan:
 # -- dropout --------------------------------------------------------------------------------------
 
 
-def _without_dropout(context: Subject, excluded: Collection[str] | None = None) -> Plan:
+def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = None) -> Plan:
     """Removes dropouts; `excluded` are those to keep, None if the recipe has no such choice."""
     graph, plan = context.graph, context.plan
     pairs: dict[int, tuple[int, int]] = {}
     masks: dict[tuple[int, int], int] = {}
     others: list[tuple[int, tuple[int, int], PlanError]] = []
     for random in context.typed(*_RANDOM):
-        for masked, at in _masked(context, random):
+        for masked, at in _masked_ops(context, random):
             if graph.names[masked] in (excluded or ()):
                 continue
             mask = context.reads(masked)[at]
@@ -536,7 +546,7 @@ def _without_dropout(context: Subject, excluded: Collection[str] | None = None) 
     ends = {op: graph.name(source_of(pairs[op])) for op in end_ops}
     for op, end in ends.items():  # an identity with its name
         reader = graph.names[context.readers(*graph.tensor(end))[0][0]]
-        plan = replaced(plan, context, op, end, reader, "dropped")
+        plan = replace_op(plan, context, op, end, reader, "dropped")
         reroutes.pop(graph.name((op, 0)), None)
     plan = plan.reroute(reroutes) if reroutes else plan
     for op, source in pairs.items():
@@ -544,10 +554,10 @@ def _without_dropout(context: Subject, excluded: Collection[str] | None = None) 
             plan = plan.reroute_control(graph.names[op], to=graph.names[source_of(source)[0]])
     names = [graph.names[op] for op in pairs if op not in ends]
     names += [graph.names[one] for op in ends for one in graph.data.row(op).tolist()]
-    return loosened(plan, graph, names, context.ends)
+    return remove_unused(plan, graph, names, context.ends)
 
 
-def _masked(context: Subject, random: int) -> list[tuple[int, int]]:
+def _masked_ops(context: RecipeContext, random: int) -> list[tuple[int, int]]:
     """(op that masks, index of its mask input) for the masks that are computed from random numbers."""
     graph, out = context.graph, []
     todo, visited = [(random, False)], {(random, False)}
@@ -566,7 +576,7 @@ def _masked(context: Subject, random: int) -> list[tuple[int, int]]:
     return out
 
 
-def _source(context: Subject, masked: int, mask: int, excludes: bool) -> tuple[int, int] | None:
+def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> tuple[int, int] | None:
     """The tensor that a dropout drops from; None if the op is not a dropout."""
     graph, reads = context.graph, context.reads(masked)
     if graph.types[masked] == "Mul":
@@ -589,7 +599,7 @@ def _source(context: Subject, masked: int, mask: int, excludes: bool) -> tuple[i
     raise context.refused(problem, f"Remove the mask, {way}{keeps}")
 
 
-def _makes_up(context: Subject, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
+def _makes_up(context: RecipeContext, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
     """Whether a scale compensates for the elements that a mask drops, for any rate."""
     share = _share(context, mask)
     if share is None:
@@ -607,7 +617,7 @@ def _makes_up(context: Subject, scale: tuple[int, int], kind: str, mask: tuple[i
     return len(open_) < 2
 
 
-def _share(context: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
+def _share(context: RecipeContext, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
     """The tensor with the rate that is dropped or kept, and a function from its value to the share of ones."""
     graph = context.graph
     passing = ("Cast", "Identity")
@@ -623,7 +633,7 @@ def _share(context: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Ca
     return sides[plain[0]], (lambda rate: 1 - rate) if above else (lambda rate: rate)
 
 
-def _is_random(context: Subject, op: int) -> bool:
+def _is_random(context: RecipeContext, op: int) -> bool:
     types, data = context.graph.types, context.graph.data
     above = met_from([op], lambda one: data.row(one).tolist() if types[one] in _SCALED else ())
     return any(types[one] in _RANDOM for one in above)

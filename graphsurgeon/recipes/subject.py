@@ -27,7 +27,7 @@ Tensor = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class RecipeContext:
     """The subject of a recipe.
 
     Args:
@@ -74,25 +74,25 @@ class Subject:
         return types_inside(self.graph.nodes[op], self.graph.functions)
 
     @property
-    def given(self) -> ReferenceResolver:
+    def resolver(self) -> ReferenceResolver:
         """The reader of the ops and tensors that the caller names."""
-        return given(self.graph, self.request)
+        return reference_resolver(self.graph, self.request)
 
     def refused(self, problem: str, suggestion: str) -> PlanError:
         """Returns the error for a precondition that does not hold."""
         return PlanError(self.request, problem, suggestion, kind=Kind.RECIPE)
 
-    def after(self, plan: Plan) -> Subject:
+    def after(self, plan: Plan) -> RecipeContext:
         """Returns a copy of this subject with more steps."""
         return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
 
 
-def given(graph: Graph, request: str) -> ReferenceResolver:
+def reference_resolver(graph: Graph, request: str) -> ReferenceResolver:
     """Returns the reader of the ops and tensors of a graph that the caller of a recipe names."""
     return ReferenceResolver(graph, layers_of(graph), request)
 
 
-def answers(ed: Editor, feeds: Any, targets: Any, plan: Plan | None = None) -> Trace:
+def trace_targets(ed: Editor, feeds: Any, targets: Any, plan: Plan | None = None) -> Trace:
     """Runs a graph for some tensors, with random numbers for the inputs without a feed.
 
     Args:
@@ -111,7 +111,7 @@ def answers(ed: Editor, feeds: Any, targets: Any, plan: Plan | None = None) -> T
 
 
 @contextmanager
-def proving(context: Subject) -> Iterator[None]:
+def verification_errors(context: RecipeContext) -> Iterator[None]:
     """Adds to the error of a verification that cannot run how to skip it. An error of its result stays unchanged.
 
     Raises:
@@ -134,7 +134,7 @@ def proving(context: Subject) -> Iterator[None]:
 ASSIGNS = ("Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp", "AssignVariableOp")
 
 
-def subject(thing: Any, request: str, ends: Any = None) -> Subject:
+def recipe_context(thing: Any, request: str, ends: Any = None) -> RecipeContext:
     """Returns the argument of a recipe as a plan, and the graph after it.
 
     Args:
@@ -156,7 +156,7 @@ def subject(thing: Any, request: str, ends: Any = None) -> Subject:
     graph = plan.after()
     op_names = [name.partition(":")[0] for name in [*end_tensors, *tensors(graph, ends, request)]]
     ends_there = frozenset(name for name in op_names if name in graph.index)
-    return Subject(plan, graph, ends_there, run_first(thing, graph), request)
+    return RecipeContext(plan, graph, ends_there, run_first(thing, graph), request)
 
 
 #: Collections of ops that run once, before all others.
@@ -195,7 +195,7 @@ def tensors(graph: Graph, things: Any, request: str) -> list[str]:
     if things is None:
         return []
     several: Iterable[Any] = [things] if isinstance(things, str) or hasattr(things, "name") else things
-    names, layers = [], given(graph, request)
+    names, layers = [], reference_resolver(graph, request)
     references = map(layers.tensor, several.values()) if isinstance(several, Mapping) else layers.ends(several)
     for one in references:
         name = tensor_name(one)
@@ -208,7 +208,7 @@ def tensors(graph: Graph, things: Any, request: str) -> list[str]:
     return names
 
 
-def results(thing: Any, outputs: Any, context: Subject) -> list[str]:
+def results(thing: Any, outputs: Any, context: RecipeContext) -> list[str]:
     """Returns the output tensors of a graph: the given ones, or those of the function that was opened.
 
     Raises:
@@ -240,7 +240,7 @@ def below(graph: Graph, name: str) -> dict[str, str]:
     return {one: one for one in select(graph, scope=name).names} if name in graph.scopes.index else {}
 
 
-def replaced(plan: Plan, context: Subject, op: int, tensor: str, only: str, word: str) -> Plan:
+def replace_op(plan: Plan, context: RecipeContext, op: int, tensor: str, only: str, word: str) -> Plan:
     """Returns the plan that replaces an op by an identity with its name.
 
     Args:
@@ -258,7 +258,7 @@ def replaced(plan: Plan, context: Subject, op: int, tensor: str, only: str, word
     return plan.rename({**below(context.graph, name), name: old, new: name}).remove(old)
 
 
-def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Container[str] = ()) -> Plan:
+def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], ends: Container[str] = ()) -> Plan:
     """Returns the plan that also removes ops that had consumers at the start, and now lead to nothing.
 
     Args:
@@ -274,7 +274,7 @@ def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Containe
         op = todo.pop()
         old = start.index.get(graph.names[op])
         consumers = [r for edges in (graph.consumers, graph.control_consumers) for r in edges.row(op).tolist()]
-        if op in removed or old is None or graph.types[op] in _STAYS or graph.names[op] in ends:
+        if op in removed or old is None or graph.types[op] in _NEVER_REMOVED or graph.names[op] in ends:
             continue
         if any(reader not in removed for reader in consumers):
             continue
@@ -288,4 +288,4 @@ def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Containe
 
 
 #: Ops that feed a graph or have its state are not removed even if no op reads them at the moment.
-_STAYS = frozenset({"Placeholder", "PlaceholderWithDefault", "Variable", "VariableV2", "VarHandleOp", "_Arg"})
+_NEVER_REMOVED = frozenset({"Placeholder", "PlaceholderWithDefault", "Variable", "VariableV2", "VarHandleOp", "_Arg"})

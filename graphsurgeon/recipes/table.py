@@ -49,10 +49,10 @@ def _no_variable(editor: Editor) -> str:
 def _renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
     """Writes a checkpoint again, its variables under other names; it needs no graph."""
     names_written = rename_checkpoint(checkpoint, path, names)
-    return _Written(path, names_written)
+    return _CheckpointResult(path, names_written)
 
 
-class _Written:
+class _CheckpointResult:
     """What was written into a checkpoint; printed, a line for each name."""
 
     def __init__(self, path: str, names: dict[str, str]) -> None:

@@ -42,7 +42,7 @@ def copy(
         control = "keep" if stage.same else "drop"
     values = stage.source if stage.source.values.known else None
     plan = plan.copy(selection, to=scope, unmapped=unmapped, control=control, values=values)
-    return planned(stage, state, plan, _copied(plan, scope, len(selection)))
+    return with_plan(stage, state, plan, _copied(plan, scope, len(selection)))
 
 
 def _copied(plan: Plan, scope: str, count: int) -> str:
@@ -67,7 +67,7 @@ def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) ->
         input: the number of its input.
     """
     text = f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}"
-    return edited(stage, state, stage.draft(state).connect(tensor, to=to, input=input), text)
+    return with_edit(stage, state, stage.draft(state).connect(tensor, to=to, input=input), text)
 
 
 def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
@@ -83,7 +83,7 @@ def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: 
     graph = stage.around(plan.after(), [to]).graph
     reads = ":" not in to and op in graph.index and len(graph.data.row(graph.index[op]))
     plan = plan.adapt(tensor, to=to if ":" in to else op, input=input if reads else None, by=by)
-    return edited(stage, state, plan, step_text(plan.steps[-1]))
+    return with_edit(stage, state, plan, step_text(plan.steps[-1]))
 
 
 def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
@@ -103,7 +103,7 @@ def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
     cures = faults[fault].cures
     if cure >= len(cures):
         raise PlanError(request, f"this error has {counted(len(cures), 'fixes')}", faults[fault].suggestion)
-    return edited(stage, state, plan.cured(cures[cure]), cures[cure].text)
+    return with_edit(stage, state, plan.cured(cures[cure]), cures[cure].text)
 
 
 def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str) -> State:
@@ -115,7 +115,7 @@ def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str
         policy: ``copy``, ``initial``, ``share`` or ``freeze``.
     """
     whom = "other variables" if variable == "*" else variable
-    return planned(stage, state, stage.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
+    return with_plan(stage, state, stage.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
 
 
 def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> State:
@@ -141,7 +141,7 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
         "placeholder": f"{name} of the copy is fed by a placeholder",
         "keep": f"the copy reads the original {name}",
     }.get(by, f"{name} of the copy is fed by {by}")
-    return edited(stage, state, plan.with_input(step, tensor, value), message)
+    return with_edit(stage, state, plan.with_input(step, tensor, value), message)
 
 
 def constant_like(info: TensorInfo | None, value: Any) -> Any:
@@ -167,7 +167,7 @@ def set_scope(stage: Stage, state: State, step: int, to: str) -> State:
         to: the new scope.
     """
     plan = stage.draft(state).with_scope(step, to)
-    return planned(stage, state, plan, f"the copy will be under {to.strip('/')}/")
+    return with_plan(stage, state, plan, f"the copy will be under {to.strip('/')}/")
 
 
 def read(value: Any) -> Any:
@@ -203,7 +203,7 @@ def put_back(stage: Stage, state: State, made: str) -> State:
     return state.saying(state.status.text, "warn") if notes and state.status.level == "info" else state
 
 
-def kept_shown(stage: Stage, state: State) -> dict[str, str]:
+def draft_data(stage: Stage, state: State) -> dict[str, str]:
     """Returns the text of the plan and the marks for the page to keep, with their graphs and kernel."""
     if stage.kept is None:
         return {}
@@ -240,12 +240,12 @@ def _at_copies(stage: Stage, state: State, effect: Effect, unfolded: frozenset[s
     return there
 
 
-def edited(stage: Stage, state: State, plan: Plan, text: str) -> State:
+def with_edit(stage: Stage, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan, with a message about its effect, and whether the graph is built anew."""
-    return planned(stage, state, plan, text + (", in a new graph" if plan.mode == "materialise" else ""))
+    return with_plan(stage, state, plan, text + (", in a new graph" if plan.mode == "materialise" else ""))
 
 
-def planned(stage: Stage, state: State, plan: Plan, text: str) -> State:
+def with_plan(stage: Stage, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan, and a message about its effect."""
     return with_message(stage, state.but(draft=plan), text)
 

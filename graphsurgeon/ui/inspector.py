@@ -25,7 +25,7 @@ from .values import numbers
 _MOST = 60
 """So many names of a list are shown; the list's total says how many there are."""
 _KINDS = 8
-_SHOWN_ELSEWHERE = frozenset({"_output_shapes", "_class", "_saved_gradient", READ_BY_GRADIENT})
+_HIDDEN_ATTRIBUTES = frozenset({"_output_shapes", "_class", "_saved_gradient", READ_BY_GRADIENT})
 """Attributes that other rows say."""
 _IDLE = ("Const", "NoOp", "Identity")
 _FLOPS_OF = 2000
@@ -231,7 +231,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
     rows += _gradient(graph, node)
     value = facts.constant_value(node)
     for key in sorted(getattr(node, "attr", {})):
-        if key not in _SHOWN_ELSEWHERE and (key != "value" or value is None):
+        if key not in _HIDDEN_ATTRIBUTES and (key != "value" or value is None):
             rows.append([key, facts.attribute_text(node.attr[key])])
     about = numbers(value) if value is not None else {"rows": [], "histogram": None}
     rows += about["rows"]

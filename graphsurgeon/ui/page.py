@@ -246,13 +246,13 @@ def document(data: dict[str, Any], *, svg: str, text: str) -> str:
         dark=dark,
         text=escape(text),
         svg=base64.b64encode(svg.encode("utf-8")).decode(),
-        graph=squeezed(json.dumps(data, separators=(",", ":")).encode("ascii")),
-        engine=squeezed(engine()),
+        graph=compress(json.dumps(data, separators=(",", ":")).encode("ascii")),
+        engine=compress(engine()),
         code=code,
     )
 
 
-def squeezed(data: bytes) -> str:
+def compress(data: bytes) -> str:
     """Returns bytes compressed and written as text; the same bytes give the same text."""
     return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
 

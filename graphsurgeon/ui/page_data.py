@@ -93,7 +93,7 @@ def tensor_row(graph: Graph, name: str) -> dict[str, str]:
     return {"tensor": name, "dtype": dtype, "shape": shape, "text": f"{name}  {info}"}
 
 
-def boundary_shown(
+def boundary_data(
     graph: Graph,
     marks: Marks,
     region: Selection | None,
@@ -175,7 +175,7 @@ def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> di
     }  # fmt: skip
 
 
-def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
+def _requested_variables(step: CopyStep) -> list[dict[str, str]]:
     """The requested policies of a copy that cannot be made: one of them may have to change."""
     graph = step.selection.graph
     inside = [(v, how) for v, how in ((graph.state.variables[n], p) for n, p in policies(step, graph).items())
@@ -215,7 +215,7 @@ def _entering(copied: Copied) -> list[str]:
     return [name for name in map(graph.name, copied.external) if op_name(name) not in variables]
 
 
-def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
+def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     """Returns the plan bar: steps, errors, warnings, new ops, connections, and the code.
 
     Args:
@@ -236,7 +236,7 @@ def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     for number, step in enumerate(plan.steps):
         if isinstance(step, CopyStep):
             copied_step = copies_by_key.get(_key(step))
-            rows = _variables_asked(step) if copied_step is None else _variable_rows(copied_step, preview)
+            rows = _requested_variables(step) if copied_step is None else _variable_rows(copied_step, preview)
             variables += [{"step": number, **row} for row in rows]
     inputs = [row for number, step in enumerate(plan.steps) if isinstance(step, CopyStep)
               for row in _input_rows(number, step, copies_by_key.get(_key(step)), plan)]  # fmt: skip
@@ -273,7 +273,7 @@ def _fault(fault: Fault) -> dict[str, Any]:
     return {**texts, "cures": cures, "step": fault.step}
 
 
-def look_shown(state: State) -> dict[str, Any]:
+def look_data(state: State) -> dict[str, Any]:
     """Returns the view options: hidden ops and colors."""
     filters, paint = state.filters, state.paint
     return {
@@ -282,7 +282,7 @@ def look_shown(state: State) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def outline_shown(tree: Tree, opened: Set[str]) -> dict[str, Any]:
+def outline_data(tree: Tree, opened: Set[str]) -> dict[str, Any]:
     """Returns the visible rows of the outline tree, top to bottom."""
     rows: list[dict[str, Any]] = []
     stack = [(item, 0) for item in reversed(tree.inside(tree.root))]
@@ -306,7 +306,7 @@ def _count(tree: Tree, item: Item) -> int:
     return len(tree.ops_of(item)) if call is None else call.count(tree.graph)
 
 
-def hits_shown(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None) -> dict[str, Any]:
+def hits_data(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None) -> dict[str, Any]:
     """Returns the first hits of a search, each with the box that shows or holds it.
 
     Args:

@@ -23,11 +23,11 @@ from ..view.plan_marks import EdgeKinds, added, lost
 from ..view.scene import MOST, Scene, boxes_shown, build
 from ..view.svg import panes, to_svg
 from ..view.tree import Tree, find_item, keys_to, ops_named
-from .run_results import Ran
+from .run_results import RunOverlay
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class PaneSpec:
     """The subject of a picture in a pane.
 
     Args:
@@ -73,9 +73,9 @@ class EdgeStep:
         """Returns the kinds of the edges of the graph in the picture."""
         effect = self.effect
         if not self.later:
-            return lost(graph, self.other, kept(effect, graph, self.other))
+            return lost(graph, self.other, unchanged_ops(effect, graph, self.other))
         joins = [(join.to, join.input) for join in effect.connections]
-        return added(graph, self.other, kept(effect, self.other, graph), joins)
+        return added(graph, self.other, unchanged_ops(effect, self.other, graph), joins)
 
 
 class Pane:
@@ -91,7 +91,7 @@ class Pane:
     @gc_paused()
     def draw(
         self,
-        sight: Sight,
+        sight: PaneSpec,
         direction: str,
         budget: int = MOST,
         most: int = MOST,
@@ -145,7 +145,7 @@ class Pane:
             self._ends = (key, pinned(tree, definitions))
         return self._ends[1]
 
-    def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: Ran | None) -> dict[str, Any]:
+    def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: RunOverlay | None) -> dict[str, Any]:
         """Returns the placed scene with its colors and legend, and with the shapes of a run; not laid out anew."""
         assert self.scene is not None
         assert self.placed is not None
@@ -174,7 +174,7 @@ def refuse_many(scene: Scene, budget: int, most: int) -> None:
 @gc_paused()
 def draw_both(
     panes: tuple[Pane, Pane],
-    sights: tuple[Sight, Sight],
+    sights: tuple[PaneSpec, PaneSpec],
     same: Callable[[], tuple[Ints, Ints]],
     direction: str,
     budget: int = MOST,
@@ -292,7 +292,7 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
         unfolded = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
         tree = Tree(effect.after)
         step = EdgeStep(effect, effect.base, later=True)
-        after = Sight(tree, opening_of_copies(tree, effect, unfolded, same), marks, step=step)
+        after = PaneSpec(tree, opening_of_copies(tree, effect, unfolded, same), marks, step=step)
         pictures = _before_and_after(effect, after) if effect.removed else []
         svg = to_svg((pictures[-1] if pictures else place(after.scene()).to_dict()), title=f"{title} after the plan")
         if pictures:
@@ -302,16 +302,16 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
     return {"image/svg+xml": svg, "text/html": picture_html(svg, text)}
 
 
-def _before_and_after(effect: Effect, after: Sight) -> list[dict[str, Any]]:
+def _before_and_after(effect: Effect, after: PaneSpec) -> list[dict[str, Any]]:
     """Returns the scenes before and after a plan, laid out as one, with removed ops as ghosts in the first."""
     tree, both = Tree(effect.base), (Pane(), Pane())
     step = EdgeStep(effect, effect.after, later=False)
-    before = Sight(tree, first_unfolded(tree), dict.fromkeys(effect.removed, "removed"), step=step)
-    drawn = draw_both(both, (before, after), lambda: kept(effect, effect.base, effect.after), "auto")
+    before = PaneSpec(tree, first_unfolded(tree), dict.fromkeys(effect.removed, "removed"), step=step)
+    drawn = draw_both(both, (before, after), lambda: unchanged_ops(effect, effect.base, effect.after), "auto")
     return [pane.placed for pane in both if pane.placed] if drawn else []
 
 
-def kept(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:
+def unchanged_ops(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:
     """Returns the numbers of the ops that a plan keeps, before and after it.
 
     Args:

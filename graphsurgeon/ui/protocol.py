@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphsurgeon.errors import SurgeryError, nearest
-from graphsurgeon.ui.commands.table import REQUIRED, VERBS, is_count
+from graphsurgeon.ui.commands.table import COMMAND_SPECS, REQUIRED, is_count
 
 VERSION = 1
 
@@ -82,12 +82,12 @@ def parse(message: object) -> Request:
             f"its id is {_short(raw_id)}, not a whole number, 1 or more",
             "Number the messages from 1",
         )
-    if not isinstance(verb, str) or verb not in VERBS:
-        close = nearest(verb, VERBS) if isinstance(verb, str) else []
+    if not isinstance(verb, str) or verb not in COMMAND_SPECS:
+        close = nearest(verb, COMMAND_SPECS) if isinstance(verb, str) else []
         hint = f"Did you mean {close[0]!r}? " if close else ""
-        verbs = ", ".join(sorted(VERBS))
+        verbs = ", ".join(sorted(COMMAND_SPECS))
         raise ProtocolError(_short(verb), "no verb has this name", f"{hint}The verbs are {verbs}", id)
-    spec = VERBS[verb]
+    spec = COMMAND_SPECS[verb]
     how = f"Call it as {spec.usage}"
     if not isinstance(args, dict):
         raise ProtocolError(verb, f"args is {_a(args)}, not an object", how, id)
@@ -158,14 +158,14 @@ TIMEOUT = 0.05
 """How long the kernel waits for parallel work, in seconds: most work is done by then, and nothing overlaps."""
 
 
-class Turns:
+class SerialExecutor:
     """Works that are done one after another on a separate thread, which ends when all are done.
 
     Example:
-        >>> turns, done = Turns(), []
-        >>> turns.beside(lambda: done.append(1))
-        >>> turns.wait()
-        >>> done
+        >>> executor, results = SerialExecutor(), []
+        >>> executor.beside(lambda: results.append(1))
+        >>> executor.wait()
+        >>> results
         [1]
     """
 

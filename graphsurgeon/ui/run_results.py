@@ -25,7 +25,7 @@ _ALL = ("ms", "bytes")
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class RunOverlay:
     """A run that is on the screen.
 
     Args:
@@ -132,7 +132,7 @@ class Ran:
         """Returns the time or the memory of an op in words.
 
         Example:
-            >>> Ran.cost_text("ms", 1.234), Ran.cost_text("bytes", 2048.0)
+            >>> RunOverlay.cost_text("ms", 1.234), RunOverlay.cost_text("bytes", 2048.0)
             ('1.23 ms', '2.05 kB')
         """
         return f"{number:,.3g} ms" if what == "ms" else size_text(int(number))

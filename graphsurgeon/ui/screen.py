@@ -24,21 +24,21 @@ from ..view.first_picture import pinned
 from ..view.tree import Tree
 from . import drafts
 from .commands import attributes, boundary, copies, edits, looks, navigation, recipes, runs, save, steps
-from .commands.steps import history_shown, last_applied, remembered, undo_shown
-from .commands.table import VERBS
-from .drafts import kept_shown
-from .page_data import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
+from .commands.steps import history_data, last_applied, remembered, undo_data
+from .commands.table import COMMAND_SPECS
+from .drafts import draft_data
+from .page_data import boundary_data, boundary_text, look_data, outline_data, plan_data
 from .pane import static_picture
 from .stage import Stage
-from .state import Facts, Kept, Place, State
+from .state import DraftStorage, Facts, NavEntry, State
 
-_MODULES = (attributes, boundary, copies, drafts, edits, looks, navigation, recipes, runs, save, steps)
+_COMMAND_MODULES = (attributes, boundary, copies, drafts, edits, looks, navigation, recipes, runs, save, steps)
 
-ACTS: dict[str, Callable[..., Any]] = {
+COMMANDS: dict[str, Callable[..., Any]] = {
     name: act
-    for module in _MODULES
+    for module in _COMMAND_MODULES
     for name, act in vars(module).items()
-    if name in VERBS and act.__module__ == module.__name__
+    if name in COMMAND_SPECS and act.__module__ == module.__name__
 }
 """All acts by the name of their verb; without `cancel` and `infer`, which run parallel to them."""
 
@@ -46,7 +46,7 @@ ACTS: dict[str, Callable[..., Any]] = {
 class Screen:
     """The state of a widget: two panes, the selection, the boundary, the plan.
 
-    Its verbs are those of `graphsurgeon.ui.commands.table.VERBS`, each a method: it makes the next `state` of the last.
+    Each entry of `graphsurgeon.ui.commands.table.COMMAND_SPECS` is a method, which makes the next `state` of the last.
 
     Args:
         destination: the editor that the plan changes.
@@ -70,7 +70,7 @@ class Screen:
         *,
         facts: Facts,
         recipes: Callable[[], Iterable[Recipe]] = tuple,
-        storage: Kept | None = None,
+        storage: DraftStorage | None = None,
     ) -> None:
         self.destination = destination
         self.source = source or destination
@@ -128,7 +128,7 @@ class Screen:
         return self.state.direction
 
     @property
-    def views(self) -> dict[str, Place]:
+    def views(self) -> dict[str, NavEntry]:
         """The saved views by name."""
         return dict(self.state.views)
 
@@ -159,7 +159,7 @@ class Screen:
 
         A cell can call verbs while a thread runs the verbs of the page: neither loses the changes of the other.
         """
-        arguments = _read(act, args, kwargs)
+        arguments = _arguments(act, args, kwargs)
         with self.lock:
             outer, self._acting = self._acting, threading.get_ident()
             try:
@@ -276,7 +276,7 @@ class Screen:
                 },
                 "selected": list(state.view.selected),
                 "boundary": {
-                    **boundary_shown(
+                    **boundary_data(
                         stage.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
                         state.marks,
                         region,
@@ -287,19 +287,19 @@ class Screen:
                     "swap": stage.turned(state),
                 },
                 "plan": {
-                    **plan_shown(draft, last_applied(stage), self.source.snapshot),
+                    **plan_data(draft, last_applied(stage), self.source.snapshot),
                     "same": self.same,
-                    **kept_shown(stage, state),
+                    **draft_data(stage, state),
                     "saved": dict(state.saved),
-                    "history": history_shown(stage),
+                    "history": history_data(stage),
                 },
                 "status": status,
-                "outline": outline_shown(stage.tree(state, "source", state.view.rows), state.view.rows),
-                "look": look_shown(state),
+                "outline": outline_data(stage.tree(state, "source", state.view.rows), state.view.rows),
+                "look": look_data(state),
                 "views": {
                     "back": len(state.view.back),
                     "forward": len(state.view.forward),
-                    **undo_shown(stage, state),
+                    **undo_data(stage, state),
                     "saved": list(state.views),
                     "served": self.source.opened.serving.names,
                     "serves": self.source.opened.serving.opened.removeprefix("function "),
@@ -383,13 +383,13 @@ class Screen:
             return "\n".join(lines)
 
 
-def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _arguments(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Returns the arguments of a verb's function by name, in the form of the table.
 
     Raises:
         SelectionError, PlanError: one is not of its kind in the table.
     """
-    verb = VERBS[act.__name__]
+    verb = COMMAND_SPECS[act.__name__]
     arguments = inspect.signature(act).bind(None, None, *args, **kwargs).arguments
     out = dict(list(arguments.items())[2:])
     for arg in verb.args:
@@ -421,5 +421,5 @@ def _method(act: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-for _name, _act in ACTS.items():
+for _name, _act in COMMANDS.items():
     setattr(Screen, _name, _method(_act))

@@ -29,8 +29,8 @@ from ..view.first_picture import Known, first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MOST
 from ..view.tree import Tree, find_item, ops_named
-from .pane import EdgeStep, Pane, Sight, draw_both, kept, opening_of_copies
-from .state import Facts, Kept, Marks, State, following, names_changed, renamed_keys, selection_of
+from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_copies, unchanged_ops
+from .state import DraftStorage, Facts, Marks, State, following, name_changes, renamed_keys, selection_of
 
 _TREES = 6
 """So many trees are kept: of the two panes, before and after the plan, with calls folded and unfolded."""
@@ -53,7 +53,7 @@ class Stage:
         source: Subject,
         facts: Facts,
         recipes: Callable[[], Iterable[Recipe]] = tuple,
-        storage: Kept | None = None,
+        storage: DraftStorage | None = None,
     ) -> None:
         self.destination, self.source, self.facts, self.kept = destination, source, facts, storage
         self._offered = recipes
@@ -195,7 +195,7 @@ class Stage:
         if not self._was_source(source.owner):
             self._sources.append(_reference(source.owner))
         steps = tuple(
-            _moved(step, old.base, now, source) if self._knows(bare(step), old.base) else step for step in old.steps
+            _rebased(step, old.base, now, source) if self._knows(bare(step), old.base) else step for step in old.steps
         )
         if old.base is now and all(a is b for a, b in zip(steps, old.steps, strict=True)):
             return old
@@ -295,7 +295,7 @@ class Stage:
         now = tuple(map(self._names_of, subjects))
         if all(a is b for a, b in zip(now, state.called, strict=True)):
             return state
-        changed_names = [names_changed(*both) for both in zip(state.called, now, strict=True)]
+        changed_names = [name_changes(*both) for both in zip(state.called, now, strict=True)]
         if any(changed_names):
             ways = (following(names, one.snapshot) for names, one in zip(changed_names, subjects, strict=True))
             state = state.renamed(*ways)
@@ -350,7 +350,7 @@ class Stage:
         """Returns whether the panes are one graph, before and after the plan."""
         return self.same and bool(self.draft(state).steps)
 
-    def _sight(self, state: State, pane: str) -> Sight:
+    def _sight(self, state: State, pane: str) -> PaneSpec:
         """The subject of the picture of a pane."""
         tree, draft = self.tree(state, pane), self.draft(state)
         marks, graph = dict(draft.preview().marks) if pane == "destination" else {}, self.graph(state, pane)
@@ -360,7 +360,7 @@ class Stage:
             marks |= dict.fromkeys(draft.effect.removed, "removed")
         marks = self.shown(state, pane).spread(marks)
         pins = self.panes[pane].pins(tree, self.ends(pane))
-        return Sight(tree, self.unfolded(state, pane), marks, pins, self._edge_step(state, pane))
+        return PaneSpec(tree, self.unfolded(state, pane), marks, pins, self._edge_step(state, pane))
 
     def _edge_step(self, state: State, pane: str) -> EdgeStep | None:
         """Returns the graph that the edges in a pane are compared with; None if the plan does not change its graph."""
@@ -375,7 +375,7 @@ class Stage:
             other, keys = effect.after, renamed_keys(keys, effect.renamed, effect.after)
         return EdgeStep(effect, self.calls_of(other).expanded(_scopes(keys)).graph, later)
 
-    def _drawn_both(self, state: State, pane: str, sight: Sight, most: int) -> bool:
+    def _drawn_both(self, state: State, pane: str, sight: PaneSpec, most: int) -> bool:
         """Lays out the graphs before and after the plan together, if possible."""
         other = self._sight(state, "source" if pane == "destination" else "destination")
         sights = (sight, other) if pane == "source" else (other, sight)
@@ -385,7 +385,7 @@ class Stage:
             return False
 
         def same() -> tuple[Ints, Ints]:
-            return kept(self.draft(state).effect, *(one.tree.graph for one in sights))
+            return unchanged_ops(self.draft(state).effect, *(one.tree.graph for one in sights))
 
         limits = (most, MOST) if pane == "source" else (MOST, most)
         drawn = draw_both(panes, sights, same, state.direction, state.budget, limits, self.stop.is_set)
@@ -451,7 +451,7 @@ def _reference(owner: Any) -> Callable[[], Any]:
         return lambda: owner
 
 
-def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
+def _rebased(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
     """Returns a step of a plan as it is over the graphs that have taken the place of those it was made with.
 
     Args:
@@ -460,7 +460,7 @@ def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
         source: the current graph of the copied ops. The copied ops are found there by their names.
     """
     if isinstance(step, MutedStep):
-        inner = _moved(step.step, old, new, source)
+        inner = _rebased(step.step, old, new, source)
         return step if inner is step.step else MutedStep(inner)
     owner = step.selection.graph.folded.owner
     there = new if owner is old.owner else source

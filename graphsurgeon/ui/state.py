@@ -18,7 +18,7 @@ from ..plan.plan import Plan
 from ..view.helpers import Filters
 from ..view.paint import Paint
 from ..view.tree import Tree, ops_named
-from .run_results import MEASURES, Ran
+from .run_results import MEASURES, RunOverlay
 
 
 class Facts(Protocol):
@@ -55,7 +55,7 @@ class Facts(Protocol):
         """Refuses an attribute that the op type does not have, or another kind of value."""
 
 
-class Kept(Protocol):
+class DraftStorage(Protocol):
     """Converts a plan and marks to a text for a page that outlives the kernel, and back."""
 
     @property
@@ -181,14 +181,14 @@ def _checked(graph: Graph, tensor: Any, verb: str) -> str:
     return f"{graph.names[op]}:{port}"
 
 
-def names_changed(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+def name_changes(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
     """Returns which ops have other names: name then -> name now.
 
     Args:
         was, now: op of the opened graph -> its name, if it changed.
 
     Example:
-        >>> names_changed({"a": "b", "c": "d"}, {"c": "e"})
+        >>> name_changes({"a": "b", "c": "d"}, {"c": "e"})
         {'d': 'e', 'b': 'a'}
     """
     ends = ((was.get(op, op), now.get(op, op)) for op in {**now, **was})
@@ -248,14 +248,14 @@ BUDGET = 200
 
 
 @dataclass(frozen=True)
-class Place:
+class NavEntry:
     """A visited place: the unfolded and the selected boxes, and the camera: x, y and scale, or nothing."""
 
     unfolded: frozenset[str]
     selected: tuple[str, ...] = ()
     at: tuple[float, ...] = ()
 
-    def renamed(self, new: Callable[[str], str]) -> Place:
+    def renamed(self, new: Callable[[str], str]) -> NavEntry:
         """Returns the place where names are others."""
         return replace(self, unfolded=frozenset(map(new, self.unfolded)), selected=tuple(map(new, self.selected)))
 
@@ -274,13 +274,13 @@ class View:
     unfolded: frozenset[str] | None = None
     selected: tuple[str, ...] = ()
     rows: frozenset[str] = frozenset()
-    back: tuple[Place, ...] = ()
-    forward: tuple[Place, ...] = ()
+    back: tuple[NavEntry, ...] = ()
+    forward: tuple[NavEntry, ...] = ()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> NavEntry:
         """The current place."""
-        return Place(self.unfolded or frozenset(), self.selected)
+        return NavEntry(self.unfolded or frozenset(), self.selected)
 
     def renamed(self, new: Callable[[str], str]) -> View:
         """Returns the view with other names."""
@@ -302,7 +302,7 @@ class Status:
 
 
 @dataclass(frozen=True, eq=False)
-class Was:
+class UndoEntry:
     """The state that undo restores: the plan, the marks and the selection.
 
     Args:
@@ -315,7 +315,7 @@ class Was:
     selected: tuple[str, ...]
     applied: int
 
-    def renamed(self, new: Callable[[str], str]) -> Was:
+    def renamed(self, new: Callable[[str], str]) -> UndoEntry:
         """Returns the same with other names of the source."""
         return replace(self, marks=self.marks.renamed(new), selected=tuple(map(new, self.selected)))
 
@@ -346,12 +346,12 @@ class State:
     """
 
     view: View = View()
-    views: Mapping[str, Place] = field(default_factory=dict)
+    views: Mapping[str, NavEntry] = field(default_factory=dict)
     after: frozenset[str] | None = None
     copies: frozenset[str] = frozenset()
     marks: Marks = field(default_factory=Marks)
     draft: Plan | None = None
-    past: tuple[Was, ...] = ()
+    past: tuple[UndoEntry, ...] = ()
     undone: tuple[Any, ...] = ()
     restored: int = 0
     status: Status = Status()
@@ -361,7 +361,7 @@ class State:
     faded: tuple[str, ...] = ()
     budget: int = BUDGET
     stage: str = "both"
-    ran: Ran | None = None
+    ran: RunOverlay | None = None
     saved: Mapping[str, Any] = field(default_factory=dict)
     called: tuple[Mapping[str, str], ...] = ({}, {})
 
@@ -392,7 +392,7 @@ class State:
             copies=frozenset(destination(f"{scope}/")[:-1] for scope in self.copies),
             marks=self.marks.renamed(source),
             past=tuple(was.renamed(source) for was in self.past),
-            undone=tuple(one.renamed(source) if isinstance(one, Was) else one for one in self.undone),
+            undone=tuple(one.renamed(source) if isinstance(one, UndoEntry) else one for one in self.undone),
         )
 
     def seen(self, **changes: Any) -> State:

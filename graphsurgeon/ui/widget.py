@@ -13,11 +13,11 @@ import anywidget
 import traitlets
 
 from graphsurgeon.errors import SurgeryError
-from graphsurgeon.ui.commands.table import VERBS
+from graphsurgeon.ui.commands.table import COMMAND_SPECS
 from graphsurgeon.ui.pane import picture_html
 from graphsurgeon.ui.screen import Screen
 
-from .protocol import VERSION, Request, Turns, answer, parse, parts, refusal
+from .protocol import VERSION, Request, SerialExecutor, answer, parse, parts, refusal
 
 _STATIC = Path(__file__).parent / "static"
 _VIEW = "application/vnd.jupyter.widget-view+json"
@@ -35,7 +35,7 @@ _HIDING = (
     "{display:none !important}</style>"
 )
 """Hides the static picture if the cell has a live view, and the error of a view that has no kernel if it has none."""
-_TURN = threading.Lock()
+_PUSH_LOCK = threading.Lock()
 """Inferring takes a separate process: those of a notebook run one after another."""
 
 
@@ -48,7 +48,7 @@ def enable_in_colab() -> None:
     output.enable_custom_widget_manager()
 
 
-def _shown(trait: Any) -> Any:
+def _trait_value(trait: Any) -> Any:
     """A trait that only Python sets."""
     return trait.tag(sync=True, echo_update=False)
 
@@ -72,26 +72,26 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     _esm = (_STATIC / "widget.js").read_text(encoding="utf-8")
     _css = (_STATIC / "widget.css").read_text(encoding="utf-8")
 
-    protocol = _shown(traitlets.Int(VERSION))
-    scenes = _shown(traitlets.Dict())
-    titles = _shown(traitlets.Dict())
-    selected = _shown(traitlets.List())
-    boundary = _shown(traitlets.Dict())
-    plan = _shown(traitlets.Dict())
-    status = _shown(traitlets.Dict())
-    outline = _shown(traitlets.Dict())
-    views = _shown(traitlets.Dict())
-    look = _shown(traitlets.Dict())
-    run = _shown(traitlets.Dict())
-    inferred = _shown(traitlets.Bool(True))
-    theme = _shown(traitlets.Unicode("auto"))
+    protocol = _trait_value(traitlets.Int(VERSION))
+    scenes = _trait_value(traitlets.Dict())
+    titles = _trait_value(traitlets.Dict())
+    selected = _trait_value(traitlets.List())
+    boundary = _trait_value(traitlets.Dict())
+    plan = _trait_value(traitlets.Dict())
+    status = _trait_value(traitlets.Dict())
+    outline = _trait_value(traitlets.Dict())
+    views = _trait_value(traitlets.Dict())
+    look = _trait_value(traitlets.Dict())
+    run = _trait_value(traitlets.Dict())
+    inferred = _trait_value(traitlets.Bool(True))
+    theme = _trait_value(traitlets.Unicode("auto"))
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self.last_error: BaseException | None = None
         self._lock = threading.Lock()
         self._pushing = self._stale = False
-        self._turns = Turns()
+        self._turns = SerialExecutor()
         super().__init__(**screen.traits())
         self.on_msg(self._on_message)
         screen.on_change(self.push)
@@ -135,7 +135,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     def _on_message(self, _widget: Any, message: Any, _buffers: Any, send: bool = True) -> dict[str, Any]:
         """Runs the verb of a message and sends the answer; no exception is lost.
 
-        A verb that only looks may run parallel to the kernel, which answers other requests then: `Turns` keeps
+        A verb that only looks may run parallel to the kernel, which answers other requests then: `SerialExecutor` keeps
         the order.
         """
         try:
@@ -152,7 +152,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             else:
                 self._infer()
             return self._replied(answer(request.id, None), send)
-        if send and VERBS[request.verb].looks:
+        if send and COMMAND_SPECS[request.verb].looks:
             self._turns.beside(lambda: self._replied(self._done(request)))
             return {}
         self._turns.wait()
@@ -166,14 +166,14 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             return self._refusal(request.id, error, request.verb)
 
     def _refusal(self, id: int, error: Exception, request: str) -> dict[str, Any]:
-        if request in VERBS and VERBS[request].asks:  # not an error of a person's request
+        if request in COMMAND_SPECS and COMMAND_SPECS[request].asks:  # not an error of a person's request
             self.last_error = error
         else:
             self._keep(error, request)
         return refusal(id, error, request)
 
     def _infer(self) -> None:
-        with _TURN:
+        with _PUSH_LOCK:
             try:
                 if self.comm is not None:
                     self._screen.infer()

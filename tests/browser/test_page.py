@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import graphsurgeon as gs
-from graphsurgeon.editor.export import page_of
+from graphsurgeon.editor.export import html_page
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.ui.page import pack
 from graphsurgeon.view.scene import build
@@ -349,7 +349,7 @@ def hostile():
 def test_hostile_names_are_text_and_nothing_runs(shows, page, dark):
     graph = hostile()
     page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
-    text = page_of(graph, ["s0/", "s1/", "s2/"])
+    text = html_page(graph, ["s0/", "s1/", "s2/"])
     assert text.count("<script") == 3
     shown = shows(text, dark)
     for item in shown.locator(".gs-box").all()[:30]:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.recipes.freeze import constant
-from graphsurgeon.recipes.subject import subject
+from graphsurgeon.recipes.subject import recipe_context
 
 KNOWN = {
     "Identity": lambda a, b: tf.identity(a),
@@ -33,7 +33,7 @@ def test_arithmetic_of_constants_is_what_tensorflow_computes(kind):
     with tf.Graph().as_default() as graph:
         made = KNOWN[kind](tf.constant([1.0, 2.0, 4.0]), tf.constant([2.0, 0.5, 3.0]))
     ed = gs.open(graph)
-    found = subject(ed, "test()")
+    found = recipe_context(ed, "test()")
     got = constant(found, found.graph.tensor(made.name))
     np.testing.assert_allclose(got, ed.session().run(made), rtol=1e-6)
     assert got.dtype == np.float32
@@ -47,5 +47,5 @@ def test_what_is_fed_or_drawn_or_ordered_is_no_constant():
         held = tf.constant([1.0, 2.0])
         with tf.control_dependencies([x]):
             later = tf.identity(held)
-    found = subject(gs.open(graph), "test()")
+    found = recipe_context(gs.open(graph), "test()")
     assert all(constant(found, found.graph.tensor(one.name)) is None for one in (fed, drawn, later))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsurgeon.recipes.input import combined, kept_axes, regrouped
+from graphsurgeon.recipes.input import combined, regrouped, unchanged_axes
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_a_larger_batch_is_reshaped_row_by_row(axes, times, data):
 
 
 def test_a_broadcast_keeps_the_axes_that_it_leaves():
-    assert kept_axes((1, 8), (3, 8), (5, 1, 8)) == (5, 3, 8)
-    assert kept_axes((1, 8), (3, 8), (5, 8)) is None
-    assert kept_axes((1, 8), (3, 8), (8,)) is None
+    assert unchanged_axes((1, 8), (3, 8), (5, 1, 8)) == (5, 3, 8)
+    assert unchanged_axes((1, 8), (3, 8), (5, 8)) is None
+    assert unchanged_axes((1, 8), (3, 8), (8,)) is None
 
 
 def test_two_sizes_say_what_is_not_fixed():

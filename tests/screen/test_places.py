@@ -139,7 +139,7 @@ def test_hits_are_counted_in_each_folded_box(screen):
 
 
 def test_hits_without_a_picture_have_no_boxes():
-    from graphsurgeon.ui.page_data import hits_shown
+    from graphsurgeon.ui.page_data import hits_data
 
     graph = Graph.of([("a", "NoOp", [])])
-    assert hits_shown(graph, [0], None)["boxes"] == {}
+    assert hits_data(graph, [0], None)["boxes"] == {}

@@ -7,15 +7,15 @@ import numpy as np
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.tensor_stats import OpCost, noted
 from graphsurgeon.graph.trace import Trace
-from graphsurgeon.ui.run_results import Ran
+from graphsurgeon.ui.run_results import RunOverlay
 
 GRAPH = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
 
 
-def ran(**held) -> Ran:
+def ran(**held) -> RunOverlay:
     notes = tuple(noted(f"{name}:0", np.asarray(value, np.float32), "float32") for name, value in held.items())
     costs = {"y": OpCost("y", 2e-3, 400, 1, "cpu"), "z": OpCost("z", 1e-3, 0, 3, "cpu")}
-    return Ran(Trace(GRAPH, notes, costs, feeds={"x:0": held["x"]}), GRAPH, code="ed.trace()")
+    return RunOverlay(Trace(GRAPH, notes, costs, feeds={"x:0": held["x"]}), GRAPH, code="ed.trace()")
 
 
 def test_a_run_is_one_line_and_lists_what_costs_the_most():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.ui.state import following, names_changed, renamed_keys
+from graphsurgeon.ui.state import following, name_changes, renamed_keys
 
 GRAPH = Graph.of([("b/net/x", "NoOp", []), ("b/net/y", "NoOp", []), ("a/z", "NoOp", []), ("w", "NoOp", [])])
 RENAMED = {"a/net/x": "b/net/x", "a/net/y": "b/net/y", "v": "w"}
@@ -40,10 +40,10 @@ def test_what_goes_there_comes_back():
 
 def test_names_after_one_plan_and_another():
     first, second = {"x": "y"}, {"x": "z", "u": "v"}
-    assert names_changed({}, first) == {"x": "y"}
-    assert names_changed(first, second) == {"y": "z", "u": "v"}
-    assert names_changed(second, {}) == {"z": "x", "v": "u"}
-    assert names_changed(first, first) == {}
+    assert name_changes({}, first) == {"x": "y"}
+    assert name_changes(first, second) == {"y": "z", "u": "v"}
+    assert name_changes(second, {}) == {"z": "x", "v": "u"}
+    assert name_changes(first, first) == {}
 
 
 def test_keys_stay_where_nothing_is_renamed():

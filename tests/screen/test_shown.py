@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphsurgeon as gs
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.ui.page_data import plan_shown, scope_hits
+from graphsurgeon.ui.page_data import plan_data, scope_hits
 from tests.graphs import model
 
 
@@ -12,7 +12,7 @@ def test_shared_variables_are_in_the_plan_bar():
     ed = gs.open(model("resource", None).graph)
     rules = {"net/w": "share", "net/b": "initial"}
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables=rules)
-    reported = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
+    reported = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_data(plan, "", ed.snapshot)["variables"]]
     assert reported == [
         ("net/w", "net/w", "share", "those of the original"),
         ("t/net/b", "net/b", "initial", "initial value"),
@@ -29,7 +29,7 @@ def test_variables_have_sizes_and_the_names_that_a_later_step_gives_them():
     ed = gs.open(model("resource", None).graph)
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables="initial")
     plan = plan.rename("t/net/w", to="t/net/mine")
-    reported = [(v["was"], v["name"], v["size"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
+    reported = [(v["was"], v["name"], v["size"], v["values"]) for v in plan_data(plan, "", ed.snapshot)["variables"]]
     assert reported == [
         ("net/w", "t/net/mine", "24 bytes", "initial value"),
         ("net/b", "t/net/b", "12 bytes", "initial value"),

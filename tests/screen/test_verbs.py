@@ -12,16 +12,16 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
 from graphsurgeon.ui.commands.table import (
     ANYTHING,
+    COMMAND_SPECS,
     COUNT,
     KEYS,
     NAMES,
     NUMBERS,
     REQUIRED,
     TEXT_OR_NONE,
-    VERBS,
     YES_OR_NO,
 )
-from graphsurgeon.ui.screen import Screen, _read
+from graphsurgeon.ui.screen import Screen, _arguments
 from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -34,12 +34,13 @@ def _tool():
     return tool
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", COMMAND_SPECS)
 def test_the_method_has_the_arguments_of_the_table(name):
     parameters = list(inspect.signature(getattr(Screen, name)).parameters.values())[1:]
-    named = {arg.name for arg in VERBS[name].args}
+    named = {arg.name for arg in COMMAND_SPECS[name].args}
     reported = [
-        (arg.name, inspect.Parameter.empty if arg.default is REQUIRED else arg.default) for arg in VERBS[name].args
+        (arg.name, inspect.Parameter.empty if arg.default is REQUIRED else arg.default)
+        for arg in COMMAND_SPECS[name].args
     ]
     assert [(p.name, p.default) for p in parameters if p.name in named] == reported
     more = [p for p in parameters if p.name not in named]
@@ -47,18 +48,18 @@ def test_the_method_has_the_arguments_of_the_table(name):
     assert inspect.getdoc(getattr(Screen, name))
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", COMMAND_SPECS)
 def test_examples_fit_and_are_complete(name):
-    for example in VERBS[name].examples():
-        assert list(example) == [arg.name for arg in VERBS[name].args]
-        assert all(arg.kind.fits(example[arg.name]) for arg in VERBS[name].args)
+    for example in COMMAND_SPECS[name].examples():
+        assert list(example) == [arg.name for arg in COMMAND_SPECS[name].args]
+        assert all(arg.kind.fits(example[arg.name]) for arg in COMMAND_SPECS[name].args)
 
 
 def test_no_key_means_two_things_and_each_verb_of_a_key_is_there():
     pressed = [key for entry in KEYS for key in entry.keys]
     assert len(set(pressed)) == len(pressed)
-    assert {entry.verb for entry in KEYS} - {""} <= set(VERBS)
-    assert all(verb.gesture or verb.key for verb in VERBS.values())
+    assert {entry.verb for entry in KEYS} - {""} <= set(COMMAND_SPECS)
+    assert all(verb.gesture or verb.key for verb in COMMAND_SPECS.values())
 
 
 def test_what_is_written_from_the_table_is_up_to_date():
@@ -69,7 +70,7 @@ def test_what_is_written_from_the_table_is_up_to_date():
 _WRONG = {k.words: w for k, w in ((TEXT_OR_NONE, 3), (COUNT, "a"), (NAMES, 3), (NUMBERS, 3), (YES_OR_NO, "yes"))}
 
 
-_JUDGED = [(verb, arg) for verb in VERBS.values() for arg in verb.args if arg.kind is not ANYTHING]
+_JUDGED = [(verb, arg) for verb in COMMAND_SPECS.values() for arg in verb.args if arg.kind is not ANYTHING]
 
 
 @pytest.mark.parametrize(("verb", "arg"), _JUDGED, ids=lambda x: x.name)
@@ -113,7 +114,7 @@ def test_one_name_is_a_list_of_one(verb, arg):
     act = getattr(Screen, verb.name).__wrapped__
     for one in ("a/b", tiny().get_operations()[0]):
         given = {**verb.examples()[0], arg.name: one}
-        assert _read(act, (), given)[arg.name] == [getattr(one, "name", one)]
+        assert _arguments(act, (), given)[arg.name] == [getattr(one, "name", one)]
 
 
 def test_one_name_is_enough_to_select_and_to_remove():

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import graphsurgeon.errors as errors
 from graphsurgeon.errors import SurgeryError
 from graphsurgeon.plan.fault import Fault
-from graphsurgeon.recipes.subject import Subject
+from graphsurgeon.recipes.subject import RecipeContext
 from tests.needs import ROOT
 
 PACKAGE = ROOT / "graphsurgeon"
@@ -22,7 +22,7 @@ CLASSES = {"Fault", *(name for name, one in vars(errors).items() if isinstance(o
 _MAKERS = {
     SurgeryError.__init__.__code__,
     Fault.__init__.__code__,
-    Subject.refused.__code__,
+    RecipeContext.refused.__code__,
     errors.unknown_name.__code__,
 }
 

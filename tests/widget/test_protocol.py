@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.ui.commands.table import VERBS
+from graphsurgeon.ui.commands.table import COMMAND_SPECS
 from graphsurgeon.ui.protocol import VERSION, ProtocolError, answer, parse, parts, refusal
 
 EXAMPLES = json.loads((Path(__file__).parent / "protocol_examples.json").read_text())
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMAND_SPECS)
 def test_valid(verb):
-    for args in VERBS[verb].examples():
+    for args in COMMAND_SPECS[verb].examples():
         request = parse(json.loads(json.dumps({"v": VERSION, "id": 5, "verb": verb, "args": args})))
         assert (request.id, request.verb, request.args) == (5, verb, args)
 
@@ -39,7 +39,7 @@ def test_invalid(example):
 def test_a_long_value_is_shortened_in_the_message():
     with pytest.raises(ProtocolError) as caught:
         parse({"v": 1, "id": 1, "verb": "x" * 100_000, "args": {}})
-    assert len(str(caught.value)) - len(", ".join(VERBS)) < 150
+    assert len(str(caught.value)) - len(", ".join(COMMAND_SPECS)) < 150
 
 
 def test_a_long_name_is_an_argument_like_any_other():

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from graphsurgeon.ui.protocol import Turns
+from graphsurgeon.ui.protocol import SerialExecutor
 from graphsurgeon.ui.screen import Screen
 from graphsurgeon.ui.widget import GraphWidget
 from tests.widget.subject import plain_screen
@@ -50,7 +50,7 @@ def say(widget, id, verb, **args):
 
 
 def test_works_are_done_in_order_on_one_thread_that_ends():
-    turns, done = Turns(), []
+    turns, done = SerialExecutor(), []
     gate = threading.Event()
     turns.beside(lambda: done.append(gate.wait(10)), timeout=0)
     for i in range(5):
@@ -65,7 +65,7 @@ def test_works_are_done_in_order_on_one_thread_that_ends():
 
 def test_a_work_that_fails_stops_nothing(monkeypatch):
     monkeypatch.setattr(threading, "excepthook", lambda args: None)
-    turns, done = Turns(), []
+    turns, done = SerialExecutor(), []
     turns.beside(lambda: [][0], timeout=10)
     turns.beside(lambda: done.append(1), timeout=10)
     turns.wait()
@@ -76,7 +76,7 @@ def test_a_work_knows_what_its_caller_knew():
     known = contextvars.ContextVar("known", default="nothing")
     known.set("the cell")
     seen = []
-    Turns().beside(lambda: seen.append(known.get()), timeout=10)
+    SerialExecutor().beside(lambda: seen.append(known.get()), timeout=10)
     assert seen == ["the cell"]
 
 

@@ -22,7 +22,7 @@ from ...graph.selection import Query, Selection, listed
 from ...graph.training import Gradients
 from ...graph.traversal import backward, forward, reached, shortest_between
 from ...graph.variables import FEED_TYPES
-from ..page_data import boundary_shown, boundary_text, leaked
+from ..page_data import boundary_data, boundary_text, leaked
 from ..stage import Stage
 from ..state import Marks, State, ops_of
 
@@ -295,7 +295,7 @@ def mark_input(stage: Stage, state: State, tensor: str) -> State:
     marks = state.marks
     for graph, one in _tensor_ends(stage, state, tensor, "mark_input"):
         marks = marks.with_input(graph, one)
-    return _marked(stage, state, marks)
+    return _with_marks(stage, state, marks)
 
 
 def mark_output(stage: Stage, state: State, tensor: str) -> State:
@@ -307,7 +307,7 @@ def mark_output(stage: Stage, state: State, tensor: str) -> State:
     marks = state.marks
     for graph, one in _tensor_ends(stage, state, tensor, "mark_output"):
         marks = marks.with_output(graph, one)
-    return _marked(stage, state, marks)
+    return _with_marks(stage, state, marks)
 
 
 def unmark(stage: Stage, state: State, tensor: str) -> State:
@@ -316,12 +316,12 @@ def unmark(stage: Stage, state: State, tensor: str) -> State:
     Args:
         tensor: the name of the tensor.
     """
-    return _marked(stage, state, state.marks.without(tensor))
+    return _with_marks(stage, state, state.marks.without(tensor))
 
 
 def clear_boundary(stage: Stage, state: State) -> State:
     """Takes all tensors out of the boundary."""
-    return _marked(stage, state, Marks())
+    return _with_marks(stage, state, Marks())
 
 
 def boundary_of_selection(stage: Stage, state: State) -> State:
@@ -331,7 +331,7 @@ def boundary_of_selection(stage: Stage, state: State) -> State:
     selection = stage.selection(state)
     if not selection:
         ops_of(*stage.holding(state, "source", state.view.selected), "boundary_of_selection")
-    return _marked(stage, state, Marks.around(selection))
+    return _with_marks(stage, state, Marks.around(selection))
 
 
 def set_boundary(stage: Stage, state: State, inputs: list[str], outputs: list[str]) -> State:
@@ -345,7 +345,7 @@ def set_boundary(stage: Stage, state: State, inputs: list[str], outputs: list[st
         marks = marks.with_input(stage.around(base, [tensor]).graph, tensor)
     for tensor in outputs:
         marks = marks.with_output(stage.around(base, [tensor]).graph, tensor)
-    return _marked(stage, state, marks)
+    return _with_marks(stage, state, marks)
 
 
 def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
@@ -368,9 +368,7 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
         region = stage.region(state.but(marks=marks))[0]
         if region is None:
             continue
-        boundary = boundary_shown(
-            tree.graph, marks, region, "", stage.panes["source"].scene, stage.spots(state, region)
-        )
+        boundary = boundary_data(tree.graph, marks, region, "", stage.panes["source"].scene, stage.spots(state, region))
         ends = [few(ends, 2) or "nothing" for ends in (marks.inputs, marks.outputs)]
         lead = "of the selection: " if marks == own else ""
         text = f"{lead}{len(marks.inputs)} in, {len(marks.outputs)} out, {counted(len(region), 'ops')}"
@@ -399,12 +397,12 @@ def include(stage: Stage, state: State, tensor: str) -> State:
     else:
         stage.around(stage.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), request)
     name = tensor if waited else tensor_name(tensor)
-    return _marked(stage, state, replace(marks, included=(*marks.included, name)))
+    return _with_marks(stage, state, replace(marks, included=(*marks.included, name)))
 
 
 def swap_boundary(stage: Stage, state: State) -> State:
     """Swaps the boundary inputs and outputs, if they were marked the wrong way round."""
-    return _marked(stage, state, state.marks.swapped)
+    return _with_marks(stage, state, state.marks.swapped)
 
 
 def _tensor_ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
@@ -433,7 +431,7 @@ def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "so
     return outputs[0]
 
 
-def _marked(stage: Stage, state: State, marks: Marks) -> State:
+def _with_marks(stage: Stage, state: State, marks: Marks) -> State:
     state = state.but(marks=marks)
     region, problem = stage.region(state)
     if region is None:

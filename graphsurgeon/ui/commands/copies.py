@@ -23,7 +23,7 @@ from ...plan.resolve.wiring import consumers_of, input_of
 from ...plan.subject import Subject
 from ...plan.workbench import Workbench
 from ...view.helpers import CONSTANT, VARIABLE, Helpers
-from ..drafts import edited, planned
+from ..drafts import with_edit, with_plan
 from ..stage import Stage
 from ..state import Marks, State, ops_of
 from .boundary import only_output
@@ -31,7 +31,7 @@ from .edits import remove
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class ClipboardItem:
     """The copied or cut ops, and the editor of their graph."""
 
     chosen: Selection
@@ -42,7 +42,7 @@ class Clipboard:
     """The content that Ctrl+V pastes: one clipboard for all screens of a process."""
 
     def __init__(self) -> None:
-        self.held: Held | None = None
+        self.held: ClipboardItem | None = None
 
 
 CLIPBOARD = Clipboard()
@@ -56,8 +56,8 @@ def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source")
         names: the boxes.
         pane: the pane of the boxes.
     """
-    selection = _chosen(stage, state, names, pane, "hold")
-    CLIPBOARD.held = Held(selection, stage.subject(pane))
+    selection = _selected_ops(stage, state, names, pane, "hold")
+    CLIPBOARD.held = ClipboardItem(selection, stage.subject(pane))
     return state.saying(
         f"{counted(len(selection), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
     )
@@ -87,7 +87,7 @@ def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False)
     item = CLIPBOARD.held
     if item is None:
         raise PlanError("paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call hold(names)")
-    return _copied(stage, state, item, to, keep)
+    return _pasted(stage, state, item, to, keep)
 
 
 def duplicate(
@@ -106,7 +106,13 @@ def duplicate(
         to: the scope of the copy; None: a free one.
         keep: as for `paste`.
     """
-    return _copied(stage, state, Held(_chosen(stage, state, names, pane, "duplicate"), stage.subject(pane)), to, keep)
+    return _pasted(
+        stage,
+        state,
+        ClipboardItem(_selected_ops(stage, state, names, pane, "duplicate"), stage.subject(pane)),
+        to,
+        keep,
+    )
 
 
 def insert_copy(
@@ -124,7 +130,7 @@ def insert_copy(
         PlanError: if not exactly one tensor enters the boxes and one leaves them.
         SelectionError: if a box does not exist.
     """
-    selection, plan = _chosen(stage, state, names, pane, "insert_copy"), stage.draft(state)
+    selection, plan = _selected_ops(stage, state, names, pane, "insert_copy"), stage.draft(state)
     request, marks = f"insert_copy({few(selection.names)})", Marks.around(selection)
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:
@@ -133,12 +139,12 @@ def insert_copy(
     tensor = tensor_name(on)
     scope = to or free_name("copy", plan.after().taken)
     subject = stage.subject(pane)
-    copied = _copy(plan, Held(selection, subject), scope, {marks.inputs[0]: tensor}, "keep")
+    copied = _copy(plan, ClipboardItem(selection, subject), scope, {marks.inputs[0]: tensor}, "keep")
     graph = copied.after()
     readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
     own = [op for op in readers if op.startswith(f"{scope}/")]
     plan = copied.reroute(tensor, to=f"{scope}/{marks.outputs[0]}", exclude=own)
-    return edited(stage, state, plan, f"a copy of {few(selection.names)} will follow {tensor}")
+    return with_edit(stage, state, plan, f"a copy of {few(selection.names)} will follow {tensor}")
 
 
 def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
@@ -166,7 +172,7 @@ def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: in
         plan, what = plan.connect(copy, to=op, input=input), f"input {input} of {op}"
     else:
         plan, what = plan.reroute(f"{op}:0", to=copy), f"the consumers of {op}:0"
-    return edited(stage, state, plan, f"{counted(count, 'new ops')}; {copy} will feed {what}")
+    return with_edit(stage, state, plan, f"{counted(count, 'new ops')}; {copy} will feed {what}")
 
 
 def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[Plan, str]:
@@ -192,7 +198,7 @@ def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[
     return plan, plan.effect.copies[-1].renamed(tensor)
 
 
-def _copied(stage: Stage, state: State, item: Held, to: str | None, keep: bool) -> State:
+def _pasted(stage: Stage, state: State, item: ClipboardItem, to: str | None, keep: bool) -> State:
     """The state with a copy of the clipboard in its plan."""
     plan = stage.draft(state)
     graph, selection = plan.after(), item.chosen
@@ -201,10 +207,10 @@ def _copied(stage: Stage, state: State, item: Held, to: str | None, keep: bool) 
     if keep and not _is_own(plan, selection):
         inputs = {t: t for t in Marks.around(selection).inputs if op_name(t) in graph.index}
     plan = _copy(plan, item, scope, inputs, "keep" if keep else "placeholder")
-    return planned(stage, state, plan, f"{counted(len(selection), 'ops')} will be copied to {scope}/")
+    return with_plan(stage, state, plan, f"{counted(len(selection), 'ops')} will be copied to {scope}/")
 
 
-def _copy(plan: Plan, item: Held, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
+def _copy(plan: Plan, item: ClipboardItem, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
     """A plan with the copy; between two graphs, placeholders feed the inputs that cannot be kept."""
     own, values = _is_own(plan, item.chosen), item.subject if item.subject.values.known else None
     if own and unmapped == "keep":
@@ -226,7 +232,7 @@ def _is_own(plan: Plan, selection: Selection) -> bool:
     return own
 
 
-def _chosen(stage: Stage, state: State, names: Sequence[str], pane: str, verb: str) -> Selection:
+def _selected_ops(stage: Stage, state: State, names: Sequence[str], pane: str, verb: str) -> Selection:
     """The ops of boxes, in the graph as it is before the plan.
 
     Raises:
@@ -244,7 +250,7 @@ def _chosen(stage: Stage, state: State, names: Sequence[str], pane: str, verb: s
 
 _MOST = 24
 """So many inputs of a box are listed; of a fold those that fit first."""
-_JUDGED = 300
+_MOST_CHECKED = 300
 """So many inputs of a box are looked at."""
 
 
@@ -282,7 +288,7 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
         if not len(group):
             continue
         inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
-        at, takers = int(box[group[0]]), list(judged(bench, end, list(inputs)[:_JUDGED]))
+        at, takers = int(box[group[0]]), list(judged(bench, end, list(inputs)[:_MOST_CHECKED]))
         if not alone[at]:
             takers.sort(key=lambda taker: bool(taker.why))
         candidates[scene.boxes[at].name] = [

@@ -16,14 +16,14 @@ from ...graph.names import free_name, op_name, tensor_name
 from ...graph.selection import Query, Selection, listed
 from ...plan.resolve.wiring import consumers_of
 from ...view.tree import Tree, ops_named
-from ..drafts import edited, read, without_last
-from ..page_data import hits_shown
+from ..drafts import read, with_edit, without_last
+from ..page_data import hits_data
 from ..stage import Stage
 from ..state import State, ops_of
 from .navigation import select
 
 #: Conds, and the number of the input that is their condition.
-ASKING = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
+CONDITION_INPUTS = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
 
 
 def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] = ()) -> State:
@@ -37,7 +37,7 @@ def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] =
     ops = _consumers(stage, state, old, only, "reroute")
     plan = stage.draft(state).reroute(old, to=to, only=ops)
     whose = f"the consumers of {tensor_name(old)}" if ops is None else few(ops)
-    return edited(stage, state, plan, f"{whose} will read {tensor_name(to)}")
+    return with_edit(stage, state, plan, f"{whose} will read {tensor_name(to)}")
 
 
 def swap(stage: Stage, state: State, a: str, b: str) -> State:
@@ -47,7 +47,9 @@ def swap(stage: Stage, state: State, a: str, b: str) -> State:
         a: the name of a tensor.
         b: the name of the other.
     """
-    return edited(stage, state, stage.draft(state).swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places")
+    return with_edit(
+        stage, state, stage.draft(state).swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places"
+    )
 
 
 def bypass(stage: Stage, state: State, op: str) -> State:
@@ -56,7 +58,7 @@ def bypass(stage: Stage, state: State, op: str) -> State:
     Args:
         op: the name of the op.
     """
-    return edited(stage, state, stage.draft(state).bypass(op), f"{op_name(op)} will be bypassed")
+    return with_edit(stage, state, stage.draft(state).bypass(op), f"{op_name(op)} will be bypassed")
 
 
 def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both") -> State:
@@ -67,7 +69,7 @@ def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both")
         side: ``inputs``, ``outputs`` or ``both``.
     """
     ops = _ops(stage, state, names, "detach")
-    return edited(stage, state, stage.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
+    return with_edit(stage, state, stage.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
 
 
 def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None, only: Sequence[str] = ()) -> State:
@@ -84,7 +86,7 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
     with about("op"):
         stage.facts.check_inserted(op, free)
     plan = stage.draft(state).insert(op, on=on, name=free, only=ops)
-    return edited(stage, state, plan, f"{free} will read {tensor_name(on)}")
+    return with_edit(stage, state, plan, f"{free} will read {tensor_name(on)}")
 
 
 def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = False) -> State:
@@ -95,7 +97,7 @@ def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = Fals
         stitch: whether to reconnect the consumers.
     """
     ops = _ops(stage, state, names, "remove")
-    return edited(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
+    return with_edit(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
 
 
 def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
@@ -111,7 +113,7 @@ def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value:
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
         stage.facts.check_attribute(kind, op, name, value)
     plan = stage.draft(state).set_attr(ops, name, value)
-    return edited(stage, state, plan, f"{name} of {few(ops)} will be {value!r}")
+    return with_edit(stage, state, plan, f"{name} of {few(ops)} will be {value!r}")
 
 
 def set_device(stage: Stage, state: State, names: Sequence[str], device: str) -> State:
@@ -123,7 +125,7 @@ def set_device(stage: Stage, state: State, names: Sequence[str], device: str) ->
     """
     ops = _ops(stage, state, names, "set_device")
     plan = stage.draft(state).set_device(ops, device)
-    return edited(stage, state, plan, f"{few(ops)} will run on {device or 'any device'}")
+    return with_edit(stage, state, plan, f"{few(ops)} will run on {device or 'any device'}")
 
 
 def add_control(stage: Stage, state: State, op: str, after: str) -> State:
@@ -134,7 +136,7 @@ def add_control(stage: Stage, state: State, op: str, after: str) -> State:
         after: the name of the op that should run before it.
     """
     plan = stage.draft(state).add_control(op, after)
-    return edited(stage, state, plan, f"{op_name(op)} will run after {op_name(after)}")
+    return with_edit(stage, state, plan, f"{op_name(op)} will run after {op_name(after)}")
 
 
 def remove_control(stage: Stage, state: State, op: str, after: str | None = None) -> State:
@@ -146,7 +148,7 @@ def remove_control(stage: Stage, state: State, op: str, after: str | None = None
     """
     whom = "anything" if after is None else op_name(after)
     plan = stage.draft(state).remove_control(op, after)
-    return edited(stage, state, plan, f"{op_name(op)} will no longer wait for {whom}")
+    return with_edit(stage, state, plan, f"{op_name(op)} will no longer wait for {whom}")
 
 
 def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
@@ -157,7 +159,7 @@ def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
         to: the name of the op to wait for instead.
     """
     text = f"the waiting ops of {op_name(old)} will wait for {op_name(to)}"
-    return edited(stage, state, stage.draft(state).reroute_control(old, to=to), text)
+    return with_edit(stage, state, stage.draft(state).reroute_control(old, to=to), text)
 
 
 def rename(stage: Stage, state: State, old: str, to: str) -> State:
@@ -168,7 +170,7 @@ def rename(stage: Stage, state: State, old: str, to: str) -> State:
         to: the new name, which must be free.
     """
     text = f"{old.strip('/')} will be renamed to {to.strip('/')}"
-    return edited(stage, state, stage.draft(state).rename(old, to=to), text)
+    return with_edit(stage, state, stage.draft(state).rename(old, to=to), text)
 
 
 def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None = None) -> State:
@@ -182,7 +184,7 @@ def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None 
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
     free = name or free_name(f"{scope or ops[0]}_call", graph.taken)
     plan = stage.draft(state).collapse(scope or ops, name=free)
-    return edited(stage, state, plan, f"{few(ops)} will become one call, {free}")
+    return with_edit(stage, state, plan, f"{few(ops)} will become one call, {free}")
 
 
 def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
@@ -192,7 +194,7 @@ def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
         names: names of calls.
     """
     ops = _ops(stage, state, names, "inline")
-    return edited(stage, state, stage.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
+    return with_edit(stage, state, stage.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
 
 
 def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
@@ -202,9 +204,9 @@ def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
         loop: a v2 ``While``, or an op or the scope of a loop of TF1.
         times: the number of rounds.
     """
-    name = _called(stage, state, loop)
+    name = _rename_map(stage, state, loop)
     text = f"{name.rstrip('/')} will be replaced by {counted(times, 'rounds')}"
-    return edited(stage, state, stage.draft(state).unroll(name, times), text)
+    return with_edit(stage, state, stage.draft(state).unroll(name, times), text)
 
 
 def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> State:
@@ -214,13 +216,13 @@ def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> Stat
         name: the condition tensor; or an ``If``, ``Case`` or ``Switch`` op, for its condition.
         value: true or false; for a ``Case`` the number of a branch. A text is read as a Python literal.
     """
-    op = op_name(_called(stage, state, name))
+    op = op_name(_rename_map(stage, state, name))
     graph = stage.around(stage.graph(state, "destination"), [op]).graph
     kind = graph.types[graph.index[op]] if op in graph.index else ""
-    reads = graph.input_names(graph.index[op]) if kind in ASKING else []
-    asks = reads[ASKING[kind]] if reads else tensor_name(name)
+    reads = graph.input_names(graph.index[op]) if kind in CONDITION_INPUTS else []
+    asks = reads[CONDITION_INPUTS[kind]] if reads else tensor_name(name)
     text = f"{asks} is fixed to {value}"
-    return edited(stage, state, stage.draft(state).resolve_condition(asks, read(value)), text)
+    return with_edit(stage, state, stage.draft(state).resolve_condition(asks, read(value)), text)
 
 
 def on_copies(
@@ -236,10 +238,10 @@ def on_copies(
     scope = scope or free_name("edited", stage.graph(state, "destination").taken)
     ends = list(until) or None
     text = f"the edits so far will be made on copies under {scope}/"
-    return edited(stage, state, stage.draft(state).on_copies(scope, until=ends, assign=assign), text)
+    return with_edit(stage, state, stage.draft(state).on_copies(scope, until=ends, assign=assign), text)
 
 
-def _called(stage: Stage, state: State, name: str) -> str:
+def _rename_map(stage: Stage, state: State, name: str) -> str:
     """The name of a box for plans: the frame of an unfolded call, loop or cond is its op."""
     return stage.holding(state, "destination", [name])[1][0]
 
@@ -291,7 +293,7 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     stage.draw(state, "source")
     at = np.flatnonzero(ops.mask)
     spots = stage.around(stage.graph(state, "source"), inside).seen_in(stage.shown(state, "source"))[at]
-    boxes = hits_shown(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
+    boxes = hits_data(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
     selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}
     state = select(stage, state, selected, "set").saying(_message(matches, len(ops), near or ("" if small else None)))
@@ -324,7 +326,7 @@ def replace(
     plan = stage.draft(state).replace(selection, by, **more)
     before = len(without_last(plan).effect.replaced)
     count = counted(len(plan.effect.replaced) - before, "places")
-    return edited(stage, state, plan, f"{count} like {few(selection.names)} will be replaced by {word}")
+    return with_edit(stage, state, plan, f"{count} like {few(selection.names)} will be replaced by {word}")
 
 
 def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:

@@ -27,7 +27,7 @@ def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> Stat
         raise SelectionError(f"show_helpers({kind!r})", "no helpers have this kind", f"Choose one of {kinds}")
     shown_kinds = state.filters.shown | {kind} if on else state.filters.shown - {kind}
     message = f"{kind} {'are shown' if on else 'are hidden'}"
-    return _filtered(stage, state, replace(state.filters, shown=shown_kinds), message)
+    return _with_filters(stage, state, replace(state.filters, shown=shown_kinds), message)
 
 
 def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
@@ -46,7 +46,7 @@ def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
                 did_you_mean(kind, set(graph.types)),
             )
     message = f"hidden: {', '.join(sorted(op_types))}" if op_types else "no op type is hidden"
-    return _filtered(stage, state, replace(state.filters, hidden=op_types), message)
+    return _with_filters(stage, state, replace(state.filters, hidden=op_types), message)
 
 
 def set_training(stage: Stage, state: State, mode: str) -> State:
@@ -56,10 +56,10 @@ def set_training(stage: Stage, state: State, mode: str) -> State:
         mode: ``scopes``, ``away`` or ``beside``.
     """
     words = {"away": "are hidden", "beside": "are next to their ops", "scopes": "are in their scopes"}
-    return _filtered(stage, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
+    return _with_filters(stage, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
 
 
-def _filtered(stage: Stage, state: State, filters: Filters, message: str) -> State:
+def _with_filters(stage: Stage, state: State, filters: Filters, message: str) -> State:
     before = state.filters
     state = state.but(filters=filters)
     if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):

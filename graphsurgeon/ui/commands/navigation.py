@@ -13,10 +13,10 @@ from ...view.first_picture import first_unfolded, unfolded_to
 from ...view.scene import MOST
 from ...view.tree import find_item, keys_to, ops_named
 from ..inspector import details_of, layer_rows, ops_inside, reasons
-from ..page_data import hits_shown, scope_hits
+from ..page_data import hits_data, scope_hits
 from ..pane import keys_above
 from ..stage import Stage
-from ..state import Place, State, ops_of, selected_after, selection_of
+from ..state import NavEntry, State, ops_of, selected_after, selection_of
 from ..values import numbers
 from .attributes import attributes_of, device_of
 
@@ -206,7 +206,7 @@ def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[
     hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.shown_whole)
     # may make the live graph of a file
     ops = hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
-    shown_hits = hits_shown(whole.graph, ops, stage.panes[pane].scene, spots[ops])
+    shown_hits = hits_data(whole.graph, ops, stage.panes[pane].scene, spots[ops])
     scopes = scope_hits(whole.graph, query)
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
@@ -282,7 +282,7 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
     saved = dict(state.views)
     free = next(f"view {i}" for i in range(1, len(saved) + 2) if f"view {i}" not in saved)
     called = (name or "").strip() or free
-    saved[called] = Place(state.view.place.unfolded, state.view.selected, tuple(at))
+    saved[called] = NavEntry(state.view.place.unfolded, state.view.selected, tuple(at))
     return state.but(views=saved).saying(f"saved as {called!r}"), called
 
 
@@ -324,7 +324,7 @@ def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, sug
     return _go(stage, state, places[-1])
 
 
-def _saved(state: State, name: str, verb: str) -> Place:
+def _saved(state: State, name: str, verb: str) -> NavEntry:
     if name not in state.views:
         raise SelectionError(
             f"{verb}({name!r})",
@@ -334,7 +334,7 @@ def _saved(state: State, name: str, verb: str) -> Place:
     return state.views[name]
 
 
-def _go(stage: Stage, state: State, place: Place) -> State:
+def _go(stage: Stage, state: State, place: NavEntry) -> State:
     tree = stage.tree(state, "source", place.unfolded)
     selected = tuple(name for name in place.selected if ops_named(tree, name) is not None)
     return stage.fold(state.seen(selected=selected), "source", lambda _: place.unfolded)

@@ -12,11 +12,11 @@ from ...graph.names import free_name, tensor_name
 from ...plan.menu import EDITORS, PLAN, Recipe, Wish
 from ...plan.subject import Subject
 from ...view.paint import Paint
-from ..drafts import planned, read
+from ..drafts import read, with_plan
 from ..stage import Stage
 from ..state import State
-from .save import known_ends, read_ends, refuse_unknown, written
-from .steps import TENSOR, TENSORS, TEXT, WORD, Kind, choice
+from .save import default_ends, ends_code, read_ends, refuse_unknown
+from .steps import TENSOR, TENSORS, TEXT, WORD, FieldType, choice
 
 
 def _words(text: str) -> list[str]:
@@ -48,18 +48,18 @@ def _shape(text: str) -> list[int | None]:
 
 
 #: How the arguments of recipes are typed, by the word that their table has for it.
-KINDS: dict[str, Kind] = {
-    "inputs": Kind(written, read_ends, TENSORS.words),
-    "outputs": Kind(written, read_ends, TENSORS.words),
+KINDS: dict[str, FieldType] = {
+    "inputs": FieldType(ends_code, read_ends, TENSORS.words),
+    "outputs": FieldType(ends_code, read_ends, TENSORS.words),
     "input": TENSOR,
     "tensor": TENSOR,
-    "tensors": Kind(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.words),
+    "tensors": FieldType(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.words),
     "name": WORD,
     "text": TEXT,
-    "words": Kind(", ".join, _words, "names, with commas between them"),
-    "pairs": Kind(str, _pairs, "pairs of names such as old=new, with commas between them"),
-    "shape": Kind(str, _shape, "a shape such as [None, 224, 224, 3], with None for an unknown size"),
-    "editor": Kind(
+    "words": FieldType(", ".join, _words, "names, with commas between them"),
+    "pairs": FieldType(str, _pairs, "pairs of names such as old=new, with commas between them"),
+    "shape": FieldType(str, _shape, "a shape such as [None, 224, 224, 3], with None for an unknown size"),
+    "editor": FieldType(
         str,
         lambda text: vars(sys.modules["__main__"]).get(text, text),
         "the name of an editor in the notebook, or a file",
@@ -84,18 +84,20 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
         each argument, and ``options``, with a text for each, if there are few choices.
     """
     thing, ends, all_recipes = _thing(stage, state), _ends(stage), stage.recipes.values()
-    off = [_off(stage, state, recipe, thing, ends["outputs"]) for recipe in all_recipes]
-    return state, [_shown(recipe, stage.destination, ends, why) for recipe, why in zip(all_recipes, off, strict=True)]
+    off = [_unavailable(stage, state, recipe, thing, ends["outputs"]) for recipe in all_recipes]
+    return state, [
+        _recipe_data(recipe, stage.destination, ends, why) for recipe, why in zip(all_recipes, off, strict=True)
+    ]
 
 
-def _shown(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
+def _recipe_data(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
     rows = recipe.rows(editor)
     more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
     form = [
         {
             "name": wish.name,
             "label": wish.label + more * (wish.name == recipe.table),
-            "value": _filled(wish, ends),
+            "value": _with_defaults(wish, ends),
             "hint": wish.hint or ("" if wish.needed else "as it is"),
             **({"options": [list(one) for one in wish.choices]} if wish.choices else {}),
         }
@@ -106,11 +108,11 @@ def _shown(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: str) -
     return {"name": recipe.name, **words, "plans": recipe.gives == PLAN, "form": form}
 
 
-def _filled(wish: Wish, ends: Mapping[str, Mapping[str, str]]) -> str:
+def _with_defaults(wish: Wish, ends: Mapping[str, Mapping[str, str]]) -> str:
     """The first value of a field: the outputs, or the input if there is one."""
     if wish.kind == "input":
         return next(iter(ends["inputs"].values())) if len(ends["inputs"]) == 1 else ""
-    return written(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
+    return ends_code(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
 
 
 def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
@@ -121,7 +123,7 @@ def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
     return f"it starts from the current graph, without the {counted(steps, 'steps')} of the plan"
 
 
-def _off(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mapping[str, str]) -> str:
+def _unavailable(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mapping[str, str]) -> str:
     """The reason why a recipe does not apply: if that is not obvious, the recipe is tried, and the result dropped."""
     off = recipe.missing(stage.destination) or _waits(stage, state, recipe)
     if off or not recipe.tried or stage.destination.snapshot.size > _MOST:
@@ -165,14 +167,14 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
             if fault not in old_faults and not fault.cures:  # the plan has buttons for errors with a fix
                 raise PlanError(request, fault.problem, fault.suggestion)
         steps = counted(len(plan.steps) - len(draft.steps), "steps")
-        state = planned(stage, state, plan, f"{name}: {steps} in the plan")
+        state = with_plan(stage, state, plan, f"{name}: {steps} in the plan")
         return state, {"line": state.status.text}
     if problem := _waits(stage, state, spec):
         raise PlanError(request, problem, "Apply the plan first, or undo it")
     stage.progress(f"{spec.does} …")
     result = spec.made(stage.destination, arguments)
     if spec.gives == EDITORS:
-        lines = _kept(spec, result)
+        lines = _keep_editors(spec, result)
         message, code = "; ".join(lines), f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
     else:
         lines = repr(result).split("\n")
@@ -220,7 +222,7 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
     graph = stage.destination.snapshot
     ends = (
         {key: name for key, name in one.items() if graph.outputs(graph.tensor(name)[0])}
-        for one in known_ends(stage.destination)
+        for one in default_ends(stage.destination)
     )
     return dict(zip(("inputs", "outputs"), ends, strict=True))
 
@@ -264,7 +266,7 @@ def _plain(wish: Wish, text: str) -> str:
     return parsed if isinstance(parsed, str) else bare
 
 
-def _kept(spec: Recipe, result: Any) -> list[str]:
+def _keep_editors(spec: Recipe, result: Any) -> list[str]:
     """Gives each new editor a name in the notebook; returns a line on each."""
     notebook, lines = vars(sys.modules["__main__"]), []
     for wish, editor in zip(spec.makes, result if isinstance(result, tuple) else (result,), strict=True):

@@ -22,14 +22,14 @@ from ...plan.effect import Effect
 from ...plan.plan import Plan
 from ...plan.subject import Subject
 from ...view.paint import Paint
-from ..run_results import Ran
+from ..run_results import RunOverlay
 from ..stage import Stage
 from ..state import State
 from .navigation import reveal
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class DryRun:
     """A plan that was run.
 
     Args:
@@ -57,7 +57,7 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
     return {f"{graph.names[op]}:0": graph.stated_info(op, 0) for op in ops}
 
 
-def attempt(subject: Subject, plan: Plan, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
+def dry_run(subject: Subject, plan: Plan, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
     """Runs the graph as it is, and as a plan makes it, on the same feeds.
 
     Args:
@@ -72,10 +72,10 @@ def attempt(subject: Subject, plan: Plan, feeds: Mapping[str, Any], how: Mapping
     plan = plan.awake()
     if not plan.steps:
         raise PlanError("run(of='plan')", "there is no plan", "Copy or change something first, or run the graph")
-    return _compared(subject, subject, plan.effect, plan.after(), feeds, how, {"plan": plan})
+    return _compare_traces(subject, subject, plan.effect, plan.after(), feeds, how, {"plan": plan})
 
 
-def compared(subject: Subject, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
+def compare_with_previous(subject: Subject, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
     """Runs the graph as it was before the last applied plan, and as it is, on the same feeds.
 
     Args:
@@ -88,10 +88,10 @@ def compared(subject: Subject, feeds: Mapping[str, Any], how: Mapping[str, Any])
     """
     before = subject.before()
     event = next(event for event in reversed(list(subject.history)) if not event.undone)
-    return _compared(before, subject, event.applied.effect, subject.snapshot, feeds, how, {})
+    return _compare_traces(before, subject, event.applied.effect, subject.snapshot, feeds, how, {})
 
 
-def _compared(
+def _compare_traces(
     old: Subject,
     new: Subject,
     effect: Effect,
@@ -99,7 +99,7 @@ def _compared(
     feeds: Mapping[str, Any],
     how: Mapping[str, Any],
     more: Mapping[str, Any],
-) -> Tried:
+) -> DryRun:
     """Runs the graphs before and after; the placeholders of a copy within the graph get the inputs of the original.
 
     Args:
@@ -121,7 +121,7 @@ def _compared(
         fed = {name: results[source] for name, source in stands.items() if source in results}
         before = old.trace(({**fed, **feeds} if beside else old_feeds) or None, **how)
     except SurgeryError:
-        return Tried(new.trace(dict(feeds) or None, **how, **more), None, None)
+        return DryRun(new.trace(dict(feeds) or None, **how, **more), None, None)
     fed |= {renamed_end(name, renamed): value for name, value in before.feeds.items()}
     fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be gone
     twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
@@ -136,7 +136,7 @@ def _compared(
         called = {t: renamed_end(t, names) if t.partition(":")[0] in names else "" for t in before}
         apart |= {names[op]: far for op, far in before.differences(trace, called).items()}
         first = first or before.first_difference(trace, names=called)
-    return Tried(trace, apart, first)
+    return DryRun(trace, apart, first)
 
 
 _NAMES = 8
@@ -155,7 +155,7 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
     if of in ("plan", "applied"):
         needed = open_ends(stage.draft(state).after())
     else:
-        ends = _asked(stage, state, of, "run_form")
+        ends = _call_arguments(stage, state, of, "run_form")
         needed = stage.source.feeds_needed(ends.get("fetches"))
     feeds = []
     for name, info in needed.items():
@@ -165,7 +165,7 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
             "tensor": name,
             "text": str(info) if info else "",
             "made": f"random {shape_text(tuple(sizes))}" if has_random else "",
-            "names": _fitting(info),
+            "names": _fitting_names(info),
         })  # fmt: skip
     selected = stage.selection(state) if state.view.selected else None
     strange = [f"{one.title} came from a file. It holds {one.risks().words}." for one in _strangers(stage, of)]
@@ -214,7 +214,7 @@ def run(
         limit: the time limit, in seconds; 0: no limit.
         memory: the limit for recorded values in memory, in MB; 0: no limit. With a limit it runs in passes.
     """
-    ends = {} if of in ("plan", "applied") else _asked(stage, state, of, "run")
+    ends = {} if of in ("plan", "applied") else _call_arguments(stage, state, of, "run")
     feed_values: dict[str, Any] = {}
     for name, text in (feeds or {}).items():
         with about(name):
@@ -229,21 +229,24 @@ def run(
     how: dict[str, Any] = {"random": seed, "timeout": limit or None, "memory": 10**6 * memory or None, "watch": watch}
     code = _code(feeds or {}, ends, how, of)
     if of == "plan":
-        comparison = attempt(stage.destination, stage.draft(state), feed_values, how)
-        ran = Ran(
+        comparison = dry_run(stage.destination, stage.draft(state), feed_values, how)
+        ran = RunOverlay(
             comparison.trace, stage.graph(state, "destination"), "destination", code, comparison.apart, comparison.first
         )
     elif of == "applied":
-        comparison, pane = compared(stage.destination, feed_values, how), "source" if stage.same else "destination"
-        ran = Ran(comparison.trace, stage.graph(state, pane), pane, code, comparison.apart, comparison.first)
+        comparison, pane = (
+            compare_with_previous(stage.destination, feed_values, how),
+            "source" if stage.same else "destination",
+        )
+        ran = RunOverlay(comparison.trace, stage.graph(state, pane), pane, code, comparison.apart, comparison.first)
     else:
         trace = stage.source.trace(feed_values or None, **ends, **how)
-        ran = Ran(trace, stage.graph(state, "source"), "source", code)
-    state = _shown(stage, state, ran)
+        ran = RunOverlay(trace, stage.graph(state, "source"), "source", code)
+    state = _show_run(stage, state, ran)
     return state, {"line": state.status.text}
 
 
-def _shown(stage: Stage, state: State, ran: Ran) -> State:
+def _show_run(stage: Stage, state: State, ran: RunOverlay) -> State:
     """The state with a run in its picture, at the first value that is not finite or differs."""
     what, bad = ran.measure, ran.shown["bad"]
     state = state.but(ran=ran, paint=Paint("values", ran.numbers(what), what), faded=())
@@ -291,7 +294,7 @@ def forget_run(stage: Stage, state: State) -> State:
     return state.without_run().saying("the run is cleared")
 
 
-def _asked(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
+def _call_arguments(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
     """The arguments for the part to run: none for the outputs; for ops inside of calls, the calls and these ops.
 
     Raises:
@@ -359,7 +362,7 @@ def _from_file(tensor: str, path: Path, request: str) -> Any:
     raise PlanError(request, problem, f"np.savez(path, **{{{tensor!r}: array}})")
 
 
-def _fitting(info: TensorInfo | None) -> list[str]:
+def _fitting_names(info: TensorInfo | None) -> list[str]:
     """Names of the notebook whose arrays fit a placeholder."""
     names = []
     for name, value in list(vars(sys.modules["__main__"]).items()):

@@ -30,7 +30,7 @@ FORMATS: dict[str, tuple[str, str]] = {
 }
 """The formats of a save: format -> its label, and its suffix."""
 _SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
-_SIGNED = ("saved_model", "saved_model_tf2")
+_WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 
 def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
@@ -39,7 +39,7 @@ def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     They are those of the marked region, if there is one: a save then cuts it out.
     """
     editor, marks = stage.destination, state.marks
-    inputs, outputs = known_ends(editor)
+    inputs, outputs = default_ends(editor)
     note = ""
     if stage.same and marks.inputs and stage.region(state)[0] is not None:
         inputs, outputs = ({name: name for name in names} for names in (marks.inputs, marks.outputs))
@@ -49,8 +49,8 @@ def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     return state, {
         "path": f"{stem}_saved",
         "formats": [[name, words] for name, (words, _) in FORMATS.items()],
-        "inputs": written(inputs),
-        "outputs": written(outputs),
+        "inputs": ends_code(inputs),
+        "outputs": ends_code(outputs),
         "note": f"The plan, {counted(waits, 'steps')}, is not applied and will not be saved" if waits else note,
     }
 
@@ -93,7 +93,7 @@ def save(
     ends = read_ends(inputs), read_ends(outputs)
     for key, names in zip(("inputs", "outputs"), ends, strict=True):
         refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
-    options = _asked(format, signature, *ends, values) | more
+    options = _save_request(format, signature, *ends, values) | more
     try:
         receipt = _saved(editor, path, format, options)
     except TargetExistsError as error:
@@ -125,12 +125,12 @@ def history_code(stage: Stage, state: State) -> tuple[State, dict[str, str]]:
     return state, {"code": stage.destination.to_code()}
 
 
-def _asked(format: str, signature: str, inputs: Any, outputs: Any, values: str) -> dict[str, Any]:
+def _save_request(format: str, signature: str, inputs: Any, outputs: Any, values: str) -> dict[str, Any]:
     """The arguments of `Editor.save`; of a frozen graph, of a part, of a signature."""
     out: dict[str, Any] = {"format": "graph_def" if format == "frozen" else format}
     if format == "frozen":
         out["freeze"] = True
-    if format in _SIGNED and signature and outputs:
+    if format in _WITH_SIGNATURES and signature and outputs:
         out["signatures"] = {signature: (inputs, outputs)}
     elif format != "checkpoint":
         out |= {key: value for key, value in (("inputs", inputs), ("outputs", outputs)) if value}
@@ -178,13 +178,13 @@ def refuse_unknown(editor: Subject, ends: Iterable[str] | Mapping[str, str], req
             editor.snapshot.tensor(tensor, request)
 
 
-def written(ends: Mapping[str, str]) -> str:
+def ends_code(ends: Mapping[str, str]) -> str:
     """Returns ends as they are typed."""
     short = all(tensor_name(name) == tensor_name(to) or name == to.partition(":")[0] for name, to in ends.items())
     return ", ".join(list(ends.values()) if short else [f"{name}={to}" for name, to in ends.items()])
 
 
-def known_ends(editor: Subject) -> tuple[dict[str, str], dict[str, str]]:
+def default_ends(editor: Subject) -> tuple[dict[str, str], dict[str, str]]:
     """Returns the inputs and outputs of the opened graph, by their current names; or those that the picture shows."""
     now = editor.opened.ends_as(editor.history.renamed)
     return (now["inputs"], now["outputs"]) if now["outputs"] else _ends(editor.snapshot)

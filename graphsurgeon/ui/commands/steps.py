@@ -15,13 +15,13 @@ from ...plan.steps import InsertStep, MutedStep, SetStep, Step, bare, later_step
 from ..drafts import read, with_message
 from ..page_data import receipt
 from ..stage import Stage
-from ..state import State, Was
+from ..state import State, UndoEntry
 from .table import NAME as A_NAME
 from .table import is_name, nothing_more
 
 
 @dataclass(frozen=True)
-class Kind:
+class FieldType:
     """How an argument is written in a form, and read again.
 
     Args:
@@ -39,12 +39,12 @@ class Kind:
     unfit: Callable[[str], tuple[str, str] | None] = nothing_more
 
 
-def choice(*choices: str) -> Kind:
+def choice(*choices: str) -> FieldType:
     """Returns the kind of an argument that is one of a few texts."""
-    return Kind(str, _chosen(choices), f"one of {', '.join(map(repr, choices))}", choices)
+    return FieldType(str, _parse_choice(choices), f"one of {', '.join(map(repr, choices))}", choices)
 
 
-def _chosen(choices: tuple[str, ...]) -> Callable[[str], str]:
+def _parse_choice(choices: tuple[str, ...]) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in choices:
             raise ValueError(text)
@@ -53,7 +53,7 @@ def _chosen(choices: tuple[str, ...]) -> Callable[[str], str]:
     return parse
 
 
-def _several(one: Callable[[str], str]) -> Callable[[str], tuple[str, ...]]:
+def _parse_several(one: Callable[[str], str]) -> Callable[[str], tuple[str, ...]]:
     def several(text: str) -> tuple[str, ...]:
         items = tuple(one(part.strip()) for part in text.split(",") if part.strip())
         if not items:
@@ -63,7 +63,7 @@ def _several(one: Callable[[str], str]) -> Callable[[str], tuple[str, ...]]:
     return several
 
 
-def _named(text: str) -> str:
+def _parse_name(text: str) -> str:
     if not text.strip("/"):
         raise ValueError(text)
     return text.strip("/")
@@ -88,24 +88,24 @@ def _branch(text: str) -> int:
     return value
 
 
-TENSOR = Kind(str, lambda text: tensor_name(_named(text)), "a tensor such as 'x:0'")
-TENSORS = Kind(", ".join, _several(tensor_name), "tensors, with commas between them")
-OP = Kind(str, lambda text: op_name(_named(text)), "an op")
-OPS = Kind(", ".join, _several(op_name), "ops, with commas between them")
-ANY_OPS = Kind(", ".join, lambda text: OPS.read(text) if text else (), OPS.words)
-WORD = Kind(str, _named, "a name")
-NAME = Kind(str, _name, A_NAME.words, unfit=A_NAME.unfit)
+TENSOR = FieldType(str, lambda text: tensor_name(_parse_name(text)), "a tensor such as 'x:0'")
+TENSORS = FieldType(", ".join, _parse_several(tensor_name), "tensors, with commas between them")
+OP = FieldType(str, lambda text: op_name(_parse_name(text)), "an op")
+OPS = FieldType(", ".join, _parse_several(op_name), "ops, with commas between them")
+ANY_OPS = FieldType(", ".join, lambda text: OPS.read(text) if text else (), OPS.words)
+WORD = FieldType(str, _parse_name, "a name")
+NAME = FieldType(str, _name, A_NAME.words, unfit=A_NAME.unfit)
 SCOPE = replace(NAME, read=lambda text: text and _name(text))
-COUNT = Kind(str, _count, "a whole number, 0 or more")
-YES_OR_NO = Kind(
+COUNT = FieldType(str, _count, "a whole number, 0 or more")
+YES_OR_NO = FieldType(
     lambda value: "yes" if value else "no",
-    lambda text: _chosen(("no", "yes"))(text) == "yes",
+    lambda text: _parse_choice(("no", "yes"))(text) == "yes",
     "yes or no",
     ("no", "yes"),
 )
-TEXT = Kind(str, str, "a string")
-VALUE = Kind(str, read, "a Python value")
-BRANCH = Kind(str, _branch, "True, False or the number of a branch")
+TEXT = FieldType(str, str, "a string")
+VALUE = FieldType(str, read, "a Python value")
+BRANCH = FieldType(str, _branch, "True, False or the number of a branch")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Field:
 
     name: str
     label: str
-    kind: Kind
+    kind: FieldType
     makes: bool = False
 
 
@@ -349,9 +349,9 @@ def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
     """
     if verb in _RESTORING:
         return after.but(restored=before.restored + 1)
-    if verb == "apply" or not (changed_parts := _changed(before, after)):
+    if verb == "apply" or not (changed_parts := _changed_parts(before, after)):
         return after
-    past = (*after.past, _was(stage, before))
+    past = (*after.past, _undo_entry(stage, before))
     return after.but(past=past, undone=after.undone if changed_parts == {"selected"} else ())
 
 
@@ -360,16 +360,18 @@ def undo(stage: Stage, state: State) -> State:
     if not state.past or _applied(stage) > state.past[-1].applied:
         event = stage.destination.undo()
         return state.but(undone=(*undone(state), event)).saying(f"undone: {event.text}")
-    now = _back(stage, state, state.past[-1]).but(past=state.past[:-1], undone=(*state.undone, _was(stage, state)))
+    now = _back(stage, state, state.past[-1]).but(
+        past=state.past[:-1], undone=(*state.undone, _undo_entry(stage, state))
+    )
     return with_message(stage, now, f"undone: {_difference(now, state)}", warn=False)
 
 
 def redo(stage: Stage, state: State) -> State:
     """Redoes the last undone action: a step of the plan, a mark, a selection, or an applied plan."""
     redo_entries = undone(state)
-    if redo_entries and isinstance(redo_entries[-1], Was):
+    if redo_entries and isinstance(redo_entries[-1], UndoEntry):
         now = _back(stage, state, redo_entries[-1]).but(
-            past=(*state.past, _was(stage, state)), undone=redo_entries[:-1]
+            past=(*state.past, _undo_entry(stage, state)), undone=redo_entries[:-1]
         )
         return with_message(stage, now, f"redone: {_difference(state, now)}", warn=False)
     if not redo_entries and stage.draft(state).steps:
@@ -387,7 +389,7 @@ def stand(stage: Stage, state: State, step: int) -> State:
     Raises:
         PlanError: if the history does not have the step.
     """
-    descriptions = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_shown(stage)}}
+    descriptions = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_data(stage)}}
     if step not in descriptions:
         there = ", ".join(map(str, sorted(descriptions)))
         raise PlanError(f"stand({step})", "the history has no such step", f"Choose one of {there}")
@@ -399,13 +401,13 @@ def stand(stage: Stage, state: State, step: int) -> State:
     return state.but(undone=redo_entries).saying(f"the graph {descriptions[step]}")
 
 
-def history_shown(stage: Stage) -> list[dict[str, Any]]:
+def history_data(stage: Stage) -> list[dict[str, Any]]:
     """Returns the steps of the history that can be shown, and which of them are ahead of the current graph."""
     events = [event for event in stage.destination.history if not event.dropped]
     return [{"step": event.number, "text": event.text, "ahead": event.undone} for event in events]
 
 
-def undo_shown(stage: Stage, state: State) -> dict[str, int]:
+def undo_data(stage: Stage, state: State) -> dict[str, int]:
     """Returns the number of actions that undo and redo have left, with applied plans, and how often they ran."""
     undone_flags, redo_count = [event.undone for event in stage.destination.history], len(undone(state))
     again = int(undone_flags[-1:] == [True] and not stage.draft(state).steps)
@@ -424,13 +426,13 @@ def last_applied(stage: Stage) -> str:
 
 def undone(state: State) -> tuple[Any, ...]:
     """Returns the actions undone here, oldest first, without those that code has redone or dropped since."""
-    return tuple(one for one in state.undone if isinstance(one, Was) or (one.undone and not one.dropped))
+    return tuple(one for one in state.undone if isinstance(one, UndoEntry) or (one.undone and not one.dropped))
 
 
-def _was(stage: Stage, state: State) -> Was:
+def _undo_entry(stage: Stage, state: State) -> UndoEntry:
     """The data of a state for undo; the effect of its plan is computed again then."""
     draft = None if state.draft is None else replace(state.draft)
-    return Was(draft, state.marks, state.view.selected, _applied(stage))
+    return UndoEntry(draft, state.marks, state.view.selected, _applied(stage))
 
 
 def _applied(stage: Stage) -> int:
@@ -438,7 +440,7 @@ def _applied(stage: Stage) -> int:
     return max((event.number for event in stage.destination.history if not event.undone), default=0)
 
 
-def _back(stage: Stage, state: State, was: Was) -> State:
+def _back(stage: Stage, state: State, was: UndoEntry) -> State:
     """The state as it was then; removed boxes are not selected."""
     return stage.there(state.but(draft=was.draft, marks=was.marks).seen(selected=was.selected))
 
@@ -447,7 +449,7 @@ def _steps(state: State) -> tuple[Step, ...]:
     return () if state.draft is None else state.draft.steps
 
 
-def _changed(a: State, b: State) -> set[str]:
+def _changed_parts(a: State, b: State) -> set[str]:
     """Which of plan, marks and selection are not the same in two states."""
     parts = {"marks"} if a.marks != b.marks else set[str]()
     parts |= {"selected"} if a.view.selected != b.view.selected else set()
@@ -456,7 +458,7 @@ def _changed(a: State, b: State) -> set[str]:
 
 def _difference(a: State, b: State) -> str:
     """The action between two states, in words."""
-    changed_parts = _changed(a, b)
+    changed_parts = _changed_parts(a, b)
     if "draft" in changed_parts:
         old, new = (dict(zip(map(id, steps), steps, strict=True)) for steps in (_steps(a), _steps(b)))
         step_list = [new[key] for key in new if key not in old] or [old[key] for key in old if key not in new]

@@ -35,7 +35,7 @@ def nothing_more(value: Any) -> tuple[str, str] | None:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArgType:
     """A type of argument.
 
     Args:
@@ -64,12 +64,12 @@ class Arg:
     """One argument of a verb: its name, its kind, and its default."""
 
     name: str
-    kind: Kind
+    kind: ArgType
     default: Any = REQUIRED
 
 
 @dataclass(frozen=True)
-class Verb:
+class CommandSpec:
     """One verb of a screen: the method of `Screen` of this name.
 
     Args:
@@ -95,7 +95,7 @@ class Verb:
         """Whether it only looks and gives an answer: the answer and its error are for the caller alone.
 
         Example:
-            >>> VERBS["details"].asks, VERBS["select"].asks
+            >>> COMMAND_SPECS["details"].asks, COMMAND_SPECS["select"].asks
             (True, False)
         """
         return self.looks and bool(self.answers)
@@ -105,7 +105,7 @@ class Verb:
         """How it is called.
 
         Example:
-            >>> VERBS["select"].usage
+            >>> COMMAND_SPECS["select"].usage
             "select(names, mode='set')"
         """
         parts = [arg.name if arg.default is REQUIRED else f"{arg.name}={arg.default!r}" for arg in self.args]
@@ -115,18 +115,18 @@ class Verb:
         """Returns arguments that fit, all of them given: one dict for each sample of the kinds.
 
         Example:
-            >>> VERBS["set_direction"].examples()
+            >>> COMMAND_SPECS["set_direction"].examples()
             [{'direction': 'LR'}, {'direction': 'TB'}, {'direction': 'auto'}]
         """
         most = max((len(arg.kind.samples) for arg in self.args), default=1)
         return [{arg.name: arg.kind.samples[i % len(arg.kind.samples)] for arg in self.args} for i in range(most)]
 
 
-def _one_of(*choices: str) -> Kind:
+def _one_of(*choices: str) -> ArgType:
     options = sorted(choices)
     words = "one of " + ", ".join(repr(c) for c in options)
     ts = " | ".join(f'"{c}"' for c in options)
-    return Kind(words, lambda value: isinstance(value, str) and value in choices, ts, tuple(options))
+    return ArgType(words, lambda value: isinstance(value, str) and value in choices, ts, tuple(options))
 
 
 def is_count(value: Any) -> bool:
@@ -167,11 +167,11 @@ def _listed(value: Any) -> Any:
 
 
 _HOSTILE = "</text><script>alert(1)</script>"
-TEXT = Kind("a string", lambda value: isinstance(value, str), "string", ("a/b", "a/b:0", _HOSTILE))
-TEXT_OR_NONE = Kind(
+TEXT = ArgType("a string", lambda value: isinstance(value, str), "string", ("a/b", "a/b:0", _HOSTILE))
+TEXT_OR_NONE = ArgType(
     "a string or null", lambda value: value is None or isinstance(value, str), "string | null", ("grafted", None)
 )
-NAME = Kind(
+NAME = ArgType(
     "a name: letters, digits, '_', '.' and '-', with '/' between its parts", is_name, "string", ("renamed", "a/b"),
     unfit=_no_name,
 )  # fmt: skip
@@ -179,19 +179,19 @@ SCOPE = replace(NAME, fits=lambda value: value == "" or is_name(value), samples=
 NAME_OR_NONE = replace(
     NAME, fits=lambda value: value is None or SCOPE.fits(value), ts="string | null", samples=("grafted", None)
 )
-TEXT_OR_FUNCTION = Kind(
+TEXT_OR_FUNCTION = ArgType(
     "a string or a function", lambda value: isinstance(value, str) or callable(value), "string", TEXT.samples, _as_it_is
 )
-ANYTHING = Kind("anything", lambda value: True, "string", TEXT.samples, _as_it_is)
-COUNT = Kind("a whole number, 0 or more", is_count, "number", (0, 2))
-NAMES = Kind("a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]), _listed)
-NUMBERS = Kind(
+ANYTHING = ArgType("anything", lambda value: True, "string", TEXT.samples, _as_it_is)
+COUNT = ArgType("a whole number, 0 or more", is_count, "number", (0, 2))
+NAMES = ArgType("a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]), _listed)
+NUMBERS = ArgType(
     "a list of numbers",
     lambda value: isinstance(value, list) and all(map(_is_number, value)),
     "number[]",
     ([0, -12.5, 0.75], []),
 )
-YES_OR_NO = Kind("true or false", lambda value: isinstance(value, bool), "boolean", (True, False))
+YES_OR_NO = ArgType("true or false", lambda value: isinstance(value, bool), "boolean", (True, False))
 PANE = _one_of("source", "destination")
 MODE = _one_of("set", "add", "toggle")
 UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
@@ -202,7 +202,7 @@ EXTERNAL = _one_of("keep", "refuse")
 SIDE = _one_of("both", "inputs", "outputs")
 TRAINING = _one_of("away", "beside", "scopes")
 COLOURS = _one_of("device", "dtype", "family", "scope", "structure", *MEASURES)
-FEED_TEXTS = Kind(
+FEED_TEXTS = ArgType(
     "an object with string values",
     lambda value: isinstance(value, dict) and all(isinstance(text, str) for pair in value.items() for text in pair),
     "Record<string, string>",
@@ -223,12 +223,12 @@ _only = Arg("only", NAMES, ())
 _scope, _called = Arg("to", NAME_OR_NONE, None), Arg("name", NAME_OR_NONE, None)
 
 
-def _look(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> Verb:
-    return Verb(name, does, args, gesture, key, looks=True, answers=answers)
+def _look(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> CommandSpec:
+    return CommandSpec(name, does, args, gesture, key, looks=True, answers=answers)
 
 
-def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> Verb:
-    return Verb(name, does, args, gesture, key, answers=answers)
+def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> CommandSpec:
+    return CommandSpec(name, does, args, gesture, key, answers=answers)
 
 
 _ALL = (
@@ -386,7 +386,7 @@ _ALL = (
     _edit("apply", "apply the plan", gesture="button", key="Ctrl+Enter", answers="{ applied: string }"),
 )  # fmt: skip
 
-VERBS: dict[str, Verb] = {verb.name: verb for verb in _ALL}
+COMMAND_SPECS: dict[str, CommandSpec] = {verb.name: verb for verb in _ALL}
 """All verbs by name."""
 
 
