@@ -221,9 +221,8 @@ def _proposed(names: Iterable[str], otherwise: str) -> str:
     return f"Did you mean {text}?" if text else otherwise
 
 
-def unknown_name(request: str, problem: str, name: str, choices: Iterable[str]) -> SelectionError:
+def unknown_name(request: str, problem: str, similar: Sequence[str]) -> SelectionError:
     """Returns the error that a name does not exist, with the similar names."""
-    similar = nearest(name, choices)
     return SelectionError(request, problem, _proposed(similar, NOTHING_NEAR), kind=Kind.UNKNOWN_NAME, names=similar)
 
 

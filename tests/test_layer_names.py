@@ -333,3 +333,48 @@ def test_what_cannot_be_a_layer_is_refused_with_a_way_out(ed):
         ed.trace(FEED, "featurs")
     with refuses(SelectionError, "layers['featurs']: there is no layer", "Did you mean 'features'"):
         ed.layers["featurs"]
+
+
+@pytest.fixture(scope="module")
+def called() -> gs.Editor:
+    """A graph whose scopes have other names than the layers, as those of a SavedModel have."""
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [1], "x")
+        tf.negative(tf.compat.v1.placeholder(tf.float32, [1], "other"), "apart")
+        with tf.name_scope("net_1/conv2_1/"):
+            x = tf.negative(tf.exp(x, "Exp"), "Neg")
+        with tf.name_scope("net_1/pool_1/"):
+            x = tf.identity(x, "MaxPool2d")
+        tf.identity(x, "y")
+    return with_layer(graph, "conv2", "net_1/conv2_1/Exp", "net_1/conv2_1/Neg")
+
+
+def checked(plan: gs.Plan) -> None:
+    for fault in plan.check():
+        raise fault.error()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda ed, x: ed.op(x),
+        lambda ed, x: ed.tensor(x),
+        lambda ed, x: ed.select(name=x),
+        lambda ed, x: ed.select(outputs=x),
+        lambda ed, x: checked(ed.plan().bypass(x)),
+        lambda ed, x: checked(ed.plan().set_device(x, "/cpu:0")),
+        lambda ed, x: checked(ed.plan().reroute("other", to=x)),
+        lambda ed, x: checked(ed.plan().add_control("apart", x)),
+    ],
+    ids=["op", "tensor", "select", "outputs", "bypass", "set_device", "reroute", "add_control"],
+)
+@pytest.mark.parametrize(
+    ("name", "proposed"),
+    [("conv_2", "conv2"), ("pool", "net_1/pool_1/MaxPool2d"), ("net/pool_1", "net_1/pool_1/MaxPool2d")],
+)
+def test_a_name_like_that_of_a_layer_or_scope(called, ask, name, proposed):
+    with pytest.raises(SurgeryError) as caught:
+        ask(called, name)
+    assert caught.value.suggestion.startswith(f"Did you mean {proposed!r}")
+    assert caught.value.names[0] == proposed
+    ask(called, proposed)

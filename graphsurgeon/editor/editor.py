@@ -239,7 +239,7 @@ class Editor:
         op_name = self._called(name, "op")
         if op_name is not name:  # that of a tensor ends in the number of an output
             op_name = op_name.partition(":")[0]
-        self.snapshot.find(op_name, f"op({op_name!r})")
+        self.snapshot.find(op_name, f"op({op_name!r})", lambda: self.layers.names)
         return self.graph.get_operation_by_name(op_name)
 
     def tensor(self, name: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PlanError, SelectionError, counted, unknown_name
+from ..errors import PlanError, SelectionError, counted, nearest, unknown_name
 from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import reversed_edges, side_by_side, stacked
@@ -404,12 +404,13 @@ class Graph:
             out |= np.fromiter((bool(referred(node, lost)) for node in self.nodes), np.bool_, self.size)
         return out
 
-    def find(self, name: str, request: str = "") -> int:
+    def find(self, name: str, request: str = "", layers: Callable[[], Iterable[str]] = tuple) -> int:
         """Returns the number of the op called `name`.
 
         Args:
             name: the name of an op.
             request: the request, for error messages.
+            layers: returns the names of layers, which the message also searches.
 
         Raises:
             SelectionError: there is no such op; the message proposes the nearest names.
@@ -421,8 +422,20 @@ class Graph:
         if i is None:
             more, how = self._inside(name)
             problem = f"no op is called {name!r} in {self.title}{more}"
-            raise SelectionError(request, problem, how) if how else unknown_name(request, problem, name, self.index)
+            similar = [] if how else self._similar(name, layers())
+            raise SelectionError(request, problem, how) if how else unknown_name(request, problem, similar)
         return i
+
+    def _similar(self, name: str, layers: Iterable[str]) -> list[str]:
+        """The ops and layers with the most similar names; for a scope, its last op, which takes its place anywhere."""
+        paths = self.scopes.names[1:]
+        scopes = {**{path.rpartition("/")[2]: path for path in reversed(paths)}, **{path: path for path in paths}}
+        others = dict.fromkeys([*self.index, *layers])
+        close = nearest(name, [*others, *scopes])
+        return list(dict.fromkeys(one if one in others else self._last(scopes[one]) for one in close))
+
+    def _last(self, scope: str) -> str:
+        return self.names[int(np.flatnonzero(self.scope_mask(scope))[-1])]
 
     def call_around(self, name: str) -> str:
         """Returns the op that calls the function around an op of this name; empty for any other name.
@@ -455,12 +468,13 @@ class Graph:
             return problem, f"Work in the function alone: gs.open(..., function={slope!r})"
         return "", ""
 
-    def tensor(self, name: str, request: str = "") -> tuple[int, int]:
+    def tensor(self, name: str, request: str = "", layers: Callable[[], Iterable[str]] = tuple) -> tuple[int, int]:
         """Returns (op number, output index) of the tensor called `name` (``a/b:0``, or ``a/b`` for its output 0).
 
         Args:
             name: the name of a tensor or op.
             request: the request, for error messages.
+            layers: returns the names of layers, which the message also searches.
 
         Raises:
             SelectionError: no such op, or the op has no such output.
@@ -478,7 +492,8 @@ class Graph:
         if op_name not in self.index:
             more, how = self._inside(op_name)
             problem = f"there is no tensor {name!r} in {self.title}" + (more or ": no op has that name")
-            raise SelectionError(request, problem, how) if how else unknown_name(request, problem, op_name, self.index)
+            similar = [] if how else self._similar(op_name, layers())
+            raise SelectionError(request, problem, how) if how else unknown_name(request, problem, similar)
         i, port = self.index[op_name], int(port_text)
         outputs = self.stated(i)
         if outputs is not None and port >= len(outputs) and self.types[i] not in self.unknown:

@@ -187,6 +187,12 @@ class Layers(Sequence[Layer]):
         """
         return [one for one in self if fnmatch.fnmatchcase(one.class_name.lower(), pattern.lower())]
 
+    @property
+    def names(self) -> list[str]:
+        """The paths of all layers, and the names that only one layer has."""
+        counts = Counter(one.name for one in self)
+        return [*(one.path for one in self), *(one.name for one in self if counts[one.name] == 1)]
+
     def close(self, word: str) -> list[str]:
         """Returns the paths and names of layers, including removed ones, that are most similar to a word.
 

@@ -410,7 +410,7 @@ def select(
     if kinds is not None:
         mask &= _types(graph, kinds, request, notes)
     if patterns is not None:
-        mask &= _names(graph, patterns, request)
+        mask &= _names(graph, patterns, request, layers)
     if layer_patterns is not None:
         mask &= _made(graph, made_by(layers.chosen(layer_patterns, request)))
     if ins is not None or outs is not None:
@@ -494,7 +494,7 @@ def _types(graph: Graph, kinds: Sequence[str], request: str, notes: list[str]) -
     return mask
 
 
-def _names(graph: Graph, patterns: Iterable[str], request: str) -> Mask:
+def _names(graph: Graph, patterns: Iterable[str], request: str, layers: Layers) -> Mask:
     mask = np.zeros(graph.size, np.bool_)
     for pattern in patterns:
         if pattern in graph.index:
@@ -505,5 +505,5 @@ def _names(graph: Graph, patterns: Iterable[str], request: str) -> Mask:
                 raise SelectionError(request, f"no op name of {graph.title} fits {pattern!r}", _top(graph))
             mask[hits] = True
         else:
-            graph.find(pattern, request)
+            graph.find(pattern, request, lambda: layers.names)
     return mask

@@ -79,7 +79,7 @@ class Tally:
         self._begin(effect)
 
     def _begin(self, effect: Effect) -> None:
-        self.bench = Workbench(effect.after)
+        self.bench = Workbench(effect.after, lambda: self.backend.layers(self.base).names)
         self.copies, self.connections = list(effect.copies), list(effect.connections)
         self.warnings, self.edits, self.added = list(effect.warnings), list(effect.edits), list(effect.added)
         self.changes, self.removed, self.mode = dict(effect.changes), dict(effect.removed), effect.mode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,8 +102,8 @@ class Workbench:
         ([(2, 0)], [], ['b:0'])
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, layers: Callable[[], Iterable[str]] = tuple) -> None:
+        self.graph, self._layers = graph, layers
         self.names: list[str] = graph.names  # type: ignore[assignment]
         self.types: list[str] = graph.types  # type: ignore[assignment]
         self.index = _Index(graph.index)
@@ -144,17 +144,17 @@ class Workbench:
     def find(self, name: str, request: str = "") -> int:
         """Returns the number of an op; raises SelectionError with the nearest names."""
         number = self.index.get(name)
-        return self.frozen().find(name, request) if number is None else int(number)
+        return self.frozen().find(name, request, self._layers) if number is None else int(number)
 
     def tensor(self, name: str, request: str = "") -> Tensor:
         """Returns (op number, output); raises SelectionError where it is not there."""
         op, colon, port = name.rpartition(":")
         number = self.index.get(op if colon else name)
         if number is None or (colon and not port.isdigit()):
-            return self.frozen().tensor(name, request)
+            return self.frozen().tensor(name, request, self._layers)
         outputs = self.outputs(number)
         if outputs is not None and int(port if colon else 0) >= len(outputs):
-            return self.frozen().tensor(name, request)
+            return self.frozen().tensor(name, request, self._layers)
         return number, int(port) if colon else 0
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
