@@ -563,7 +563,7 @@ def _tflite(job: _Job) -> Saved:
             Path(new).write_bytes(result.model)
             file = tflite_file(new, part, job.calls, export.name, send, request)
             title = "run by TFLite's interpreter"
-            proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True), said=title)
+            proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True), title=title)
             put_file(new, path)
     return job.saved(path, len(part.graph_def.node), proof)
 
