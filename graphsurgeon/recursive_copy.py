@@ -278,7 +278,7 @@ def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) 
     from .tf import graph_parts
 
     request = f"{verb}({_word(thing)}, ...)"
-    thing = graph_parts.bare(thing)
+    thing = graph_parts.unwrap(thing)
     live = isinstance(thing, graph_parts.Operation | graph_parts.Tensor) or graph_parts.is_variable_object(thing)
     if not live or getattr(thing, "graph", None) is None:
         how = "Give an op, a tensor or a variable"
@@ -519,7 +519,7 @@ def _waits(call: _Request, after: Any, values: Any) -> list[str]:
 
     same, after_tops = call.thing.graph is call.graph, []
     tops = [] if after is None else list(after) if isinstance(after, list | tuple | set | frozenset) else [after]
-    for top in map(graph_parts.bare, tops):
+    for top in map(graph_parts.unwrap, tops):
         top = getattr(top, "op", top)
         if not isinstance(top, graph_parts.Operation):
             problem = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
@@ -529,7 +529,7 @@ def _waits(call: _Request, after: Any, values: Any) -> list[str]:
             raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.thing)}, or leave after out")
         after_tops.append(top)
     if same and not call.is_variable:
-        after_tops += graph_parts.waited_for(call.graph)
+        after_tops += graph_parts.current_control_inputs(call.graph)
     if not after_tops:
         return []
     why = (

@@ -22,13 +22,13 @@ def definitions() -> Any:
     tensorflow()
     from tensorflow.python.client import pywrap_tf_session
 
-    from graphsurgeon.tf.private.graphs import registered
+    from graphsurgeon.tf.private.graphs import registered_op
 
     listed = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     found = op_def_pb2.OpList()
     for name in sorted(one.name for one in listed.op):
         definition = found.op.add()
-        definition.CopyFrom(registered(name))
+        definition.CopyFrom(registered_op(name))
         definition.summary = registry.documentation(name)
     return found
 

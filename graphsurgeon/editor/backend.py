@@ -52,9 +52,9 @@ class _TensorFlow(Backend):
 
     def settled(self, graph: Graph) -> Graph:
         from ..tf.functions.inline import unfolded
-        from ..tf.open.snapshot import settled
+        from ..tf.open.snapshot import materialized
 
-        return settled(graph) if graph.unfolded is None else unfolded(graph)
+        return materialized(graph) if graph.unfolded is None else unfolded(graph)
 
     def value_faults(self, effect: Effect) -> list[Fault]:
         from ..tf.copy.append import value_faults
@@ -100,9 +100,9 @@ class _TensorFlow(Backend):
         return array_of(node)
 
     def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, request: str) -> Piece:
-        from ..tf.edit.subgraphs import traced
+        from ..tf.edit.subgraphs import trace_sites
 
-        return traced(function, sites, graph, request)
+        return trace_sites(function, sites, graph, request)
 
     def adapting(self, adapter: Adapter) -> Callable[..., Any]:
         from ..tf.edit.builders import adapting
@@ -112,9 +112,9 @@ class _TensorFlow(Backend):
     def collapsed(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
     ) -> Callable[..., Any]:
-        from ..tf.edit.builders import collapsed
+        from ..tf.edit.builders import collapse_ops
 
-        return collapsed(graph, mask, inputs, outputs, name)
+        return collapse_ops(graph, mask, inputs, outputs, name)
 
     def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
         from ..tf.edit.builders import branch_of
@@ -122,14 +122,14 @@ class _TensorFlow(Backend):
         return branch_of(graph, call, answers)
 
     def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
-        from ..tf.edit.builders import rounds_of
+        from ..tf.edit.builders import unroll_loop
 
-        return rounds_of(graph, op, loop, times)
+        return unroll_loop(graph, op, loop, times)
 
     def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
-        from ..tf.edit.builders import taken_apart
+        from ..tf.edit.builders import expand_call
 
-        return taken_apart(graph, call, inside)
+        return expand_call(graph, call, inside)
 
 
 TENSORFLOW = _TensorFlow()

@@ -64,7 +64,7 @@ def save(
         value_source: the `values` that were asked for.
         settings: the other arguments of `Editor.save`.
     """
-    from ..tf.save.save import Request, save
+    from ..tf.save.save import SaveRequest, save
     from ..tf.values.initialization import unproved
     from ..tf.values.transfer import values_of
 
@@ -75,7 +75,7 @@ def save(
         "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
         "own_inputs": opened.inputs, "own_outputs": opened.outputs, "init_ops": values.init_ops, "initial": initial,
     }  # fmt: skip
-    options = Request(path, **settings, untrained={})
+    options = SaveRequest(path, **settings, untrained={})
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
         variables = [info for info in base.state.variables.values() if not info.local]

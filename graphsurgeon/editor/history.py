@@ -563,13 +563,13 @@ class Timeline:
     def _read_back(self, plan: Plan, applied_ops: Made) -> list[str]:
         """Reads the result, and returns the differences from the prediction of the plan."""
         from ..tf.copy.append import differences
-        from ..tf.open.snapshot import confirmed
+        from ..tf.open.snapshot import confirm_snapshot
 
         nodes, applied_ops.nodes = applied_ops.nodes, ()
         if plan.mode == "materialise":
             self._snapshot = None
         else:
-            confirmed_graph = confirmed(self.live, plan.base, plan.after(), nodes, applied_ops.ops)
+            confirmed_graph = confirm_snapshot(self.live, plan.base, plan.after(), nodes, applied_ops.ops)
             if confirmed_graph is not None:
                 self._snapshot = confirmed_graph
                 return []

@@ -86,7 +86,7 @@ def copy_op_handler(
     name, places = unique_name(info.graph_, info.new_name(op.name)), {}
     if graph_parts.is_placed(op):
         places = {op.name: name, **{old.name: new.name for old, new in info.transformed_ops.items()}}
-    node = graph_parts.copied_node(op, name, info.key, places)
+    node = graph_parts.copy_node(op, name, info.key, places)
     node = node if nodedef_fn is None else nodedef_fn(node)
     new = graph_parts.add_op(info.graph_, node, new_inputs)
     if copy_shape and graph_parts.same_shapes(op.inputs, new_inputs):
@@ -154,14 +154,14 @@ def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
     for op in ops:
         inputs = [_tensor(info, transformer, mapping, waiting, t, op) for t in op.inputs]
         new, outputs = transformer.transform_op_handler(info, op, inputs)
-        new = graph_parts.bare(new)
+        new = graph_parts.unwrap(new)
         if new is op:
             raise WrongValue(f"transform_op_handler(info, {op.name!r})", "in-place transformation is not allowed",
                              "Return a new op")  # fmt: skip
         info.transformed_ops[op] = new
         transformer.assign_collections_handler(info, op, new)
         for t, t_ in zip(op.outputs, outputs, strict=False):
-            info.transformed_ts[t] = t_ = graph_parts.bare(t_)
+            info.transformed_ts[t] = t_ = graph_parts.unwrap(t_)
             transformer.assign_collections_handler(info, t, t_)
     _close_loops(info, waiting)
     note_originals(info, transformer, [(op, info.transformed_ops[op]) for op in ops])

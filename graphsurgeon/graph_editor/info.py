@@ -213,7 +213,7 @@ class TransformerInfo:
             TypeError: it is something else.
         """
         return util.transform_tree(
-            original, lambda top: _moved(graph_parts.bare(top), self._graph, self._graph_, self._new, missing_fn)
+            original, lambda top: _moved(graph_parts.unwrap(top), self._graph, self._graph_, self._new, missing_fn)
         )
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
@@ -224,7 +224,7 @@ class TransformerInfo:
             missing_fn: called with an unknown op or tensor; the default returns None.
         """
         return util.transform_tree(
-            transformed, lambda top: _moved(graph_parts.bare(top), self._graph_, self._graph, self._old, missing_fn)
+            transformed, lambda top: _moved(graph_parts.unwrap(top), self._graph_, self._graph, self._old, missing_fn)
         )
 
     def load_values(self, session: TFSession, source: Any = None) -> int:

@@ -65,7 +65,7 @@ class OpMatcher:
         Raises:
             TypeError: it is not an op.
         """
-        op = graph_parts.bare(op)
+        op = graph_parts.unwrap(op)
         if not isinstance(op, graph_parts.Operation):
             raise expected("an OpMatcher called", "a tf.Operation", op)
         if not all(test(op) for test in self.positive_filters):
@@ -151,7 +151,7 @@ def _test(positive_filter: Any) -> Callable[[Any], bool]:
         pattern = select.make_regex(positive_filter)
         return lambda op: pattern.search(op.name) is not None
     if isinstance(positive_filter, graph_parts.Operation):
-        target = graph_parts.bare(positive_filter)
+        target = graph_parts.unwrap(positive_filter)
         return lambda op: op is target
     if positive_filter is True:
         return lambda op: True

@@ -277,7 +277,7 @@ def _order(op: TFOp, control_inputs: list[TFOp], request: str) -> None:
 
 
 def _control(op: TFOp, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:
-    op = graph_parts.bare(op)
+    op = graph_parts.unwrap(op)
     if not isinstance(op, graph_parts.Operation):
         raise expected(f"{verb}(...)", "a tf.Operation", op)
     cops = util.make_list_of_op(cops, allow_graph=False)

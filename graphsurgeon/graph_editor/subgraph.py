@@ -176,7 +176,7 @@ class SubGraphView:
 
     def _place(self, t: Any, ends: Sequence[Any], request: str) -> int:
         for at, own in enumerate(ends):
-            if own is graph_parts.bare(t):
+            if own is graph_parts.unwrap(t):
                 return at
         names = few([own.name for own in ends], 6) or "nothing"
         raise WrongValue(request, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
@@ -292,7 +292,7 @@ class SubGraphView:
         Args:
             t: the tensor.
         """
-        return any(graph_parts.bare(t) is own for own in self._passthrough_ts)
+        return any(graph_parts.unwrap(t) is own for own in self._passthrough_ts)
 
     def __enter__(self) -> SubGraphView:
         return self

@@ -103,12 +103,12 @@ def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]
         return None
     if any(t not in inputs and t.op not in inside for op in ops for t in op.inputs):
         return None
-    if any(new is not t and (graph_parts.is_held(t) or new.dtype != t.dtype) for t, new in inputs.items()):
+    if any(new is not t and (graph_parts.is_reference(t) or new.dtype != t.dtype) for t, new in inputs.items()):
         return None
     names = dict(Names(info))
     # What waits for a replaced tensor waits for the new one.
     waits = {t.op: new.op for t, new in inputs.items()}
-    copies = graph_parts.copied_plainly(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
+    copies = graph_parts.copy_plain_ops(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
     return None if copies is None else [(op, copies[names[op.name]]) for op in ops]
 
 
@@ -388,7 +388,7 @@ def _replacements(replacement_ts: Any, graph: TFGraph) -> tuple[TensorMap, dict[
         raise expected("replacement_ts", "a dict of tensor to tensor", replacement_ts)
     tensors, variables = TensorMap(), {}
     for old, new in replacement_ts.items():
-        old = graph_parts.bare(old.deref() if hasattr(old, "deref") else old)
+        old = graph_parts.unwrap(old.deref() if hasattr(old, "deref") else old)
         op = old.op if graph_parts.is_variable_object(old) else None
         if op is None and not isinstance(old, graph_parts.Tensor):
             raise expected("replacement_ts", "tensors or variables as keys", old)
@@ -420,7 +420,7 @@ def graph_replace(
         TypeError: a target is not a tensor.
         ValueError: no target depends on what is replaced, or a replacement does not fit; the graph is as it was.
     """
-    target_ts = util.transform_tree(target_ts, graph_parts.bare)
+    target_ts = util.transform_tree(target_ts, graph_parts.unwrap)
     targets = util.flatten_tree(target_ts)
     graph = util.get_unique_graph(targets, check_types=graph_parts.Tensor)
     control_ios = util.ControlOutputs(graph)
@@ -439,7 +439,7 @@ def graph_replace(
                          "their ops")  # fmt: skip
     if not ops:
         return util.transform_tree(target_ts, lambda t: tensors.get(t, t))
-    ops += graph_parts.whole_contexts(ops)
+    ops += graph_parts.missing_context_ops(ops)
     transformer = Transformer()
     transformer.transform_external_input_handler = keep_t_if_possible_handler
     _, info = transformer.run(ops, graph, dst_scope, src_scope, reuse_dst_scope, tensors, variables)

@@ -160,7 +160,9 @@ def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True
 def bare_list(things: Any) -> list[Any]:
     """Returns a new list of one thing, or of several, without what TensorFlow wraps around some ops and tensors."""
     items = list(things) if is_iterable(things) else [things]
-    return items if all_are(items, (graph_parts.Operation, graph_parts.Tensor)) else list(map(graph_parts.bare, items))
+    return (
+        items if all_are(items, (graph_parts.Operation, graph_parts.Tensor)) else list(map(graph_parts.unwrap, items))
+    )
 
 
 def get_tensors(graph: TFGraph) -> list[Any]:
@@ -266,7 +268,7 @@ class ControlOutputs:
         Args:
             op: the op.
         """
-        return self._known.get(graph_parts.bare(op), ())
+        return self._known.get(graph_parts.unwrap(op), ())
 
     @property
     def graph(self) -> Any:
@@ -431,7 +433,7 @@ def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
         la.extend(dict(zip(map(id, fresh), fresh, strict=True)).values())
         return la
     keys = set(map(_key, la))
-    for item in map(graph_parts.bare, fresh):
+    for item in map(graph_parts.unwrap, fresh):
         key = _key(item)
         if key not in keys:
             la.append(item)

@@ -50,7 +50,7 @@ def check(
         choices = ", ".join(map(repr, sorted(TARGETS)))
         raise PlanError(request, f"{target!r} is not a target", f"Choose one of {choices}")
     from ..tf.run.sessions import refuse_untrusted
-    from ..tf.save.converters import Frozen, convert, converter
+    from ..tf.save.converters import FrozenPart, convert, converter
 
     refuse_untrusted(editor.graph, request)  # converters fold constants: they run ops
     targets, fed = asked_for(editor, outputs, "check", "outputs"), _fed(editor, inputs)
@@ -61,7 +61,7 @@ def check(
             editor.save(path, **ends, freeze=True, values="initial", verify=False)
         except Unconvertible as error:
             return _unfrozen(editor, target, error.made, fed, targets)
-        part = Frozen.read(path, targets)
+        part = FrozenPart.read(path, targets)
         if prove and target == "tflite":
             try:
                 model = Path(folder, "model.tflite")

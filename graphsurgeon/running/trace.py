@@ -468,12 +468,12 @@ def _scratch(
         stand_ins: tensor that is fed, though an op computes it -> the placeholder in its place.
         session: whose values are taken; None for those of the editor.
     """
-    from ..tf.protos import fresh
+    from ..tf.protos import empty_graph
     from ..tf.values.variables import INITIALIZE
 
     outputs = {name: name for name in fetches if ":" in name}
     make: Any = type(editor)
-    scratch: Subject = make(OpenedGraph(fresh(), f"a run of {editor.title}", outputs=outputs))
+    scratch: Subject = make(OpenedGraph(empty_graph(), f"a run of {editor.title}", outputs=outputs))
     names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
     values = session if session is not None else editor
     kinds = {needed.graph.types[i] for i in needed.numbers}

@@ -13,7 +13,7 @@ import numpy as np
 from .importing import tf, without_log_warnings
 from .private import keras_2
 from .private.eager import eager
-from .protos import fresh
+from .protos import empty_graph
 from .run.sessions import session_of
 
 tf1 = tf.compat.v1
@@ -24,7 +24,7 @@ def classifier(path: Path) -> str:
     """Writes the trained classifier as a SavedModel folder of Keras 2."""
     with eager():
         model = _network()
-        model.set_weights(_trained())
+        model.set_weights(_trained_weights())
     keras_2.write(model, path)
     return str(path)
 
@@ -39,11 +39,11 @@ def _network() -> Any:
         layers.GlobalMaxPooling2D(name="features"),
         layers.Dense(4, activation="softmax", name="scores"),
     ]
-    return keras_2.built(steps, (16, 16, 1), "classifier")
+    return keras_2.sequential(steps, (16, 16, 1), "classifier")
 
 
 @cache
-def _trained() -> list[Any]:
+def _trained_weights() -> list[Any]:
     """Returns the weights of the classifier, trained by gradient descent with momentum."""
     images, labels = pictures()
     random = np.random.RandomState(0)
@@ -78,8 +78,8 @@ def _batches(images: Any, labels: Any) -> Iterator[tuple[Any, Any]]:
 
 def frozen(path: Path) -> str:
     """Writes the trained classifier as a frozen graph for a batch of one."""
-    weights = iter(_trained())
-    with fresh().as_default() as graph:
+    weights = iter(_trained_weights())
+    with empty_graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [1, 16, 16, 1], name="image")
         for name in ("conv1", "conv2"):
             with tf.name_scope(name):
@@ -91,13 +91,13 @@ def frozen(path: Path) -> str:
         x = tf.matmul(x, tf.constant(next(weights), name="head/kernel"), name="head/product")
         x = tf.nn.bias_add(x, tf.constant(next(weights), name="head/bias"), name="logits")
         tf.nn.softmax(x, name="scores")
-    return _written(graph.as_graph_def(), path)
+    return _write(graph.as_graph_def(), path)
 
 
 def training(path: Path) -> str:
     """Writes a trained TF1 training graph with its checkpoint."""
     images, labels = pictures()
-    with fresh().as_default() as graph:
+    with empty_graph().as_default() as graph:
         tf1.set_random_seed(0)
         image = tf1.placeholder(tf.float32, [None, 16, 16, 1], name="image")
         label = tf1.placeholder(tf.int32, [None], name="label")
@@ -143,7 +143,7 @@ def detector(path: Path) -> str:
     def weights(*shape: int) -> Any:
         return tf.constant(random.normal(0.0, 0.4, shape).astype(np.float32), name="kernel")
 
-    with fresh().as_default() as graph:
+    with empty_graph().as_default() as graph:
         image = tf1.placeholder(tf.uint8, [1, None, None, 3], name="image")
         with tf.name_scope("preprocess"):
             x = tf.raw_ops.ResizeBilinear(images=image, size=[32, 32], name="resize")
@@ -162,7 +162,7 @@ def detector(path: Path) -> str:
             indices = tf.image.non_max_suppression(boxes, scores, 5, name="kept")
         tf.gather(boxes, indices, name="detections")
         tf.gather(scores, indices, name="detection_scores")
-    return _written(graph.as_graph_def(), path)
+    return _write(graph.as_graph_def(), path)
 
 
 def transformer(path: Path) -> str:
@@ -188,7 +188,7 @@ def transformer(path: Path) -> str:
 
 def nan_loss(path: Path) -> str:
     """Writes a TF1 training graph whose loss is NaN, with its checkpoint."""
-    with fresh().as_default() as graph:
+    with empty_graph().as_default() as graph:
         image = tf1.placeholder(tf.float32, [None, 8], name="image")
         label = tf1.placeholder(tf.float32, [None, 1], name="label")
         w = tf1.get_variable("kernel", initializer=np.full([8, 1], 50.0, np.float32))
@@ -210,7 +210,7 @@ def large(path: Path) -> str:
     """Writes a graph of about 40,000 ops: one block is built, and its nodes are written under other names."""
     half = (5, 2, 3)
     block, odd = _block(False), _block(True)
-    with fresh().as_default() as graph:
+    with empty_graph().as_default() as graph:
         features = tf1.placeholder(tf.float32, [None, WIDTH], name="features")
         tf.divide(tf.add_n([features] * TOWERS, name="sum"), TOWERS, name="scores")
     out = graph.as_graph_def()
@@ -229,13 +229,13 @@ def large(path: Path) -> str:
                 output = f"{scope}sum"
         outputs.append(output)
     next(node for node in out.node if node.name == "sum").input[:] = outputs
-    return _written(out, path)
+    return _write(out, path)
 
 
 def _block(half: bool) -> Any:
     """Returns the nodes of a residual block on an input ``x``."""
     random = np.random.RandomState(0)
-    with fresh().as_default() as graph:
+    with empty_graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [None, WIDTH], name="x")
         hidden = x
         for name in ("first", "second"):
@@ -251,7 +251,7 @@ def _block(half: bool) -> Any:
     return graph.as_graph_def()
 
 
-def _written(graph_def: Any, path: Path) -> str:
+def _write(graph_def: Any, path: Path) -> str:
     path.write_bytes(graph_def.SerializeToString(deterministic=True))
     return str(path)
 

@@ -18,13 +18,13 @@ from .private.contexts import outermost_context, outside_contexts
 from .private.functions import functions_of
 from .private.graphs import MARKS_INPUTS as MARKS_INPUTS
 from .private.graphs import TENSOR, names_in_use, same_shape
+from .private.graphs import current_control_inputs as current_control_inputs
 from .private.graphs import input_marks as input_marks
 from .private.graphs import number_of as number_of
 from .private.graphs import originals_of as originals_of
 from .private.graphs import set_original as set_original
-from .private.graphs import waited_for as waited_for
 from .private.sessions import is_variable
-from .protos import fresh, lacks_memory
+from .protos import empty_graph, lacks_memory
 from .registry import op_definition as op_definition
 from .values.transfer import assign
 from .values.variables import fetch, join_collection, rebuilt, variable_infos
@@ -53,7 +53,7 @@ def is_variable_object(value: Any) -> bool:
     return bool(is_variable(value)) and hasattr(value, "op")
 
 
-def bare(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """Returns the op or tensor inside a wrapper for results that must be used; anything else is returned unchanged.
 
     `tf.debugging.Assert` and others return such a wrapper: `isinstance` takes it for an op, but it is another object.
@@ -98,7 +98,7 @@ def is_name_taken(graph: TFGraph, name: str) -> bool:
     return name.lower() in names_in_use(graph)
 
 
-def whole_contexts(ops: Iterable[TFOp]) -> list[TFOp]:
+def missing_context_ops(ops: Iterable[TFOp]) -> list[TFOp]:
     """Returns the missing ops of TF1 loops and conds of which only a part is given, in order of creation."""
     op_list = list(ops)
     context_ids = {id(outermost_context(op)) for op in op_list} - {id(None)}
@@ -124,10 +124,10 @@ def whole_contexts(ops: Iterable[TFOp]) -> list[TFOp]:
 
 
 #: Attributes that name state or a loop: a copy that kept them would share it.
-_KEYS = ("shared_name", "frame_name", "var_name")
+_NAME_ATTRIBUTES = ("shared_name", "frame_name", "var_name")
 
 
-def copied_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any:
+def copy_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any:
     """Returns the NodeDef of a copy of an op, without its inputs.
 
     Args:
@@ -141,7 +141,7 @@ def copied_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any
     node.name = name
     del node.input[:]
     colocate(node, places)
-    for attribute in _KEYS:
+    for attribute in _NAME_ATTRIBUTES:
         if attribute in node.attr and (node.attr[attribute].s or node.op == "VarHandleOp"):
             original_key = node.attr[attribute].s or op.name.encode()
             node.attr[attribute].s = key.encode() + original_key
@@ -176,26 +176,26 @@ def add_op(graph: TFGraph, node: TFNodeDef, inputs: Sequence[TFTensor]) -> TFOp:
         return graph.create_op(node.op, list(inputs), None, name=f"{node.name}/", attrs=dict(node.attr))
 
 
-def is_held(tensor: TFTensor) -> bool:
+def is_reference(tensor: TFTensor) -> bool:
     """Returns whether a tensor is a reference or a handle, so that its value is kept elsewhere."""
     return tensor.dtype != tensor.dtype.base_dtype or tensor.dtype in (tf.resource, tf.variant)
 
 
 #: An op with one of these attributes depends on other parts of its graph.
-_BONDS = ("shared_name", "container", "_class", "_gradient_op_type", "frame_name", "token")
+_STATE_ATTRIBUTES = ("shared_name", "container", "_class", "_gradient_op_type", "frame_name", "token")
 
 
 def is_plain(op: TFOp) -> bool:
     """Returns whether an op needs nothing of the graph but its inputs: no state, no loop or cond, no function."""
-    if context_of(op) is not None or op.type in VARIABLE_TYPES or any(map(is_held, op.outputs)):
+    if context_of(op) is not None or op.type in VARIABLE_TYPES or any(map(is_reference, op.outputs)):
         return False
     attributes = op.node_def.attr
-    if any(key in attributes for key in _BONDS):
+    if any(key in attributes for key in _STATE_ATTRIBUTES):
         return False
     return not any(value.HasField("func") or value.list.func for value in attributes.values())
 
 
-def copied_plainly(
+def copy_plain_ops(
     graph: TFGraph,
     ops: Sequence[TFOp],
     names: Mapping[str, str],
@@ -328,7 +328,7 @@ def same_shapes(tensors: Iterable[TFTensor], others: Iterable[TFTensor]) -> bool
 def as_tensor(value: Any, graph: TFGraph, dtype: Any) -> TFTensor:
     """Returns a value, array or variable as a tensor of a graph, with a given dtype; a tensor is returned unchanged."""
     if isinstance(value, tf.Tensor) and hasattr(value, "graph"):
-        return bare(value)
+        return unwrap(value)
     with graph.as_default(), tf1.control_dependencies(None):
         return tf.convert_to_tensor(value, None if dtype == tf.resource else dtype.base_dtype)
 
@@ -357,7 +357,7 @@ def graph_with_placeholders(specs: Mapping[str, Any], request: str) -> TFGraph:
     Raises:
         PlanError: TensorFlow does not accept a name.
     """
-    graph = fresh()
+    graph = empty_graph()
     with graph.as_default(), tf1.device(None):
         for name, tensor in specs.items():
             try:

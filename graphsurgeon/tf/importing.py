@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import OpenError
 
 OLDEST = (2, 16)  # as in pyproject.toml: the first with Keras 3
-_NEEDED = f"tensorflow>={'.'.join(map(str, OLDEST))}"
+_REQUIREMENT = f"tensorflow>={'.'.join(map(str, OLDEST))}"
 _INSTALL_HINT = (
     "in a separate environment. Stored pictures and pages work without it; "
     "`python -m graphsurgeon doctor` lists what is installed"
@@ -23,7 +23,7 @@ _INSTALL_HINT = (
 
 def not_installed() -> OpenError:
     """Returns the error if TensorFlow is not installed."""
-    return OpenError("import tensorflow", "it is not installed", f"pip install '{_NEEDED}', {_INSTALL_HINT}")
+    return OpenError("import tensorflow", "it is not installed", f"pip install '{_REQUIREMENT}', {_INSTALL_HINT}")
 
 
 def refuse_old(version: str) -> None:
@@ -37,10 +37,10 @@ def refuse_old(version: str) -> None:
     """
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
         problem = f"this is TensorFlow {version}, which is too old"
-        raise OpenError("import tensorflow", problem, f"pip install -U '{_NEEDED}', {_INSTALL_HINT}")
+        raise OpenError("import tensorflow", problem, f"pip install -U '{_REQUIREMENT}', {_INSTALL_HINT}")
 
 
-__all__ = ["STARTUP", "filtered", "is_loaded", "shown", "tensorflow", "tf", "without_log_warnings"]
+__all__ = ["STARTUP", "filter_stderr", "is_loaded", "show_line", "tensorflow", "tf", "without_log_warnings"]
 
 STARTUP = "|".join((
     r"^WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR$",
@@ -62,7 +62,7 @@ for line in sys.stdin.buffer:
         out.write(line)
         out.flush()
 """
-_PATIENCE = 5.0  # seconds for the filter to end: a process that was started meanwhile may still write to it
+_FILTER_TIMEOUT = 5.0  # seconds for the filter to end: a process that was started meanwhile may still write to it
 
 
 _imported: ModuleType | None = None
@@ -78,7 +78,10 @@ def tensorflow() -> ModuleType:
     if _imported is None:
         loaded = is_loaded()
         try:
-            with nullcontext() if loaded else shown("Importing TensorFlow …"), nullcontext() if loaded else filtered():
+            with (
+                nullcontext() if loaded else show_line("Importing TensorFlow …"),
+                nullcontext() if loaded else filter_stderr(),
+            ):
                 module = importlib.import_module("tensorflow")
         except ModuleNotFoundError as missing:
             if missing.name != "tensorflow":
@@ -121,7 +124,7 @@ def without_log_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def shown(text: str) -> Iterator[None]:
+def show_line(text: str) -> Iterator[None]:
     """Shows a line in the output of the cell while a block runs; outside a notebook, shows nothing.
 
     Afterwards the output stays, but empty, so a comparison of outputs ignores it.
@@ -151,13 +154,13 @@ def _publisher() -> Any:
 
 
 @contextmanager
-def filtered() -> Iterator[None]:
+def filter_stderr() -> Iterator[None]:
     """Removes the known start-up lines from the text that a block writes to the standard error of the process.
 
     A separate process does this, so it also works while an import holds the interpreter, and if the interpreter dies.
     With ``TF_CPP_MIN_LOG_LEVEL=0``, which requests every line, all lines are written.
     """
-    line_filter = _begun() if os.name == "posix" and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0" else None
+    line_filter = _start_filter() if os.name == "posix" and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0" else None
     if line_filter is None:
         yield
         return
@@ -168,10 +171,10 @@ def filtered() -> Iterator[None]:
         os.dup2(saved, 2)
         os.close(saved)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_PATIENCE)
+            process.wait(_FILTER_TIMEOUT)
 
 
-def _begun() -> tuple[subprocess.Popen[bytes], int] | None:
+def _start_filter() -> tuple[subprocess.Popen[bytes], int] | None:
     """Starts the filter instead of standard error; returns it and the old standard error, or None on failure."""
     try:
         saved = os.dup(2)

@@ -31,7 +31,7 @@ _PACKAGES = {
     "tensorflow.python.training": ("checkpoint_state_pb2",),
 }  # fmt: skip
 _MODULES = {name: f"{package}.{name}" for package, names in _PACKAGES.items() for name in names}
-_run: dict[str, ModuleType] = {}
+_loaded_modules: dict[str, ModuleType] = {}
 _lock = threading.RLock()
 
 
@@ -46,7 +46,7 @@ def _module(name: str) -> ModuleType:
     """Returns one of the modules; runs it first if needed."""
     if is_loaded():
         return import_module(name)
-    if name not in _run:
+    if name not in _loaded_modules:
         spec = find_spec("tensorflow")
         if spec is None or not spec.submodule_search_locations:  # TensorFlow is missing, or this is another module
             tensorflow()
@@ -58,13 +58,13 @@ def _module(name: str) -> ModuleType:
         assert code is not None
         module = ModuleType(name)
         module.__file__ = str(path)
-        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _imported}
+        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import_message}
         exec(code, module.__dict__)
-        _run[name] = module
-    return _run[name]
+        _loaded_modules[name] = module
+    return _loaded_modules[name]
 
 
-def _imported(name: str, *args: Any, **options: Any) -> Any:
+def _import_message(name: str, *args: Any, **options: Any) -> Any:
     """Imports a module for one of these modules: another one of them, or a module of another package."""
     if name.partition(".")[0] != "tensorflow":
         return builtins.__import__(name, *args, **options)

@@ -14,7 +14,7 @@ from ..graph.tf_types import TFGraph
 from .importing import tf
 
 
-def fresh(*sources: Any) -> TFGraph:
+def empty_graph(*sources: Any) -> TFGraph:
     """Returns a new, empty live graph.
 
     Args:

@@ -26,7 +26,7 @@ def op_definition(name: str) -> Any:
         return definitions[name]
     from .private import graphs
 
-    return graphs.registered(name)
+    return graphs.registered_op(name)
 
 
 def known_op(name: str) -> bool:

@@ -13,7 +13,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.tf.open.protos import written
+from graphsurgeon.tf.open.protos import file_snapshot
 from graphsurgeon.ui import pane
 from graphsurgeon.ui.screen import Screen
 from graphsurgeon.view.graphviz_wasm import LayoutCancelled, cancelled_error
@@ -329,7 +329,7 @@ def test_what_cannot_be_unfolded_says_why():
     (function,) = proto.library.function
     del proto.library.function[:]
     (node,) = [n for n in proto.node if "Call" in n.op]
-    read = written(proto)
+    read = file_snapshot(proto)
     screen = Screen(PlainSubject(read), facts=PlainFacts())
     assert boxes(screen)[node.name] == ("op", "PartitionedCall · function not in the graph")
     problem = f"unfold({node.name!r}): function {function.signature.name!r}, which {node.name!r} calls, is not in the"

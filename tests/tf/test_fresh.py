@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.security import GraphOrigin, note, origins
-from graphsurgeon.tf.protos import fresh
+from graphsurgeon.tf.protos import empty_graph
 from tests.needs import ROOT
 
 
@@ -16,9 +16,9 @@ def test_a_new_graph_has_the_origins_of_what_it_is_made_from():
     one = GraphOrigin(Graph.of([("w", "WriteFile", [])]))
     first = tf.Graph()
     note(first, [one])
-    assert origins(fresh(tf.Graph(), first)) == (one,)
-    assert origins(fresh()) == ()
-    assert fresh().get_operations() == []
+    assert origins(empty_graph(tf.Graph(), first)) == (one,)
+    assert origins(empty_graph()) == ()
+    assert empty_graph().get_operations() == []
 
 
 def calls(path):

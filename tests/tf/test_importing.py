@@ -115,8 +115,8 @@ def test_a_cell_shows_a_line_while_it_imports_and_nothing_after_it(tmp_path):
 
 def test_without_a_notebook_nothing_is_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
-    with importing.shown("text"):
+    with importing.show_line("text"):
         pass
     monkeypatch.delitem(sys.modules, "IPython")
-    with importing.shown("text"):
+    with importing.show_line("text"):
         pass

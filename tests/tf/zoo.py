@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from graphsurgeon.tf.copy.imports import import_nodes
-from graphsurgeon.tf.open.crash_guards import refuse_deadly
+from graphsurgeon.tf.open.crash_guards import refuse_fatal
 
 tf1 = tf.compat.v1
 ROOM = 60
@@ -23,7 +23,7 @@ def cages() -> Iterator[Any]:
         for feed in ("Placeholder", "Const") if about is not None else ():
             animal = _animal(about, feed)
             try:
-                refuse_deadly(animal, "zoo")
+                refuse_fatal(animal, "zoo")
                 import_nodes(tf.Graph(), animal)
             except Exception:
                 continue

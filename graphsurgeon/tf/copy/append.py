@@ -45,7 +45,7 @@ from ..open.outputs import array_in
 from ..open.snapshot import DIGEST, runs, snapshot
 from ..private.contexts import outside_contexts
 from ..private.graphs import all_collections, names_in_use
-from ..protos import fresh, lacks_memory
+from ..protos import empty_graph, lacks_memory
 from ..run.errors import words_of
 from ..run.progress import phase
 from ..values.transfer import giver_of, source_of
@@ -454,7 +454,7 @@ def materialise(effect: Effect) -> Made:
         replaced=effect.replaced,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
-    result = carry_out(both, fresh(base.owner))
+    result = carry_out(both, empty_graph(base.owner))
     # Variables of the base keep the values in their session: the plan does not set them.
     new = {v.name for c in effect.copies for v in c.variables}
     own = new | _revalued(effect, both.copies[0], result)

@@ -41,7 +41,7 @@ from ..private.graphs import (
     registered_gradient,
     set_callbacks,
 )
-from ..private.sessions import from_parts, is_partitioned, is_variable, unwrapped
+from ..private.sessions import from_parts, is_partitioned, is_variable, unwrap_update
 from ..values.variables import join_collection, rebuilt, take_slots, variable_objects
 from .contexts import Renamer, keep_contexts
 from .resources import is_runner, moved_runner, queue_of
@@ -250,7 +250,7 @@ class _CopyFinder:
             return None if op is None else op.outputs[item.value_index]
         if kind is not tf.Operation and is_variable(item):
             return self._variables.get(item.op.name)
-        return self._op(unwrapped(item).name)
+        return self._op(unwrap_update(item).name)
 
     def _op(self, name: str) -> TFOp | None:
         return self._live[self._copied.renamed(name)] if self._copied.has(name) else None
@@ -264,7 +264,7 @@ def entry(graph: TFGraph, item: Any) -> CollectionEntry:
     """Describes an item of a collection in plain values."""
     if is_variable(item):
         return CollectionEntry("variable", item.op.name)
-    item = unwrapped(item)
+    item = unwrap_update(item)
     if is_runner(item):
         return CollectionEntry("runner", queue_of(item))
     if getattr(item, "graph", None) is graph:

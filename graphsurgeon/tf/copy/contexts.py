@@ -15,6 +15,7 @@ from ...graph.tf_types import TFGraph, TFOp
 from ...plan.copy_result import Copied
 from ..importing import tf
 from ..private.contexts import (
+    context_proto,
     contexts_of,
     copied_context,
     differentiate_switch,
@@ -32,7 +33,6 @@ from ..private.contexts import (
     set_context,
     set_differentiated_loop,
     within_contexts,
-    written,
 )
 
 
@@ -138,7 +138,7 @@ class _ContextCopier:
     def _like(self, old: Any) -> Any:
         if not has_proto(old):
             return copied_context(old, self._source, self._graph, self._rename)
-        proto = written(old)
+        proto = context_proto(old)
         getattr(proto, proto.WhichOneof("ctxt")).ClearField("nested_contexts")
         return from_proto(proto) if _moved(proto, self._rename) else None
 

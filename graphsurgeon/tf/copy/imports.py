@@ -16,7 +16,7 @@ from ..functions.library import adopt
 from ..importing import tf
 from ..private.c_api import TooLarge, adopt_ops, raw_import, raw_import_works
 from ..private.contexts import outside_contexts
-from ..private.eager import held_mode
+from ..private.eager import mode_restorer
 from ..private.functions import functions_of, remove_function
 from ..private.graphs import (
     all_collections,
@@ -193,7 +193,7 @@ class SavedState:
 
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
-        self._put_back_mode = held_mode()
+        self._put_back_mode = mode_restorer()
         self._size = len(graph.get_operations())
         self._collections = {name: list(items) for name, items in all_collections(graph).items()}
         self._names = dict(names_in_use(graph))

@@ -15,7 +15,7 @@ from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import Copied, NewConstant, NewOp
 from ...plan.effect import Effect
 from ...plan.shape_inference import frontier
-from ..edit.nodes import arranged, change_node
+from ..edit.nodes import change_node, plan_nodes
 from ..functions.calls import constant
 from ..functions.library import BRANCHING, Library, rename_calls
 from ..importing import tf
@@ -52,7 +52,7 @@ def compiled(
         snapshot.add_current(copied, graph_def)
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
     if effect.added:
-        graph_def = arranged(effect, graph_def)
+        graph_def = plan_nodes(effect, graph_def)
     _set_versions(effect, graph_def, graph)
     new, first = list(graph_def.node), effect.base.size
     _wire(new, effect.after, first)

@@ -54,14 +54,14 @@ def adapting(adapter: Adapter) -> Callable[[Any], Any]:
         scope = tf1.get_default_graph().get_name_scope()
         *first, last = adapter.parts
         for part in first:
-            x = _built(part, x, kind_of(part))
-        x = _built(last, x, f"{scope}/")
+            x = _build(part, x, kind_of(part))
+        x = _build(last, x, f"{scope}/")
         return x if x.op.name == scope else tf.identity(x, name=f"{scope}/")
 
     return build
 
 
-def _built(part: Part, x: Any, name: str) -> Any:
+def _build(part: Part, x: Any, name: str) -> Any:
     match part:
         case Cast():
             return tf.cast(x, part.dtype, name=name)
@@ -121,7 +121,7 @@ def _sizes(part: Reshape, x: Any) -> Any:
     return tf.stack([shape[next(axes)] if n is None else n for n in part.shape], name="shape_to")
 
 
-def collapsed(
+def collapse_ops(
     base: Graph, mask: Any, inputs: Sequence[str], outputs: Sequence[str], name: str
 ) -> Callable[..., list[Any]]:
     """Returns a function of tensors that makes one call with the computation of some ops of a graph.
@@ -180,7 +180,7 @@ def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..
     return call
 
 
-def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[..., list[Any]]:
+def expand_call(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[..., list[Any]]:
     """Returns a function of tensors that does the same as a call of a graph, without the call.
 
     Args:
@@ -201,7 +201,7 @@ def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[
     return call
 
 
-def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., list[Any]]:
+def unroll_loop(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., list[Any]]:
     """Returns a function of tensors that does the same as a given number of rounds of a loop.
 
     Args:
@@ -222,7 +222,7 @@ def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[.
     shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
 
     def call(*tensors: Any) -> list[Any]:
-        scope, values, order = tf1.get_default_graph().get_name_scope(), list(tensors), _Order(acts)
+        scope, values, order = tf1.get_default_graph().get_name_scope(), list(tensors), _OpOrder(acts)
         for number in range(times):
             values = flow.applied(node.attr["body"].func.name, values, f"{scope}/{_round(number)}", node.device, False)
             for tensor, shape in zip(values, shapes, strict=False):
@@ -238,10 +238,10 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
     block = Selection(base, body, Query("select"))
     enters = [f"{base.names[i]}:1" for i in loop.switches] + [f"{base.names[i]}:0" for i in loop.constants]
     used = {f"{base.names[i]}:{port}" for i, port in entering(base, body)}
-    acts = _acts(base, loop, body)
+    acts = _sets_state(base, loop, body)
 
     def call(*tensors: Any) -> list[Any]:
-        graph, values, order = tf1.get_default_graph(), list(tensors), _Order(acts)
+        graph, values, order = tf1.get_default_graph(), list(tensors), _OpOrder(acts)
         for number in range(times):
             scope = f"{graph.get_name_scope()}/{_round(number)}"
             ends, copy = dict(zip(enters, values, strict=True)), None
@@ -260,14 +260,14 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
     return call
 
 
-def _acts(base: Graph, loop: Loop, body: Mask) -> bool:
+def _sets_state(base: Graph, loop: Loop, body: Mask) -> bool:
     """Returns whether a round of a loop of TF1 sets state; refuses a loop in which not each round may set it."""
     calls, numbers = FunctionCalls(base), np.flatnonzero(body).tolist()
     if not any(calls.acts(base.nodes[i]) or writes(base.types[i]) for i in numbers):
         return False
     live = base.live.get_operations()
     outer = innermost_context(live[loop.asks])
-    inside = [i for i in numbers if base.types[i] not in FLOW_TYPES and _lasts(live[i])]
+    inside = [i for i in numbers if base.types[i] not in FLOW_TYPES and _is_lasting(live[i])]
     nested = next((i for i in inside if innermost_context(live[i]) is not outer), None)
     if nested is None and outer is None and (base.typed(FLOW_TYPES) & body).any():
         nested = inside[0]
@@ -281,7 +281,7 @@ def _round(number: int) -> str:
     return f"body_{number}" if number else "body"
 
 
-class _Order:
+class _OpOrder:
     """Makes the state ops of each round wait for those of the round before, as in a loop.
 
     Args:
@@ -298,13 +298,13 @@ class _Order:
             return
         new_ops = self._graph.get_operations()[self._at :]
         self._at += len(new_ops)
-        lasting = [op for op in new_ops if op.type not in VARIABLE_TYPES and _lasts(op)]
+        lasting = [op for op in new_ops if op.type not in VARIABLE_TYPES and _is_lasting(op)]
         for op in lasting if self._before else ():
             set_control_inputs(op, list(op.control_inputs), [*op.control_inputs, *self._before])
         self._before = lasting or self._before
 
 
-def _lasts(op: TFOp) -> bool:
+def _is_lasting(op: TFOp) -> bool:
     about = op_definition(op.type)
     refers = any(tensor.dtype.name.endswith("_ref") for tensor in op.inputs)
     return refers or (about is not None and about.is_stateful)

@@ -15,14 +15,14 @@ from ..importing import tf
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition
 
-_MEANT = {
+_EXAMPLES = {
     "int": "3", "float": "0.5", "bool": "True", "string": "'SAME'", "type": "'float32'", "shape": "[None, 3]",
     "tensor": "an array", "func": "the name of a function",
 }  # fmt: skip
 _LISTS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape"}
 
 
-def arranged(effect: Effect, graph_def: TFGraphDef) -> TFGraphDef:
+def plan_nodes(effect: Effect, graph_def: TFGraphDef) -> TFGraphDef:
     """Returns the GraphDef of a plan with its added ops, and all nodes in the order of the prediction."""
     nodes: dict[str, Any] = {}
     at = 0
@@ -39,7 +39,7 @@ def arranged(effect: Effect, graph_def: TFGraphDef) -> TFGraphDef:
     return out
 
 
-def alike(op_type: str) -> str:
+def similar_types(op_type: str) -> str:
     """Returns the op types with a similar name as a question for a message; empty if there are none."""
     close = nearest(op_type, (name for name in dir(tf.raw_ops) if name[0].isupper()))
     return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
@@ -110,7 +110,7 @@ def check_inserted(op_type: str, name: str) -> None:
     request, definition = f"insert({op_type!r}, name={name!r})", op_definition(op_type)
     way = "Give an op type with one input, such as 'Identity' or 'Relu'"
     if definition is None:
-        raise PlanError(request, f"TensorFlow has no op type {op_type!r}", alike(op_type) + way)
+        raise PlanError(request, f"TensorFlow has no op type {op_type!r}", similar_types(op_type) + way)
     count = len(definition.input_arg)
     if count != 1:
         raise PlanError(request, f"{op_type!r} has {counted(count, 'inputs')}", way)
@@ -157,7 +157,7 @@ def attribute(value: Any, kind: str, request: str, name: str) -> Any:
             reading: dict[str, Any] = {"int": operator.index, "float": float, "bool": bool}
             setattr(out, _LISTS[kind], reading[kind](value))
     except (KeyError, TypeError, ValueError) as error:
-        example = f"[{_MEANT.get(kind[5:-1], '')}]" if kind.startswith("list(") else _MEANT.get(kind, "")
+        example = f"[{_EXAMPLES.get(kind[5:-1], '')}]" if kind.startswith("list(") else _EXAMPLES.get(kind, "")
         way = f"Give a value of that kind, such as {example}"
         raise PlanError(request, f"{name}={value!r} is not {'an' if kind[:1] == 'i' else 'a'} {kind}", way) from error
     return out

@@ -20,7 +20,7 @@ from ...graph.selection import Selection
 from ...graph.tf_types import TFNodeDef
 from ..importing import tf
 from ..open.outputs import array_in
-from ..protos import fresh, lacks_memory
+from ..protos import empty_graph, lacks_memory
 
 #: Ranks that are tried for inputs of unknown rank, the most frequent first, and the limit of combinations.
 _RANKS, _TRIES = (2, 4, 3, 1, 0, 5), 64
@@ -52,13 +52,13 @@ def pattern_of(
     """
     request = f"pattern({getattr(function, '__name__', 'function')})"
     specs = _specs(function, inputs or {}, request)
-    trace = partial(_traced, function, attributes, constants)
+    trace = partial(_trace, function, attributes, constants)
     pattern = trace(specs, request)
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
-    return replace(pattern, ranked=lambda: _ranked(trace, specs, pattern)) if open_ else pattern
+    return replace(pattern, ranked=lambda: _patterns_by_rank(trace, specs, pattern)) if open_ else pattern
 
 
-def _traced(
+def _trace(
     function: Callable[..., Any],
     attributes: str | Iterable[str],
     constants: str,
@@ -67,7 +67,7 @@ def _traced(
 ) -> Pattern:
     from ..open.snapshot import snapshot
 
-    graph = fresh()
+    graph = empty_graph()
     with graph.as_default():
         placeholders = {
             name: tf.compat.v1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()
@@ -94,13 +94,13 @@ def _traced(
     )
 
 
-def _ranked(
+def _patterns_by_rank(
     trace: Callable[..., Pattern], specs: Mapping[str, Any], base_pattern: Pattern
 ) -> Iterator[tuple[str, Pattern]]:
     """Yields other patterns that a function makes if the ranks of its inputs are known, each with the code for them."""
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
     ranks = sorted(product(_RANKS, repeat=len(open_)), key=lambda those: len(set(those)))
-    signatures = {_makes(base_pattern)}
+    signatures = {_node_signature(base_pattern)}
     for those in ranks[:_TRIES]:
         specs_of_rank = {
             name: tf.TensorSpec([None] * n, specs[name].dtype) for name, n in zip(open_, those, strict=True)
@@ -109,18 +109,18 @@ def _ranked(
             pattern = trace({**specs, **specs_of_rank}, "pattern")
         except SelectionError:
             continue
-        if _makes(pattern) not in signatures:
-            signatures.add(_makes(pattern))
+        if _node_signature(pattern) not in signatures:
+            signatures.add(_node_signature(pattern))
             for name in open_:  # the code leaves out ranks that make no difference
                 fewer = {other_name: spec for other_name, spec in specs_of_rank.items() if other_name != name}
                 with suppress(SelectionError):
                     less = trace({**specs, **fewer}, "pattern")
-                    specs_of_rank = fewer if _makes(less) == _makes(pattern) else specs_of_rank
+                    specs_of_rank = fewer if _node_signature(less) == _node_signature(pattern) else specs_of_rank
             texts = [f"{n!r}: tf.TensorSpec({s.shape.as_list()}, tf.{s.dtype.name})" for n, s in specs_of_rank.items()]
             yield f"inputs={{{', '.join(texts)}}}", pattern
 
 
-def _makes(pattern: Pattern) -> Any:
+def _node_signature(pattern: Pattern) -> Any:
     graph = pattern.graph
     return tuple((graph.types[i], tuple(graph.input_names(i))) for i in pattern.numbers)
 
@@ -148,7 +148,7 @@ def as_pattern(
     Raises:
         SelectionError: the argument cannot be a pattern, or a condition names an op that the pattern does not have.
     """
-    pattern = _made(source, inputs, attributes, constants, request)
+    pattern = _make_pattern(source, inputs, attributes, constants, request)
     for op, condition in (where or {}).items():
         pattern = pattern.where(op, **condition) if isinstance(condition, Mapping) else pattern.where(op, condition)
     if isinstance(source, Pattern):
@@ -160,7 +160,7 @@ def as_pattern(
     )
 
 
-def _made(
+def _make_pattern(
     source: Any, inputs: Mapping[str, Any] | None, attributes: str | Iterable[str], constants: str, request: str
 ) -> Pattern:
     if isinstance(source, Pattern):

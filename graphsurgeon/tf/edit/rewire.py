@@ -28,7 +28,7 @@ from ..private.graphs import number_of, rewiring_works, same_shape, set_control_
 from ..private.sessions import is_closed
 from ..protos import lacks_memory
 from ..run.errors import words_of
-from .validation import Refused, Scratch
+from .validation import Scratch, ScratchError
 
 #: (number of the op, number of the input) -> its new tensor
 Reads = Mapping[tuple[int, int], Any]
@@ -39,7 +39,7 @@ def downstream(ops: list[TFOp]) -> list[TFOp]:
     return sorted(met_from(ops, lambda op: (c for t in op.outputs for c in t.consumers())), key=number_of)
 
 
-def inferred(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any, Any]]:
+def infer_outputs(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any, Any]]:
     """Returns (tensor, shape) for each output of ops, as inferred with other inputs.
 
     Args:
@@ -51,16 +51,16 @@ def inferred(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any, Any
         PlanError: TensorFlow refuses the ops with these inputs.
     """
     live = ops[0].graph
-    scratch = Scratch(_Rewired(reads), live.graph_def_versions)
+    scratch = Scratch(_RewiredOps(reads), live.graph_def_versions)
     try:
         new_ops = scratch.built(ops, lambda _: [live], request)
-    except Refused as error:
+    except ScratchError as error:
         problem = f"ops that depend on the new tensor do not fit it. TensorFlow refuses them: {error}"
         raise PlanError(request, problem, "Nothing was changed; choose a tensor of a shape that fits") from error
     return [(t, new.shape) for op in ops for t, new in zip(op.outputs, new_ops[op].outputs, strict=True)]
 
 
-class _Rewired:
+class _RewiredOps:
     """Ops of a live graph, some of which read other tensors."""
 
     def __init__(self, reads: Reads) -> None:
@@ -92,7 +92,7 @@ def reshape(new_shapes: list[tuple[Any, Any]], old_shapes: list[tuple[Any, Any]]
     """Makes static shapes as specific as they are known to be after an edit.
 
     Args:
-        new_shapes, old_shapes: the results of `inferred` with the new inputs and with the old ones.
+        new_shapes, old_shapes: the results of `infer_outputs` with the new inputs and with the old ones.
 
     Returns:
         the names of tensors whose static shapes are now too specific: TensorFlow cannot widen a shape.
@@ -118,7 +118,7 @@ _MOST_KEPT = 32 << 20
 
 
 @dataclass(frozen=True)
-class Edge:
+class InputChange:
     """One input of one op: its tensor before and now."""
 
     op: TFOp
@@ -128,7 +128,7 @@ class Edge:
 
 
 @dataclass
-class Journal:
+class EditLog:
     """The state of the edits that were made to one graph in this process.
 
     Args:
@@ -160,11 +160,11 @@ class Journal:
             self.seen = (self.count, snapshot) if small else None
 
 
-def journal(graph: Any) -> Journal:
+def journal(graph: Any) -> EditLog:
     """Returns the journal of a graph; it lives as long as the graph."""
     if not hasattr(graph, "graphsurgeon_journal"):
-        graph.graphsurgeon_journal = Journal()
-    result: Journal = graph.graphsurgeon_journal
+        graph.graphsurgeon_journal = EditLog()
+    result: EditLog = graph.graphsurgeon_journal
     return result
 
 
@@ -182,7 +182,7 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
         PlanError: a tensor is of another graph, does not fit, is in another loop than the op, or would make a cycle.
             The graph is then unchanged.
     """
-    edges = [Edge(op, at, op.inputs[at], tensor) for op, at, tensor in changes if op.inputs[at] is not tensor]
+    edges = [InputChange(op, at, op.inputs[at], tensor) for op, at, tensor in changes if op.inputs[at] is not tensor]
     if not edges:
         return 0
     graph = edges[0].op.graph
@@ -195,7 +195,7 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
         starts = [e.op for e in edges if journal(graph).backward or number_of(e.now.op) >= number_of(e.op)]
         _refuse_cycle(starts, graph, request, lambda op: _before(op, new))
     shapes = _reinferred(edges, request)
-    applied: list[Edge] = []
+    applied: list[InputChange] = []
     try:
         for edge in edges:
             set_input(edge.op, edge.input, edge.now)
@@ -214,16 +214,18 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
     return len(applied)
 
 
-def _reinferred(edges: list[Edge], request: str) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
+def _reinferred(
+    edges: list[InputChange], request: str
+) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
     """The shapes downstream, with the new edges and with the old; empty if the edges have the same shapes as before."""
     reshaped = [edge for edge in edges if not same_shape(edge.was, edge.now)]
     if not reshaped:
         return [], []
     ops = downstream([edge.op for edge in reshaped])
-    new_shapes = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, request)
+    new_shapes = infer_outputs(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, request)
     # A placeholder of any shape, which the caller gives, does not widen the shapes downstream.
     wider = any(known(e.now.shape) < known(e.was.shape) for e in reshaped if not _anything(e.now))
-    return new_shapes, inferred(ops, {}, request) if wider else new_shapes
+    return new_shapes, infer_outputs(ops, {}, request) if wider else new_shapes
 
 
 def _anything(tensor: TFTensor) -> bool:
@@ -270,7 +272,7 @@ def _refuse_closed(graph: TFGraph, request: str) -> None:
         raise PlanError(request, "the graph is finalized", "Edit it before it is finalized, or edit a copy of it")
 
 
-def _check_edge(edge: Edge, graph: TFGraph, request: str) -> None:
+def _check_edge(edge: InputChange, graph: TFGraph, request: str) -> None:
     op, old, new = edge.op, edge.was, edge.now
     if op.graph is not graph or new.graph is not graph:
         raise PlanError(request, f"{new.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
@@ -293,13 +295,13 @@ def unlike(new: TFTensor, old: TFTensor) -> str:
     """Returns why a tensor cannot replace another: its dtype or static shape; empty if it can."""
     a, b = tensor_info(new), tensor_info(old)
     if new.dtype.base_dtype != old.dtype.base_dtype:
-        return f"{_said(new, a)} against {_said(old, b)}: the dtypes differ"
+        return f"{_describe_tensor(new, a)} against {_describe_tensor(old, b)}: the dtypes differ"
     if not new.shape.is_compatible_with(old.shape):
-        return f"{_said(new, a)} against {_said(old, b)}: {axis_text(a.shape, b.shape)}"
+        return f"{_describe_tensor(new, a)} against {_describe_tensor(old, b)}: {axis_text(a.shape, b.shape)}"
     return ""
 
 
-def _said(tensor: TFTensor, info: TensorInfo) -> str:
+def _describe_tensor(tensor: TFTensor, info: TensorInfo) -> str:
     return f"{tensor.name!r} {info}"
 
 

@@ -22,7 +22,7 @@ from ..private.functions import functions_of
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops
 from ..registry import op_definition
 from ..run.errors import errors_as, words_of
-from .nodes import alike
+from .nodes import similar_types
 from .patterns import parameters_of
 
 tf1 = tf.compat.v1
@@ -30,7 +30,7 @@ tf1 = tf.compat.v1
 _LEAD = "what_the_plan_gives"
 
 
-def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Graph, request: str) -> Piece:
+def trace_sites(function: Callable[..., Any] | str, sites: Sequence[Site], base: Graph, request: str) -> Piece:
     """Builds the ops that a function makes for some sites; sites with equal results share one call.
 
     Args:
@@ -43,7 +43,7 @@ def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Grap
     Raises:
         PlanError: the function cannot be called with these inputs, fails, or returns anything else.
     """
-    bench = _Bench(maker(function, sites[0], request) if isinstance(function, str) else function, base, request)
+    bench = _SiteTracer(op_maker(function, sites[0], request) if isinstance(function, str) else function, base, request)
     outputs = [bench.outputs(number, site) for number, site in enumerate(sites)]
     bench.finish()
     result = snapshot(bench.graph, title="the ops that the plan builds")
@@ -61,7 +61,7 @@ class _Template:
 
 
 @dataclass
-class _Bench:
+class _SiteTracer:
     """The graph in which all sites are built."""
 
     function: Callable[..., Any]
@@ -268,7 +268,7 @@ def _fixed(infos: Any) -> bool:
 _FUNCTION = "or give a Python function: plan.replace(..., lambda x: ...)"
 
 
-def maker(op_type: str, site: Site, request: str) -> Callable[..., Any]:
+def op_maker(op_type: str, site: Site, request: str) -> Callable[..., Any]:
     """Returns a function of tensors that makes one op of a type.
 
     Args:
@@ -284,7 +284,7 @@ def maker(op_type: str, site: Site, request: str) -> Callable[..., Any]:
         raise PlanError(
             request,
             f"TensorFlow has no op type {op_type!r}",
-            f"{alike(op_type)}Give an op type such as 'Relu' or 'Softplus'",
+            f"{similar_types(op_type)}Give an op type such as 'Relu' or 'Softplus'",
         )
     arguments, names = list(definition.input_arg), list(site.inputs)
     lists = [arg.name for arg in arguments if arg.number_attr or arg.type_list_attr]

@@ -34,10 +34,10 @@ from ..functions.library import named_in
 from ..graph_parts import adopt_functions
 from ..importing import tf
 from ..messages import graph_pb2, node_def_pb2
-from ..open.crash_guards import refuse_deadly
+from ..open.crash_guards import refuse_fatal
 from ..private.functions import functions_of
 from ..private.graphs import copy_handle_data, tensor_info
-from ..protos import fresh, lacks_memory
+from ..protos import empty_graph, lacks_memory
 from ..run.errors import words_of
 from .nodes import change_node, new_node
 
@@ -48,7 +48,7 @@ _TURNING = ("Merge", "NextIteration", "Enter", "Exit", "Switch")
 _INTEGERS = ("int32", "int64")
 
 
-class Refused(Exception):
+class ScratchError(Exception):
     """TensorFlow's message about nodes that it refuses, with the original names of the inputs that were replaced."""
 
     def __init__(self, message: str) -> None:
@@ -84,7 +84,7 @@ class Scratch(Generic[Op]):
     """
 
     def __init__(self, ops: Ops[Op], versions: Any) -> None:
-        self._ops, self._graph = ops, fresh()
+        self._ops, self._graph = ops, empty_graph()
         self._def = graph_pb2.GraphDef(versions=versions)
         self._stand_ins: dict[tuple[str, int], TFTensor] = {}
 
@@ -118,7 +118,7 @@ class Scratch(Generic[Op]):
         if any(map(_calls, self._def.node)):
             for graph in sources(queue):
                 adopt_functions(graph, self._graph)
-        refuse_deadly(self._closed(), request)
+        refuse_fatal(self._closed(), request)
         new_ops = self._imported()
         return {op: new_ops[self._ops.name(op)] for op in targets}
 
@@ -158,7 +158,7 @@ class Scratch(Generic[Op]):
             message = words_of(error)
             for (name, port), tensor in self._stand_ins.items():
                 message = message.replace(tensor.name, f"{name}:{port}" if port else name)
-            raise Refused(message) from error
+            raise ScratchError(message) from error
 
 
 def is_size(info: TensorInfo | None) -> bool:
@@ -183,10 +183,10 @@ _NAMED = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of no
 @gc_paused()
 def verdict(effect: Effect) -> Verdict:
     """Returns the ops of a faultless plan that TensorFlow would refuse, and otherwise the shapes that it infers."""
-    return _Judge(effect).verdict()
+    return _ShapeChecker(effect).verdict()
 
 
-class _Judge:
+class _ShapeChecker:
     """The nodes of a plan that may have changed, and TensorFlow's results for them."""
 
     def __init__(self, effect: Effect) -> None:
@@ -238,10 +238,10 @@ class _Judge:
         old_infos = self._outputs(op) or ()
         infos = self._now(new_op)
         if len(old_infos) != len(infos) or not any(
-            a.dtype == b.dtype and _apart(a, b) for a, b in zip(old_infos, infos, strict=True)
+            a.dtype == b.dtype and _contradicts(a, b) for a, b in zip(old_infos, infos, strict=True)
         ):
             return []
-        return [b if _apart(a, b) else a for a, b in zip(old_infos, infos, strict=True)]
+        return [b if _contradicts(a, b) else a for a, b in zip(old_infos, infos, strict=True)]
 
     # -- the ops that a plan touches --------------------------------------------------------------
 
@@ -361,7 +361,7 @@ class _Judge:
         while region and len(self._faults) < _MOST:
             try:
                 return self._built(region)
-            except Refused as error:
+            except ScratchError as error:
                 name, fault = _refused_name(error.said, self._after), (error.said, False)
             except OpenError as error:
                 # TensorFlow never gets nodes that could end the process, so it does not refuse them itself.
@@ -501,7 +501,7 @@ def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
     return len(new.shape) == len(old.shape) and all(a in (None, b) for a, b in zip(new.shape, old.shape, strict=True))
 
 
-def _apart(expected: TensorInfo, inferred: TensorInfo) -> bool:
+def _contradicts(expected: TensorInfo, inferred: TensorInfo) -> bool:
     """Whether two shapes contradict each other."""
     return not tf.TensorShape(expected.shape).is_compatible_with(tf.TensorShape(inferred.shape))
 

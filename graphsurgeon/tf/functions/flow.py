@@ -28,7 +28,7 @@ from ..messages import graph_pb2
 from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop
 from ..private.graphs import copy_handle_data
-from ..protos import fresh
+from ..protos import empty_graph
 from .calls import FunctionCalls, is_stateful
 from .inline import inlined
 from .library import BRANCHING, Library, added, reached_functions
@@ -276,7 +276,7 @@ class FlowBuilder:
     ) -> FunctionBody:
         """A call of a function, alone in a separate graph, and inlined there."""
         about = self.calls.definitions[name].signature
-        alone, graph_def = fresh(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
+        alone, graph_def = empty_graph(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
         with alone.as_default():
             enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(inputs)]
         for tensor, stand_in in zip(inputs, enters, strict=True):

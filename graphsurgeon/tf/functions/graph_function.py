@@ -29,7 +29,7 @@ from ..copy.contexts import prepare_gradients
 from ..importing import tf
 from ..private.eager import eager, keras_trains, note_use
 from ..private.functions import run_along
-from ..protos import fresh
+from ..protos import empty_graph
 from ..registry import op_definition
 from ..run.errors import errors_as
 from ..run.sessions import refuse_untrusted, session_of
@@ -521,7 +521,7 @@ def _table(base: Graph, number: int, request: str) -> Any:
     if not fills:
         raise PlanError(request, f"the content of table {name!r} is not known: no op fills it", suggestion)
     needed = backward(base, base.mask([base.index[fills[0]]]))
-    graph, block = fresh(base.live), Selection(base, needed, Query("select"))
+    graph, block = empty_graph(base.live), Selection(base, needed, Query("select"))
     copied_into(graph, block, to="", variables="initial", collections="none")
     holder = graph.get_operation_by_name(name)
     types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")

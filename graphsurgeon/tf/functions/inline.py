@@ -25,7 +25,7 @@ from ..messages import graph_pb2, node_def_pb2
 from ..open.snapshot import snapshot
 from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
-from ..protos import fresh
+from ..protos import empty_graph
 from ..run.errors import errors_as
 from .calls import FunctionCalls, Replacements, copied, in_place
 from .library import (
@@ -258,7 +258,7 @@ class Inliner:
     def _graph(self, nodes: list[TFNodeDef]) -> TFGraph:
         """The new live graph, with the data that Python keeps in addition to the nodes."""
         source = self.base.live
-        graph, graph_def = fresh(source), graph_pb2.GraphDef()
+        graph, graph_def = empty_graph(source), graph_pb2.GraphDef()
         graph_def.versions.CopyFrom(source.graph_def_versions)
         library = self._library(nodes)
         graph_def.node.extend(nodes)

@@ -175,8 +175,8 @@ class BodyOutputs:
 
     @cached_property
     def _ops(self) -> dict[str, Any]:
-        from ..open.crash_guards import refuse_deadly
-        from ..protos import fresh
+        from ..open.crash_guards import refuse_fatal
+        from ..protos import empty_graph
 
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
@@ -184,8 +184,8 @@ class BodyOutputs:
         for node in self._nodes:
             self._put(graph_def.node.add(), node)
         try:
-            refuse_deadly(graph_def, "unfold()")
-            with fresh().as_default() as graph:
+            refuse_fatal(graph_def, "unfold()")
+            with empty_graph().as_default() as graph:
                 tf.graph_util.import_graph_def(graph_def, name="")
         except Exception as error:  # a body that TensorFlow cannot import has no shapes
             if lacks_memory(error):

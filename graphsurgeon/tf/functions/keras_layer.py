@@ -20,13 +20,13 @@ from ...graph.traversal import backward
 from ..copy.imports import import_nodes
 from ..importing import tf
 from ..messages import tensor_pb2
-from ..open.crash_guards import refuse_deadly
+from ..open.crash_guards import refuse_fatal
 from ..open.outputs import array_in
 from ..open.snapshot import snapshot
 from ..private.eager import eager
 from ..private.functions import functions_of, run_along
 from ..private.graphs import copy_handle_data
-from ..protos import decoded, encoded, fresh
+from ..protos import decoded, empty_graph, encoded
 from ..run.errors import errors_as
 from ..run.sessions import refuse_untrusted
 from ..values.variables import dims_of
@@ -403,8 +403,8 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     handles: dict[str, dict[str, Any]] = {"weight": {}, "table": {}}
     for name, kind, number in body["captures"]:
         handles[kind][name] = (layer.held() if kind == "weight" else layer.tables)[number]
-    refuse_deadly(graph_def, request)
-    graph = fresh()
+    refuse_fatal(graph_def, request)
+    graph = empty_graph()
     with errors_as(PlanError, request, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
         import_nodes(graph, graph_def)
         adopt(graph, graph_def.library)

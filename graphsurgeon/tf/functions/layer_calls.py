@@ -18,7 +18,7 @@ from ...graph.names import op_name, under
 from ...graph.tf_types import TFGraph
 from ..importing import tf
 from ..open.snapshot import snapshot
-from ..private.eager import KerasNode, as_traced, keras_inputs, keras_inside, keras_layers, keras_nodes
+from ..private.eager import KerasNode, keras_inputs, keras_inside, keras_layers, keras_nodes, traced_method
 from ..private.functions import bodies
 from .insides import body as read
 from .lift import LiftedGraph, arguments_of
@@ -70,7 +70,7 @@ def observed(
 
     def noting(original: Any, module: bool) -> Any:
         def call(layer: Any, *args: Any, **options: Any) -> Any:
-            made_by = as_traced(original, layer) if module else functools.partial(original, layer)
+            made_by = traced_method(original, layer) if module else functools.partial(original, layer)
             # A method may call another, and a sequential model calls its inner model.
             within = bool(around) and any(layer is one for one in (around[-1], keras_inside(around[-1])))
             if within or threading.get_ident() != me or tf.executing_eagerly():

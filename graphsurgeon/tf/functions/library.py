@@ -28,16 +28,16 @@ from ..private.functions import (
     from_library,
     function_name,
     functions_of,
-    give_gradients,
-    held_by,
+    handle_contents,
     is_eager,
     is_traced,
-    loaded,
+    load_functions,
     restore_gradients,
-    say_handles,
+    set_gradients,
+    write_handle_data,
 )
 from ..private.graphs import gradient_function, op_finder, set_gradient_function
-from ..protos import encoded, fresh
+from ..protos import empty_graph, encoded
 from ..run.errors import errors_as
 
 #: Ops that pass on the resource of their first input.
@@ -66,12 +66,12 @@ def with_handles(
     for name in order:
         functions[name] = function_pb2.FunctionDef()
         functions[name].CopyFrom(plain[name])
-        say_handles(function_objects.get(name), functions[name])
+        write_handle_data(function_objects.get(name), functions[name])
     if all(argument.handle_data for name in order for argument in _resources(functions[name])):
         return functions
     argument_data: dict[str, list[dict[bytes, Any]]] = {}
     for op in calls:
-        _hear(op.node_def, [held_by(tensor) for tensor in op.inputs], functions, argument_data)
+        _hear(op.node_def, [handle_contents(tensor) for tensor in op.inputs], functions, argument_data)
     for name in reversed(order):  # callers before callees
         function = functions[name]
         for argument, candidates in zip(function.signature.input_arg, argument_data.get(name, ()), strict=False):
@@ -236,7 +236,7 @@ def bring(
     order = list(order)
     request, suggestion = f"copying {few(map(repr, order))}", "Leave out its calls, or write the file out again"
     with errors_as(PlanError, request, "TensorFlow cannot make such a function", suggestion):
-        new_functions = loaded([definitions[name] for name in order])
+        new_functions = load_functions([definitions[name] for name in order])
     for name, concrete in new_functions.items():
         prepare_gradients(concrete.graph.get_operations(), name)
     out.loaded.update({function_name(new): new for new in new_functions.values()})
@@ -478,7 +478,7 @@ def gradients_of(graph: TFGraph) -> dict[str, str]:
 def definition(function: Any) -> Any:
     """Returns the FunctionDef of a Python function object of either kind."""
     # Outside a graph, this would add the function to the eager functions of the process, and the name may be taken.
-    with fresh().as_default():
+    with empty_graph().as_default():
         for field_name in ("function_def", "cached_definition", "definition"):
             function_def = getattr(function, field_name, None)
             if function_def is not None:
@@ -498,7 +498,7 @@ def added(new: Library, graph: TFGraph) -> Iterator[None]:
     if new.loaded:
         restore_gradients(graph, new.loaded)
         for body in (graph, *(concrete.graph for concrete in new.loaded.values())):
-            give_gradients(body, new.loaded, new.slopes)
+            set_gradients(body, new.loaded, new.slopes)
     # Gradients of loops and conds need the Python objects of their branches.
     if new.renamed:
         adopt(graph, function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients))

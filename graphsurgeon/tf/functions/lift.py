@@ -21,7 +21,7 @@ from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.eager import eager, variable_data
 from ..private.functions import functions_of
-from ..protos import fresh
+from ..protos import empty_graph
 from ..values.checkpoints import array_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
@@ -69,7 +69,7 @@ def lift(concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] 
         >>> lifted.inputs, lifted.outputs, [v.name for v in lifted.graph.get_collection("variables")]
         ({'x': 'x:0'}, {'output': 'Identity:0'}, ['w:0'])
     """
-    body, graph = concrete.graph, fresh(concrete.graph)
+    body, graph = concrete.graph, empty_graph(concrete.graph)
     captures = capture(concrete, graph, variable_names, request)
     source = snapshot(body, title="function")
     mask = np.ones(source.size, np.bool_)

@@ -11,7 +11,7 @@ from ..messages import meta_graph_pb2, tensor_shape_pb2
 from ..values.file_values import asset_files
 
 
-def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
+def capture_tensors(meta: Any) -> tuple[dict[str, int], set[str]]:
     """Returns the tensors of the graph that functions capture, each with the number of its object.
 
     Returns:
@@ -33,7 +33,7 @@ def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
     return captures, odd
 
 
-def paths(objects: Any) -> dict[int, str]:
+def object_paths(objects: Any) -> dict[int, str]:
     """Returns object -> the shortest way to it from the saved object."""
     ways, todo = ({0: ""}, [0]) if objects.nodes else ({}, [])
     for at in todo:
@@ -47,7 +47,7 @@ def paths(objects: Any) -> dict[int, str]:
 def functions(meta: Any) -> dict[str, list[str]]:
     """Returns the functions of a file: the way to each from the saved object -> the names of its traces."""
     objects = meta.object_graph_def
-    ways = paths(objects)
+    ways = object_paths(objects)
     traces = {}
     for number, node in enumerate(objects.nodes):
         way = ways.get(number, "").replace("/", ".")
@@ -56,7 +56,7 @@ def functions(meta: Any) -> dict[str, list[str]]:
     return traces
 
 
-def called(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, str], dict[str, str]]:
+def meta_with_call(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, str], dict[str, str]]:
     """Returns a MetaGraph with a call of a function, and the tensors of its arguments and results by name.
 
     Args:
@@ -117,11 +117,11 @@ class _Call:
         """Makes a tensor for an argument of the function, and adds its name to those of the inputs."""
         argument = self.function.signature.input_arg[i]
         attributes = self.function.arg_attr[i].attr if i in self.function.arg_attr else {}
-        called = (
+        argument_name = (
             attributes["_user_specified_name"].s.decode() if "_user_specified_name" in attributes else argument.name
         )
         text = self._placeholder(argument.type, attributes)
-        inputs[free_name(called or argument.name, inputs.__contains__)] = text
+        inputs[free_name(argument_name or argument.name, inputs.__contains__)] = text
         return text
 
     def _placeholder(self, dtype: int, attributes: Any) -> str:
@@ -137,7 +137,7 @@ class _Call:
 
         A gradient captures tensors that exist only inside its function; these become inputs.
         """
-        numbers, _ = captured(self.made_of)
+        numbers, _ = capture_tensors(self.made_of)
         tensors = {number: text for text, number in numbers.items()}
         for i, number in enumerate(bound, count):
             text = tensors.get(number) or self._object(number)

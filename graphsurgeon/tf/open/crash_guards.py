@@ -26,11 +26,11 @@ from ..registry import op_definition
 from .outputs import array_in
 
 _WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType
-_WALKED = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
+_RECURSIVE = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
 _BLOCKING = frozenset({"Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit", "PlaceholderWithDefault"})
 _STATIC = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # the walk stops at these if the static shape is known
 _SIZED = {"Fill": 0, "BroadcastTo": 1, "Tile": 1, "LinSpace": 2, "Range": 0}  # the input that sets the size
-_SAID = frozenset({"Const", "Placeholder"})
+_SHAPE_IN_NODE = frozenset({"Const", "Placeholder"})
 
 #: The recursion ends the process at 12,000 on a stack of 8 MB, and some systems give 1 MB.
 _MOST_DEEP = 1_000
@@ -67,21 +67,21 @@ class SlowSize(NamedTuple):
     op: str
 
 
-def slow_sizes(walks: Walks) -> SlowSize | None:
+def slow_sizes(walks: SizeWalks) -> SlowSize | None:
     """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None without one."""
     counts = Counter(walks.kinds)
-    queries = sum(count for op_type, count in counts.items() if _asked(op_type))
+    queries = sum(count for op_type, count in counts.items() if _value_inputs(op_type))
     if not queries:
         return None
     problem = walks.giant()
-    if not problem and sum(counts[op_type] for op_type in _WALKED) >= 16:
+    if not problem and sum(counts[op_type] for op_type in _RECURSIVE) >= 16:
         problem = walks.maze()
     if not problem and queries * len(walks.kinds) > _MOST_LOOKS // 2:
         problem = walks.toil()
     return problem
 
 
-class Walks:
+class SizeWalks:
     """The walks that shape inference would make over some nodes.
 
     Fields that are used often are read once: reading them costs more than all the rest.
@@ -112,7 +112,7 @@ class Walks:
         """The ops whose values are needed, each as often as its value is needed."""
         numbers = []
         for number, op_type in enumerate(self.kinds):
-            positions = _asked(op_type)
+            positions = _value_inputs(op_type)
             if positions:
                 inputs = self.before(number)
                 numbers += [inputs[at] for at in positions if -len(inputs) <= at < len(inputs) and inputs[at] >= 0]
@@ -161,7 +161,7 @@ class Walks:
 
     def giant(self) -> SlowSize | None:
         """Finds a huge tensor that the import itself would compute, because a size depends on it."""
-        sized = [i for i, op_type in enumerate(self.kinds) if op_type in _SIZED or op_type in _SAID]
+        sized = [i for i, op_type in enumerate(self.kinds) if op_type in _SIZED or op_type in _SHAPE_IN_NODE]
         giants = {i: size for i in sized if (size := self._elements(i)) > _MOST_ELEMENTS}
         for start in dict.fromkeys(self.starts) if giants else ():
             reached = self.looked_at(start, _PATIENCE, static=True)[1] or {start}
@@ -236,7 +236,7 @@ class Walks:
 
     def _parts(self, number: int) -> list[int]:
         op_type = self.kinds[number]
-        if op_type not in _WALKED:
+        if op_type not in _RECURSIVE:
             return []
         inputs = self.before(number)
         parts = {"Concat": inputs[1:], "ConcatV2": inputs[:-1]}.get(op_type, inputs[:1])
@@ -245,7 +245,7 @@ class Walks:
     def _elements(self, number: int) -> int:
         """The number of elements of an op's output, if constants determine it; 0 otherwise."""
         op_type = self.kinds[number]
-        if op_type in _SAID:
+        if op_type in _SHAPE_IN_NODE:
             return _product(shape(self.nodes[number]) or [])
         inputs = [self._numbers(i) for i in self.before(number)]
         if op_type != "Range":
@@ -271,7 +271,7 @@ def _product(sizes: Sequence[Any]) -> int:
 
 
 @cache
-def _asked(op_type: str) -> tuple[int, ...]:
+def _value_inputs(op_type: str) -> tuple[int, ...]:
     """Positions of the inputs whose values shape inference may need: those that can only be whole numbers."""
     definition = op_definition(op_type)
     if definition is None:
@@ -314,7 +314,7 @@ _MOST_LETTERS, _MOST_LEVELS = 2_000, 100
 _MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
 
 
-class _Fault(NamedTuple):
+class _ImportProblem(NamedTuple):
     """A reason not to import a GraphDef: the problem, the suggestion, and the op that has it, if it has a name."""
 
     problem: str
@@ -326,7 +326,7 @@ class _Fault(NamedTuple):
         return OpenError(request, self.problem, self.suggestion, names=[self.op] if self.op else [])
 
 
-def refuse_deadly(graph_def: TFGraphDef, request: str) -> None:
+def refuse_fatal(graph_def: TFGraphDef, request: str) -> None:
     """Refuses a GraphDef that would crash TensorFlow's importer, or keep it busy for minutes.
 
     Args:
@@ -339,12 +339,12 @@ def refuse_deadly(graph_def: TFGraphDef, request: str) -> None:
             value of a constant has another dtype than the constant; or shape inference cannot follow the computation of
             the sizes of tensors.
     """
-    refusal = deadly(graph_def, request)
+    refusal = fatal_error(graph_def, request)
     if refusal is not None:
         raise refusal
 
 
-def deadly(graph_def: TFGraphDef, request: str) -> OpenError | None:
+def fatal_error(graph_def: TFGraphDef, request: str) -> OpenError | None:
     """Returns why the importer would not survive a GraphDef; None if no reason is known."""
     with gc_paused():
         fault = next(_faults(graph_def), None)
@@ -366,7 +366,7 @@ def refuse_names(names: Sequence[str], request: str) -> None:
         raise fault.error(request)
 
 
-def _faults(graph_def: TFGraphDef) -> Iterator[_Fault]:
+def _faults(graph_def: TFGraphDef) -> Iterator[_ImportProblem]:
     functions = graph_def.library.function
     yield from _of_calls(functions)
     yield from _of_nodes(graph_def.node, "")
@@ -377,9 +377,9 @@ def _faults(graph_def: TFGraphDef) -> Iterator[_Fault]:
         yield from _of_inputs("the result", function.ret.values(), place)
 
 
-def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
+def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_ImportProblem]:
     lists: dict[str, tuple[tuple[str, str], ...]] = {}  # op type -> attributes that count inputs or outputs
-    walks = Walks(nodes)
+    walks = SizeWalks(nodes)
     for node, name, op_type, inputs in zip(walks.nodes, walks.names, walks.kinds, walks.inputs, strict=True):
         if len(name) > _MOST_LEVELS:
             yield from _of_name(name, place)
@@ -390,7 +390,7 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
             yield from _of_many(node, place)
         op_lists = lists.get(op_type)
         if op_lists is None:
-            op_lists = lists[op_type] = _listed(op_type)
+            op_lists = lists[op_type] = _list_attributes(op_type)
         if op_lists:
             yield from _of_lists(node, op_lists, place)
         if op_type in ("Const", "HostConst"):
@@ -398,21 +398,21 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
             if value != dtype and value:
                 dtypes = [DTYPES.get(number, f"number {number}") for number in (dtype, value)]
                 problem = f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}"
-                yield _Fault(problem, _DAMAGED, name)
+                yield _ImportProblem(problem, _DAMAGED, name)
     if not set(TURNING).isdisjoint(walks.kinds):
         yield from _of_loops(walks, place)
     for number in [i for i, op_type in enumerate(walks.kinds) if fragile(op_type)]:
         problem = fault(walks.nodes[number], walks.giver(number))
         if problem:
             name, op_type = walks.names[number], walks.kinds[number]
-            yield _Fault(f"op {name!r}{place} ({op_type}) would end TensorFlow: {problem}", _DAMAGED, name)
+            yield _ImportProblem(f"op {name!r}{place} ({op_type}) would end TensorFlow: {problem}", _DAMAGED, name)
     why = slow_sizes(walks)
     if why:
         problem = f"{why.subject}{place} {why.reason}"
-        yield _Fault(problem, "Simplify that computation in the code that made the graph", why.op)
+        yield _ImportProblem(problem, "Simplify that computation in the code that made the graph", why.op)
 
 
-def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
+def _of_loops(walks: SizeWalks, place: str) -> Iterator[_ImportProblem]:
     """A Merge that closes a loop must have one input from outside of the loop: the importer relies on it."""
     turns = {i for i, op_type in enumerate(walks.kinds) if op_type in TURNING}
     for number in [i for i, op_type in enumerate(walks.kinds) if op_type in MERGING]:
@@ -420,12 +420,12 @@ def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
         outside = sum(i not in turns for i in inputs)
         if outside > 1 and outside < len(inputs):
             name = walks.names[number]
-            yield _Fault(f"the loop at {name!r}{place} is entered {outside} times", _DAMAGED, name)
+            yield _ImportProblem(f"the loop at {name!r}{place} is entered {outside} times", _DAMAGED, name)
 
 
-def _of_name(name: str, place: str) -> Iterator[_Fault]:
+def _of_name(name: str, place: str) -> Iterator[_ImportProblem]:
     if len(name) > _MOST_LETTERS or name.count("/") > _MOST_LEVELS:
-        yield _Fault(
+        yield _ImportProblem(
             f"the name of an op{place}, {name[:40]!r} ..., has {counted(len(name), 'letters')} "
             f"and {counted(name.count('/'), 'slashes')}",
             f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are possible: "
@@ -433,17 +433,17 @@ def _of_name(name: str, place: str) -> Iterator[_Fault]:
         )
 
 
-def _of_inputs(reader: str, texts: Iterable[str], place: str, op: str = "") -> Iterator[_Fault]:
+def _of_inputs(reader: str, texts: Iterable[str], place: str, op: str = "") -> Iterator[_ImportProblem]:
     for text in texts:
         port = text.rpartition(":")[2]
         if ":" in text and port.isdigit() and int(port) > _MOST_OUTPUT:
-            yield _Fault(f"{reader}{place} reads {text!r}: no op has that many outputs", _DAMAGED, op)
+            yield _ImportProblem(f"{reader}{place} reads {text!r}: no op has that many outputs", _DAMAGED, op)
 
 
-def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
+def _of_many(node: TFNodeDef, place: str) -> Iterator[_ImportProblem]:
     count = sum(not text.startswith("^") for text in node.input)
     if count > _MOST_INPUTS:
-        yield _Fault(
+        yield _ImportProblem(
             f"op {node.name!r}{place} ({node.op}) has {counted(count, 'inputs')}: "
             "TensorFlow would take minutes to import it",
             f"Up to {_MOST_INPUTS:,} are possible: combine them in steps in the code that made the graph",
@@ -451,7 +451,7 @@ def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
         )
 
 
-def _listed(op_type: str) -> tuple[tuple[str, str], ...]:
+def _list_attributes(op_type: str) -> tuple[tuple[str, str], ...]:
     definition = op_definition(op_type)
     if definition is None:
         return ()
@@ -460,34 +460,34 @@ def _listed(op_type: str) -> tuple[tuple[str, str], ...]:
     return (*inputs, *outputs)
 
 
-def _of_lists(node: TFNodeDef, op_lists: Iterable[tuple[str, str]], place: str) -> Iterator[_Fault]:
+def _of_lists(node: TFNodeDef, op_lists: Iterable[tuple[str, str]], place: str) -> Iterator[_ImportProblem]:
     for attribute, items in op_lists:
         count = node.attr[attribute].i if attribute in node.attr else 0
         if count > _MOST_LISTED or (items == "inputs" and count > max(len(node.input), 1_000)):
             excess = f" but has {len(node.input):,}" if items == "inputs" else ""
             problem = f"op {node.name!r}{place} ({node.op}) claims {count:,} {items}{excess}"
-            yield _Fault(problem, _DAMAGED, node.name)
+            yield _ImportProblem(problem, _DAMAGED, node.name)
 
 
 # -- functions ------------------------------------------------------------------------------------
 
 
-def _of_duplicates(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
+def _of_duplicates(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_ImportProblem]:
     names: set[str] = set()
     for node in nodes:
         if node.name in names:
-            yield _Fault(f"two ops{place} are called {node.name!r}", _DAMAGED, node.name)
+            yield _ImportProblem(f"two ops{place} are called {node.name!r}", _DAMAGED, node.name)
         names.add(node.name)
 
 
-def _of_calls(functions: Any) -> Iterator[_Fault]:
+def _of_calls(functions: Any) -> Iterator[_ImportProblem]:
     if not functions:
         return
     library = {f.signature.name: f for f in functions}
     duplicate = next((name for name in library if op_definition(name) is not None), None)
     if duplicate is not None:
         problem = f"function {duplicate!r} has the name of an op type that TensorFlow has itself"
-        yield _Fault(problem, "Rename the function in the code that made the graph")
+        yield _ImportProblem(problem, "Rename the function in the code that made the graph")
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
     try:
         order = list(
@@ -499,7 +499,7 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         cycle = [*cycle[first:], *cycle[: first + 1]]
         problem = f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}"
         how = "TensorFlow cannot run such a function: write it as a loop in the code that made the graph"
-        yield _Fault(problem, how)
+        yield _ImportProblem(problem, how)
         return
     size: dict[str, int] = {}
     depth: dict[str, int] = {}
@@ -508,9 +508,9 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         depth[name] = 1 + max((depth[callee] for each in calls[name] for callee in each), default=0)
         if depth[name] > _MOST_CALLS:
             problem = f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep"
-            yield _Fault(problem, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible")
+            yield _ImportProblem(problem, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible")
         if size[name] > _MOST_EXPANDED:
-            yield _Fault(
+            yield _ImportProblem(
                 f"function {name!r} and its calls, each expanded at every call, have {counted(size[name], 'ops')}",
                 f"TensorFlow would visit each of them; up to {_MOST_EXPANDED:,} are possible",
             )

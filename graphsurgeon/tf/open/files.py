@@ -26,7 +26,7 @@ _STATE = "checkpoint"
 _MOST = 1 << 20
 
 
-def named(folder: str) -> list[str] | None:
+def state_checkpoints(folder: str) -> list[str] | None:
     """Returns the checkpoints that a folder's state file names, newest first; None if there is no such file.
 
     Each path counts as one in this folder, absolute or not: a folder may have been moved, and that of a stranger must
@@ -47,14 +47,14 @@ def named(folder: str) -> list[str] | None:
     return list(dict.fromkeys(_inside(folder, name) for name in names if os.path.basename(name)))
 
 
-def newest(folder: str) -> str | None:
+def newest_checkpoint(folder: str) -> str | None:
     """Returns the newest checkpoint according to a folder's state file, if it exists; else None.
 
     Args:
         folder: its path.
     """
     try:
-        checkpoints = named(folder) or []
+        checkpoints = state_checkpoints(folder) or []
     except (OSError, UnicodeDecodeError, text_format.ParseError):
         return None
     return checkpoints[0] if checkpoints and is_there(checkpoints[0]) else None
@@ -162,7 +162,7 @@ def read_bytes(path: Path, request: str) -> bytes:
     try:
         _refuse_large(path.stat().st_size, request)
         data = path.read_bytes()
-        return _unpacked(data, request) if data[:2] == b"\x1f\x8b" else data
+        return _unpack(data, request) if data[:2] == b"\x1f\x8b" else data
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise OpenError(request, f"the gzip file is broken ({error})", "Fetch or pack it again") from error
     except OSError as error:
@@ -175,7 +175,7 @@ def _refuse_large(size: int, request: str, unpacked: str = "") -> None:
         raise OpenError(request, problem, "Write it again with its weights as variables, not as constants")
 
 
-def _unpacked(data: bytes, request: str) -> bytes:
+def _unpack(data: bytes, request: str) -> bytes:
     """Unpacks a gzip file piece by piece: one that was made to fill the memory is refused on the way."""
     pieces, size = [], 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
@@ -349,7 +349,7 @@ def saved_model_file(folder: Path, request: str) -> Path:
     for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.pb.gz", "saved_model.pbtxt.gz", "saved_model.cpb"):
         if (folder / name).exists():
             return folder / name
-    latest = newest(str(folder))
+    latest = newest_checkpoint(str(folder))
     if latest is not None and os.path.exists(latest + ".meta"):
         return Path(latest + ".meta")
     names = sorted(os.listdir(folder))

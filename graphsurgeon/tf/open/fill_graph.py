@@ -12,13 +12,13 @@ from ...graph.tf_types import TFGraph, TFGraphDef, TFOp
 from ..copy.imports import import_nodes
 from ..functions.calls import HARMLESS, is_stateful
 from ..functions.library import BRANCHING, CALLS, Library, adopt, bring, with_handles
-from ..private.functions import functions_of, give_gradients, gradient_of, restore_gradients, traced_gradient
+from ..private.functions import functions_of, gradient_of, restore_gradients, set_gradients, traced_gradient
 from ..private.graphs import collection_reader, gradient_function, op_finder, set_gradient_function
 from ..protos import decoded
 from ..run.errors import errors_as
 
 
-def lend_gradients(graph: TFGraph, library: Any) -> None:
+def set_fallback_gradients(graph: TFGraph, library: Any) -> None:
     """Gives calls that lead to loops or branches a gradient, which is made on first use.
 
     TensorFlow derives no gradient for these ops if the function has no trace in this process: it would silently be
@@ -33,19 +33,19 @@ def lend_gradients(graph: TFGraph, library: Any) -> None:
         name for name, definition in definitions.items() if any(node.op in BRANCHING for node in definition.node_def)
     }
     with_gradient = {definition.function_name for definition in library.gradient}
-    fallbacks: dict[str, _Lent | None] = {}
+    fallbacks: dict[str, _FallbackGradient | None] = {}
     for op in graph.get_operations() if branching else ():
         name = op.get_attr("f").name if op.type in CALLS else ""
         if name not in definitions or name in with_gradient or gradient_function(op) is not None:
             continue
         if name not in fallbacks:
             leads = not branching.isdisjoint(reachable([name], definitions))
-            fallbacks[name] = _Lent(op, name, definitions) if leads else None
+            fallbacks[name] = _FallbackGradient(op, name, definitions) if leads else None
         if fallbacks[name] is not None:
             set_gradient_function(op, fallbacks[name])
 
 
-class _Lent:
+class _FallbackGradient:
     """The gradient of a function, as a trace of the function would have it.
 
     Args:
@@ -68,7 +68,7 @@ class _Lent:
         new_names = bring(out, order, handles, functions)
         for concrete in out.loaded.values():
             restore_gradients(concrete.graph, out.loaded)
-            give_gradients(concrete.graph, out.loaded, out.slopes)
+            set_gradients(concrete.graph, out.loaded, out.slopes)
         concrete = out.loaded[new_names[self._name]]
         if _repeatable(self._definitions[name] for name in order):
             return gradient_of(concrete, None)
@@ -91,7 +91,7 @@ def import_graph(graph: TFGraph, graph_def: TFGraphDef, request: str) -> None:
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)
-            lend_gradients(graph, graph_def.library)
+            set_fallback_gradients(graph, graph_def.library)
 
 
 def fill_collections(graph: TFGraph, meta: Any, request: str) -> None:

@@ -31,7 +31,7 @@ from ...graph.layers import (
 )
 from ..protos import decoded
 from ..run.errors import words_of
-from .call_sites import paths
+from .call_sites import object_paths
 from .files import read_bytes
 
 _FUNCTIONS = ("activations", "constraints", "initializers", "losses", "metrics", "regularizers")
@@ -63,7 +63,7 @@ def keras_model(path: Path, request: str) -> Any:
     """
     config, about = _parts(read_bytes(path, request), request)
     package = "tf_keras" if str(about.get("keras_version", "")).startswith("2.") else "keras"
-    keras = _imported(package, request)
+    keras = _import_keras(package, request)
     if any(item.get("registered_name") == _GRAPH_LAYER for _, item in _entries(config)):
         from ..functions.keras_layer import GraphLayer as GraphLayer  # Keras knows it from then on
     _refuse_code(config, str(path), package, request)
@@ -113,7 +113,7 @@ def _parts(data: bytes, request: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return config, about
 
 
-def _imported(package: str, request: str) -> Any:
+def _import_keras(package: str, request: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
@@ -206,7 +206,7 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str)
 # -- the layers that a file describes, without building them ----------------------------------------------
 
 
-def described(path: Path, request: str) -> tuple[Graph, Layers] | None:
+def file_layers(path: Path, request: str) -> tuple[Graph, Layers] | None:
     """Returns the layers of a `.keras` file as a graph to view: each call of a layer is an op with the layer's class.
 
     Args:
@@ -359,7 +359,7 @@ class _Modules:
     """The modules of an object graph: objects that hold variables and were not made by Keras."""
 
     def __init__(self, objects: Any, ops: Mapping[int, str]) -> None:
-        self._nodes, self._ops, self._paths = objects.nodes, ops, paths(objects)
+        self._nodes, self._ops, self._paths = objects.nodes, ops, object_paths(objects)
         self._scopes: dict[int, str] = {}
 
     @cached_property

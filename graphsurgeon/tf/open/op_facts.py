@@ -21,7 +21,7 @@ from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
 from ..functions.insides import BodyOutputs, body
 from ..importing import tf
-from ..protos import fresh
+from ..protos import empty_graph
 from ..registry import documentation as documentation
 from ..registry import op_definition
 from ..run.errors import errors_as
@@ -43,7 +43,7 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     """
     if isinstance(graph.outputs_of, BodyOutputs):
         inferred = [graph.outputs_of.made(i) for i in ops]
-        return _counted([op for op in inferred if op is not None])
+        return _count_flops([op for op in inferred if op is not None])
     live = graph.origin  # after a plan, that of the graph as it is
     if pending(live) is not None or not hasattr(live, "get_operation_by_name"):
         return 0, False
@@ -53,20 +53,20 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     for i in ops:
         with suppress(KeyError):  # an op that a plan will make is not there yet
             live_ops.append(find(graph.names[i]))
-    return _counted(live_ops)
+    return _count_flops(live_ops)
 
 
-def _counted(live_ops: Sequence[Any]) -> tuple[int, bool]:
+def _count_flops(live_ops: Sequence[Any]) -> tuple[int, bool]:
     from ..private.graphs import counts_flops
     from ..private.graphs import flops as flops_of
 
     counts = [flops_of(op) for op in live_ops]
     open_ = [op for op, count in zip(live_ops, counts, strict=True) if count is None and counts_flops(op.type)]
-    for_one = _for_one(open_)
+    for_one = _flops_for_one_example(open_)
     return sum(filter(None, counts)) + for_one, for_one > 0
 
 
-def _for_one(live_ops: Sequence[Any]) -> int:
+def _flops_for_one_example(live_ops: Sequence[Any]) -> int:
     """Counts for ops of inputs whose first dimension is unknown, as if it were 1, in a separate graph."""
     proto, names = tf.compat.v1.GraphDef(), []
     for number, op in enumerate(live_ops):
@@ -84,7 +84,7 @@ def _for_one(live_ops: Sequence[Any]) -> int:
             if not key.startswith("_"):
                 node.attr[key].CopyFrom(value)
         names.append(node.name)
-    graph = fresh()
+    graph = empty_graph()
     with graph.as_default(), suppress(ValueError, tf.errors.OpError):
         tf.import_graph_def(proto, name="")
         from ..private.graphs import flops as flops_of
@@ -136,7 +136,7 @@ def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
     for about in definition.attr if definition is not None else ():
         if about.type in _KINDS and about.name in node.attr:
             value = node.attr[about.name]
-            yield about.name, _typed(value), _choices(about)
+            yield about.name, _as_typed_text(value), _choices(about)
 
 
 def _choices(attribute: Any) -> list[str]:
@@ -152,7 +152,7 @@ def _choices(attribute: Any) -> list[str]:
     return sorted(text.decode("utf-8", "replace") for text in allowed.s)
 
 
-def _typed(value: Any) -> str:
+def _as_typed_text(value: Any) -> str:
     """A value in the form in which the user types it."""
     field = value.WhichOneof("value")
     if field == "s":
@@ -222,14 +222,14 @@ def attribute_text(value: Any, limit: int = 120) -> str:
     if field == "s" and (names := op_names(value.s)):
         return f"a StableHLO module of {few(list(names), 20)}"
     if field == "s":
-        return _cut(repr(bytes(value.s))[1:], limit)
+        return _truncate(repr(bytes(value.s))[1:], limit)
     if field == "func":
         return f"function {value.func.name}"
     if field == "list":
-        return _cut(_list(value.list), limit)
+        return _truncate(_list(value.list), limit)
     if field == "f":
         return _float(value.f)
-    return _cut(str(getattr(value, field)), limit) if field else "none"
+    return _truncate(str(getattr(value, field)), limit) if field else "none"
 
 
 def _float(number: float) -> str:
@@ -264,13 +264,13 @@ def _constant(proto: Any) -> str:
     if not flat.size:
         return head
     values = ", ".join(
-        _cut(repr(v), 40) if v.__class__ is bytes else f"{v:g}" if flat.dtype.kind in "fiu" else str(v)
+        _truncate(repr(v), 40) if v.__class__ is bytes else f"{v:g}" if flat.dtype.kind in "fiu" else str(v)
         for v in flat[:8]
     )
     return f"{head}: {values}" + (f", … {flat.size:,} in all" if flat.size > 8 else "")
 
 
-def _cut(text: str, limit: int) -> str:
+def _truncate(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… ({counted(len(text), 'characters')})"
 
 

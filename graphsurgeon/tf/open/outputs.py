@@ -36,7 +36,7 @@ Shape = tuple[int | None, ...] | None
 _Infos = Sequence[TensorInfo]
 
 
-class Stated:
+class FileOutputs:
     """Does the same for a graph in a file; returns None for an op of an unknown type whose outputs are not read.
 
     If the file does not state a shape, it comes from the live graph, which is made for this. If TensorFlow refuses the
@@ -75,9 +75,9 @@ class Stated:
         self._inferred: Callable[[int], _Infos] | None = None
         self._asked_of: dict[int, _Infos | None] = {}
 
-    def inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> Stated:
+    def inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> FileOutputs:
         """Returns the same with the shapes that another process has inferred."""
-        return Stated(self._live, self._graph, self._functions, self._producer, self.said, inferred_shapes)
+        return FileOutputs(self._live, self._graph, self._functions, self._producer, self.said, inferred_shapes)
 
     def __call__(self, number: int) -> _Infos | None:
         """Returns dtypes and shapes; they are inferred if the op does not state its outputs."""
@@ -92,9 +92,9 @@ class Stated:
     def stated(self, number: int) -> _Infos | None:
         """Returns dtypes, and shapes as far as they are known without TensorFlow."""
         if self._inferred is None and self._live is not None and filled(self._live):
-            from ..private.graphs import Inferred
+            from ..private.graphs import LiveOutputs
 
-            self._inferred = Inferred(self._live)
+            self._inferred = LiveOutputs(self._live)
         if self._inferred is None or self._signature(self._nodes[number]) is None:
             return self._read(number)
         return self._inferred(number)
@@ -149,19 +149,19 @@ class Stated:
 
     def _shape(self, node: TFNodeDef) -> Shape:
         if node.op == "Const":
-            return stated_dims(node.attr["value"].tensor.tensor_shape)
+            return dims_of_proto(node.attr["value"].tensor.tensor_shape)
         if node.op == "VarHandleOp":
             return ()
         if "shape" not in node.attr:
             return None
-        dims = stated_dims(node.attr["shape"].shape)
+        dims = dims_of_proto(node.attr["shape"].shape)
         old = node.op == "Variable" or (node.op == "Placeholder" and self._producer < _SCALARS)
         return None if old and dims == () else dims
 
 
 def with_shapes(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
     """Returns a GraphDef with the shapes that its file notes with ops; the snapshot has removed them from the nodes."""
-    file_shapes = snapshot.outputs_of.said if isinstance(snapshot.outputs_of, Stated) else {}
+    file_shapes = snapshot.outputs_of.said if isinstance(snapshot.outputs_of, FileOutputs) else {}
     if not file_shapes:
         return graph_def
     out = type(graph_def)()
@@ -246,7 +246,7 @@ def array_in(proto: Any, limit: float = math.inf) -> Any:
             return None
         if content:
             return np.frombuffer(content, dtype).reshape(dims).copy()
-        return _listed(proto, dims, np.dtype(dtype), values) if values else tf.make_ndarray(proto)
+        return _array_of_list(proto, dims, np.dtype(dtype), values) if values else tf.make_ndarray(proto)
     except (KeyError, OverflowError, TypeError, ValueError):
         return None
 
@@ -263,7 +263,7 @@ _NUMPY: dict[int, tuple[Any, str]] = {
 """Dtype -> the dtype of NumPy, and the field of a TensorProto with the values. TensorFlow reads any other dtype."""
 
 
-def _listed(proto: Any, dims: Sequence[int], dtype: np.dtype[Any], field: str) -> Any:
+def _array_of_list(proto: Any, dims: Sequence[int], dtype: np.dtype[Any], field: str) -> Any:
     """The values that a TensorProto lists, as an array. The last one is also the value of all elements after it.
 
     Raises:
@@ -292,7 +292,7 @@ def _held(proto: Any) -> int:
     return 8 * sum(len(value) for field, value in proto.ListFields() if field.name.endswith("_val"))
 
 
-def stated_dims(shape: Any) -> Shape:
+def dims_of_proto(shape: Any) -> Shape:
     """Returns the sizes that a TensorShapeProto states; None for an unknown rank, or more than a tensor can have."""
     dims = [None if d.size < 0 else d.size for d in shape.dim]
     return None if shape.unknown_rank or math.prod(d for d in dims if d is not None) >= 1 << 63 else tuple(dims)

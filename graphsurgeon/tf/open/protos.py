@@ -41,7 +41,7 @@ from ..registry import collection_message, known_op, op_definition
 from ..values.file_values import CheckpointValues, asset_files, asset_path, point_at
 from . import files
 from .layers import code_in, is_keras_file
-from .outputs import Stated, dtype_name, expanded, stated_dims
+from .outputs import FileOutputs, dims_of_proto, dtype_name, expanded
 
 #: Prefix that TensorFlow adds to the name of such a tensor.
 PREFIX = "$unbound_inputs_"
@@ -55,7 +55,7 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
         graph_def: the GraphDef.
         meta: the MetaGraphDef around it, whose loops and conds also name such tensors.
     """
-    dtypes = _unbound(graph_def)
+    dtypes = _unbound_inputs(graph_def)
     if not dtypes:
         return ()
     used_names = {node.name for node in graph_def.node}
@@ -83,7 +83,7 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
             f"{few(names)}",)  # fmt: skip
 
 
-def _unbound(graph_def: TFGraphDef) -> dict[str, int | None]:
+def _unbound_inputs(graph_def: TFGraphDef) -> dict[str, int | None]:
     """Returns each unbound input, with its dtype; None if ops only wait for it."""
     library = {function.signature.name: function.signature for function in graph_def.library.function}
     inputs: dict[str, int | None] = {}
@@ -105,12 +105,12 @@ def _unbound(graph_def: TFGraphDef) -> dict[str, int | None]:
 def _context(proto: Any, outside: dict[str, str]) -> Any:
     """Gives the tensors of other parts their new names in a loop or cond."""
     for values in _values_of(proto):
-        values.values[:] = [_renamed(name, outside) for name in values.values]
+        values.values[:] = [_rename(name, outside) for name in values.values]
         pairs = dict(values.external_values)
         values.external_values.clear()
-        values.external_values.update({_renamed(name, outside): inner for name, inner in pairs.items()})
+        values.external_values.update({_rename(name, outside): inner for name, inner in pairs.items()})
     if hasattr(proto, "pred_name"):
-        proto.pred_name = _renamed(proto.pred_name, outside)
+        proto.pred_name = _rename(proto.pred_name, outside)
     return proto
 
 
@@ -122,12 +122,12 @@ def _values_of(proto: Any) -> Iterator[Any]:
             yield from _values_of(getattr(nested, field))
 
 
-def _renamed(tensor: str, outside: dict[str, str]) -> str:
+def _rename(tensor: str, outside: dict[str, str]) -> str:
     name = outside.get(tensor.removesuffix(":0"))
     return tensor if name is None else f"{name}:0"
 
 
-def written(
+def file_snapshot(
     graph_def: TFGraphDef, meta: Any = None, title: str = "graph", request: str = "open", owner: Any = None
 ) -> Graph:
     """Returns the snapshot of a graph in a file, as TensorFlow would import it: order, names, attributes.
@@ -149,16 +149,16 @@ def written(
     with gc_paused():
         nodes = list(graph_def.node)
         functions = {f.signature.name: f for f in graph_def.library.function}
-        file_shapes = _normalized(nodes, functions)
+        file_shapes = _normalize(nodes, functions)
         graph = _read(nodes, request, about)
         order = _import_order(graph)
         if order is not None:
             graph = in_order(graph, order)
     graph = replace(
-        graph, outputs_of=Stated(about["owner"], graph, functions, graph_def.versions.producer, file_shapes)
+        graph, outputs_of=FileOutputs(about["owner"], graph, functions, graph_def.versions.producer, file_shapes)
     )
     unknown = unknown_types([graph.types, *((node.op for node in f.node_def) for f in functions.values())], functions)
-    state_of = _State(graph, graph.nodes, functions, meta, request)
+    state_of = _ProtoState(graph, graph.nodes, functions, meta, request)
     gradients = gradients_in(graph_def.library)
     return replace(
         graph, state_of=state_of, functions_of=lambda: functions, gradients_of=lambda: gradients, unknown=unknown
@@ -171,7 +171,7 @@ def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> 
     return frozenset(op_type for op_type in kinds if op_type not in functions and not known_op(op_type))
 
 
-def _normalized(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[str, Any]:
+def _normalize(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[str, Any]:
     """Gives nodes the attributes that the importer gives them; returns the shapes that it drops, by op name."""
     file_shapes: dict[str, Any] = {}
     alike: dict[bytes, Any] = {}  # many ops state the same shapes
@@ -182,7 +182,7 @@ def _normalized(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[s
             output_shapes = attributes["_output_shapes"]
             content = encoded(output_shapes)
             if content not in alike:
-                alike[content] = [stated_dims(shape) for shape in output_shapes.list.shape]
+                alike[content] = [dims_of_proto(shape) for shape in output_shapes.list.shape]
             file_shapes[node.name] = alike[content]
             del attributes["_output_shapes"]
         op_type = node.op
@@ -245,7 +245,7 @@ def _import_order(graph: Graph) -> list[int] | None:
     return order
 
 
-class _State:
+class _ProtoState:
     """Reads variables and collections when they are first asked for."""
 
     def __init__(
@@ -333,7 +333,7 @@ class _State:
             node.name,
             ((graph.types[user], graph.names[user], self._assigned(user) if sets else None) for user, sets in users),
             dtype=dtype_name(node.attr["dtype"].type),
-            shape=shape_text(stated_dims(node.attr["shape"].shape)),
+            shape=shape_text(dims_of_proto(node.attr["shape"].shape)),
             resource=node.op == "VarHandleOp",
         )
 
@@ -428,14 +428,14 @@ def scan(path: Path) -> list[Risks]:
     proto = files.parse(files.read_bytes(file, request), file, request)
     if not hasattr(proto, "meta_graphs"):
         meta = proto if hasattr(proto, "graph_def") else None
-        return [_scanned(proto.graph_def if meta is not None else proto, meta, None, path.name, request)]
+        return [_graph_risks(proto.graph_def if meta is not None else proto, meta, None, path.name, request)]
     several = len(proto.meta_graphs) > 1
     tags = [f" ({', '.join(sorted(meta.meta_info_def.tags))})" * several for meta in proto.meta_graphs]
-    return [_scanned(meta.graph_def, meta, file.parent, f"{path.name}{tag}", request)
+    return [_graph_risks(meta.graph_def, meta, file.parent, f"{path.name}{tag}", request)
             for meta, tag in zip(proto.meta_graphs, tags, strict=True)]  # fmt: skip
 
 
-def _scanned(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, request: str) -> Risks:
+def _graph_risks(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, request: str) -> Risks:
     """The risks of one graph; `folder` is the folder of a SavedModel."""
     load: dict[str, str] = {}
     inside, outside = dict[str, str](), list[Risk]()
@@ -447,7 +447,7 @@ def _scanned(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, 
             outside.append(Risk(name, "asset", READS, error.problem, load="the loader"))
     point_at(meta, inside)
     bind_inputs(graph_def, meta)
-    graph = written(graph_def, meta, title, request)
+    graph = file_snapshot(graph_def, meta, title, request)
     if meta is not None:
         saver = meta.saver_def if meta.saver_def.restore_op_name else None
         load = CheckpointValues(graph, saver, "", meta if folder is not None else None).load

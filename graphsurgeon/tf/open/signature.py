@@ -23,8 +23,8 @@ from ..registry import op_definition
 from ..run.errors import errors_as
 from ..values.checkpoints import Checkpoint
 from ..values.file_values import asset_files, asset_path
-from .call_sites import captured, paths
-from .outputs import dtype_name, stated_dims
+from .call_sites import capture_tensors, object_paths
+from .outputs import dims_of_proto, dtype_name
 
 #: Of a function's name: the text that TensorFlow adds before and after the user's name, and the letters that an op's
 #: name cannot have.
@@ -32,7 +32,7 @@ _LEAD, _TAIL = re.compile(r"^_*(inference|forward|internal)_+"), re.compile(r"_\
 _ODD = re.compile(r"^[^A-Za-z0-9]+|[^A-Za-z0-9_]")
 
 
-class Flat:
+class FlattenedFunction:
     """Nodes of a graph in which calls are replaced by the ops of their functions.
 
     No function has a name with ``#`` in it: nodes with such names leave all other names to the functions.
@@ -200,7 +200,7 @@ _PARTS = ("/Assign", "/Initializer/key", "/Initializer/value", "/IsInitialized",
 
 
 @dataclass
-class Served:
+class ServingGraph:
     """A signature or a function of a SavedModel as a plain graph.
 
     Args:
@@ -235,11 +235,11 @@ def signatures(meta: Any) -> tuple[Signature, ...]:
 
 def _said(infos: Mapping[str, Any]) -> dict[str, TensorInfo]:
     return {
-        key: TensorInfo(dtype_name(info.dtype), stated_dims(info.tensor_shape)) for key, info in sorted(infos.items())
+        key: TensorInfo(dtype_name(info.dtype), dims_of_proto(info.tensor_shape)) for key, info in sorted(infos.items())
     }
 
 
-def served(
+def extract_signature(
     meta: Any,
     inputs: Mapping[str, str],
     outputs: Mapping[str, str],
@@ -247,7 +247,7 @@ def served(
     folder: str,
     checkpoint: Checkpoint | None,
     request: str,
-) -> Served:
+) -> ServingGraph:
     """Returns the computation of a signature as a separate graph.
 
     Its arguments become placeholders with the same names, its variables have the names of the object graph, and its ops
@@ -276,7 +276,7 @@ def served(
         raise OpenError(request, problem, "Open another signature, or the graph as stored: raw=True")
     problem, how = f"{title} cannot be read, because the file is damaged", "Open the graph as stored: raw=True"
     with errors_as(OpenError, request, problem, how, LookupError):
-        return _Work(meta, folder, checkpoint, request).served(inputs, outputs)
+        return _SignatureExtractor(meta, folder, checkpoint, request).extract(inputs, outputs)
 
 
 def signature_tensors(meta: Any, name: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -295,13 +295,13 @@ def _parts(infos: Mapping[str, Any]) -> dict[str, str]:
             tensors[f"{key}_dense_shape"] = sparse.dense_shape_tensor_name
         elif info.WhichOneof("encoding") == "composite_tensor":
             parts = [part.name for part in info.composite_tensor.components]
-            tensors.update(zip(_suffixed(key, info.composite_tensor.type_spec, len(parts)), parts, strict=True))
+            tensors.update(zip(_with_suffixes(key, info.composite_tensor.type_spec, len(parts)), parts, strict=True))
         else:
             tensors[key] = info.name
     return tensors
 
 
-def _suffixed(key: str, spec: Any, count: int) -> list[str]:
+def _with_suffixes(key: str, spec: Any, count: int) -> list[str]:
     if spec.type_spec_class == struct_pb2.TypeSpecProto.RAGGED_TENSOR_SPEC:
         splits = [f"row_splits_{i}" for i in range(count - 1)] if count > 2 else ["row_splits"]
         names = ["values", *splits]
@@ -312,7 +312,7 @@ def _suffixed(key: str, spec: Any, count: int) -> list[str]:
     return [f"{key}_{name}" for name in names]
 
 
-class _Work:
+class _SignatureExtractor:
     """Makes a graph of a part of a SavedModel."""
 
     def __init__(self, meta: Any, folder: str, checkpoint: Checkpoint | None, request: str) -> None:
@@ -321,7 +321,7 @@ class _Work:
         self.notes: list[str] = []
         self._read_beside()
 
-    def served(self, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Served:
+    def extract(self, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> ServingGraph:
         assets = self._assets()
         nodes = {node.name: assets.get(node.name, node) for node in self.meta.graph_def.node}
         number = {name: i for i, name in enumerate(nodes)}
@@ -330,7 +330,9 @@ class _Work:
         origin = {new: name for name, new in temporary.items()}
         roots = [*map(op_name, [*outputs.values(), *inputs.values()]), *self._runs(nodes)]
         reached = met_from(roots, lambda name: map(op_name, nodes[name].input))
-        flat = Flat([_named(copied(nodes[name]), temporary) for name in nodes if name in reached], self.functions)
+        flat = FlattenedFunction(
+            [_rename_node(copied(nodes[name]), temporary) for name in nodes if name in reached], self.functions
+        )
         ends = flat.outer(renamed_end(text, temporary) for text in outputs.values())
         arguments = {key: renamed_end(text, temporary) for key, text in inputs.items()}
         main = flat.needed([*ends, *arguments.values()])
@@ -353,7 +355,7 @@ class _Work:
         meta.graph_def.versions.CopyFrom(self.meta.graph_def.versions)
         keys = self._variables(meta, {new[name]: (flat.nodes[name], origin[name]) for name in variables})
         first = len(meta.graph_def.node)
-        meta.graph_def.node.extend(_named(flat.nodes[name], new) for name in placed if name not in variables)
+        meta.graph_def.node.extend(_rename_node(flat.nodes[name], new) for name in placed if name not in variables)
         self._gradients(meta.graph_def.node[first:])
         self._library(meta, meta.graph_def.node[first:])
         if fills:
@@ -365,7 +367,7 @@ class _Work:
             if call in needed:
                 self.notes.append(f"{new[call]!r} is not inlined: {why}")
         kept_names = {origin[name] for name in placed_names} | {op_name(text) for text in outputs.values()}
-        return Served(
+        return ServingGraph(
             meta,
             {key: tensor_name(renamed_end(tensor, new)) for key, tensor in arguments.items()},
             {key: tensor_name(renamed_end(tensor, new)) for key, tensor in zip(outputs, ends, strict=True)},
@@ -376,7 +378,9 @@ class _Work:
             self.notes,
         )
 
-    def _fills(self, nodes: Mapping[str, Any], number: Mapping[str, int], flat: Flat, handles: set[str]) -> list[str]:
+    def _fills(
+        self, nodes: Mapping[str, Any], number: Mapping[str, int], flat: FlattenedFunction, handles: set[str]
+    ) -> list[str]:
         """The ops that the loader runs once and that use one of these handles."""
         loaders = [f"#{number[name]}" for name in self._runs(nodes)]
         return sorted(op for op in loaders if handles.intersection(flat.needed([op])))
@@ -418,7 +422,7 @@ class _Work:
     # -- names ----------------------------------------------------------------------------------
 
     def _names(
-        self, flat: Flat, own_ops: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
+        self, flat: FlattenedFunction, own_ops: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
         variables: Mapping[str, str],
     ) -> dict[str, str]:  # fmt: skip
         """The names of the graph's own ops: arguments and variables get their public names, the rest keep theirs."""
@@ -456,7 +460,7 @@ class _Work:
     def _objects(self) -> dict[str, int]:
         """Variable handle -> number of its object, from the functions that capture the handle."""
         objects = self.meta.object_graph_def.nodes
-        captures, odd = captured(self.meta)
+        captures, odd = capture_tensors(self.meta)
         handles = {}
         for node in self.meta.graph_def.node:
             if node.op != "VarHandleOp":
@@ -482,7 +486,7 @@ class _Work:
 
     @cached_property
     def _paths(self) -> dict[int, str]:
-        return paths(self.meta.object_graph_def)
+        return object_paths(self.meta.object_graph_def)
 
     # -- variables ------------------------------------------------------------------------------
 
@@ -515,7 +519,7 @@ class _Work:
         for name, (node, handle) in handles.items():
             number = self._objects.get(handle)
             key = self._keys.get(number, "") if number is not None else self._key_of(handle)
-            node = _named(node, {node.name: name})
+            node = _rename_node(node, {node.name: name})
             node.attr["shared_name"].s = name.encode()
             graph.node.append(node)
             dtype, shape = node.attr["dtype"], node.attr["shape"]
@@ -525,7 +529,7 @@ class _Work:
             value, assign, snapshot = f"{name}/Initializer/value", f"{name}/Assign", f"{name}/Read/ReadVariableOp"
             alike = dtype.type, encoded(shape)
             if alike not in templates:
-                templates[alike] = _around(dtype, shape)
+                templates[alike] = _variable_ops(dtype, shape)
             if key:
                 keys[name] = key
                 key_op = _add(graph, templates[alike]["Const"], f"{name}/Initializer/key")
@@ -620,7 +624,7 @@ def _is_handle(node: TFNodeDef) -> bool:
     return bool(types & {types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT})
 
 
-def _around(dtype: Any, shape: Any) -> dict[str, Any]:
+def _variable_ops(dtype: Any, shape: Any) -> dict[str, Any]:
     """The ops of a variable of a dtype and shape, by op type: NodeDefs without name and inputs."""
     kinds = ("Placeholder", "RestoreV2", "AssignVariableOp", "VarIsInitializedOp", "ReadVariableOp")
     nodes = {op_type: node_def_pb2.NodeDef(op=op_type) for op_type in kinds}
@@ -645,7 +649,7 @@ def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = (
     return node
 
 
-def _named(node: TFNodeDef, new: Mapping[str, str]) -> Any:
+def _rename_node(node: TFNodeDef, new: Mapping[str, str]) -> Any:
     """A node under its new name, with the new names of its inputs and of the ops that it is colocated with."""
     old, inputs = node.name, list(node.input)
     name, reads = new.get(old, old), [renamed_end(text, new) for text in inputs]

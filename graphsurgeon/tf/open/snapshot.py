@@ -24,10 +24,10 @@ from ..copy.resources import init_ops
 from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of
 from ..messages import graph_pb2, node_def_pb2
 from ..private.functions import functions_of
-from ..private.graphs import Inferred, collections_of, node_bytes, op_count
+from ..private.graphs import LiveOutputs, collections_of, node_bytes, op_count
 from ..protos import naming_memory
 from ..values.variables import variable_infos
-from .outputs import Stated
+from .outputs import FileOutputs
 
 #: The number of ops read at once: large enough to be quick, and small enough that few bytes are held twice.
 _RUN = 8192
@@ -162,26 +162,26 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
         result: Graph = waiting.snapshot(previous, title)
         return result
     if previous is not None and previous.owner is graph:
-        previous = settled(previous)
+        previous = materialized(previous)
         if op_count(graph) == previous.size:
             reader = previous.state_of
             moved_on = isinstance(reader, _StateReader) and reader.moved_on()
             return replace(previous, state_of=_StateReader(graph)) if moved_on else previous
         ops = graph.get_operations()
-        if not _rewritten(ops, previous):
+        if not _is_rewritten(ops, previous):
             with gc_paused(), naming_memory("reading the graph"):
                 return previous.extended(*read(ops[previous.size :]))
     return _read(graph, graph.get_operations(), title)
 
 
-def settled(graph: Graph) -> Graph:
+def materialized(graph: Graph) -> Graph:
     """Makes the live graph, and returns its snapshot; returns the same snapshot if TensorFlow refuses the whole graph.
 
     A snapshot that was read from a file has the same ops under the same numbers. Their attributes and shapes are known
     only as far as the file states them.
     """
     outputs = graph.outputs_of
-    if not isinstance(outputs, Stated):
+    if not isinstance(outputs, FileOutputs):
         return graph
     if outputs.settled is None:
         try:
@@ -207,7 +207,7 @@ def _read(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
             nodes,
             stamps=stamps,
             owner=graph,
-            outputs_of=Inferred(graph),
+            outputs_of=LiveOutputs(graph),
             title=title,
             state_of=_StateReader(graph),
             functions_of=lambda: Definitions(functions_of(graph)),
@@ -215,7 +215,7 @@ def _read(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
         )
 
 
-def _rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
+def _is_rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
     """Whether a gradient has changed conds, loops or calls in place: it gives them the outputs that it needs."""
     kinds, _, kind_of = previous.kinds
     calling = [k for k, op_type in enumerate(kinds) if op_type in BRANCHING or op_type in CALLS]
@@ -224,7 +224,7 @@ def _rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
     return any(mark != previous.stamps[i] for i, mark in zip(numbers, stamps, strict=True))
 
 
-def confirmed(
+def confirm_snapshot(
     graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[TFNodeDef], names: list[str]
 ) -> Graph | None:
     """Reads the ops added to a graph; returns the new snapshot if it is as predicted, otherwise None.

@@ -25,18 +25,18 @@ from ...graph.security import GraphOrigin, forget, hand_on, may_reach_out, note,
 from ...graph.tf_types import TFGraph, TFGraphDef
 from ..importing import tf
 from ..messages import graph_pb2, meta_graph_pb2
-from ..protos import encoded, fresh, naming_memory
+from ..protos import empty_graph, encoded, naming_memory
 from ..values.checkpoints import Checkpoint
 from ..values.file_values import CheckpointValues, KeyedValues, ValueSource, asset_files, asset_path, point_at
 from . import files
-from .call_sites import called, functions
-from .crash_guards import deadly, refuse_names
+from .call_sites import functions, meta_with_call
+from .crash_guards import fatal_error, refuse_names
 from .files import linked_away, refuse_linked_away
-from .layers import described, is_keras_file, keras_model, saved_layers
-from .outputs import Stated, with_shapes
-from .protos import bind_inputs, written
-from .signature import served, signature_tensors, signatures
-from .trial_import import TRUST, Trial
+from .layers import file_layers, is_keras_file, keras_model, saved_layers
+from .outputs import FileOutputs, with_shapes
+from .protos import bind_inputs, file_snapshot
+from .signature import extract_signature, signature_tensors, signatures
+from .trial_import import TRUST, SandboxImport
 
 #: This type accepts tensors of any dtypes. If it is run, the run fails with a message that contains its token.
 _TYPE = "PyFunc"
@@ -129,13 +129,15 @@ def opened(
         name = repr(os.fspath(thing)) if keras_file else _short(thing)
         raise OpenError(f"open({name}, raw=True)", problem, "Leave out raw=True")
     if keras_file:
-        return _kept(_from_keras(Path(thing), tags, signature, function, bool(training)), trust, Path(thing).read_bytes)
+        return _record_origins(
+            _from_keras(Path(thing), tags, signature, function, bool(training)), trust, Path(thing).read_bytes
+        )
     if traceable:
         from ..functions.traces import trace
 
         traced = trace(thing, signature, function, bool(training))
         return _from_trace(traced, f"open({traced.title})")
-    wish = _Wish(tags, signature, raw, function, trust, timeout)
+    wish = _OpenOptions(tags, signature, raw, function, trust, timeout)
     if is_path:
         _refuse_options(thing, training=training)
         return _from_path(Path(thing), wish)
@@ -161,7 +163,7 @@ def opened(
         message = type(thing)()
         message.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
         opened_graph = _from_proto(message, None, wish.request(type(thing).__name__), wish)
-        return _kept(opened_graph, trust, lambda: encoded(thing, deterministic=True))
+        return _record_origins(opened_graph, trust, lambda: encoded(thing, deterministic=True))
     raise OpenError(
         f"open({_short(thing)})",
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
@@ -195,10 +197,10 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
     try:
         model = keras_model(path, request)
     except OpenError as refusal:
-        layer_graph = described(path, request)
+        layer_graph = file_layers(path, request)
         if layer_graph is None:
             raise
-        graph = DeferredGraph(fresh)
+        graph = DeferredGraph(empty_graph)
         LazyGraph(replace(layer_graph[0], owner=graph), None, refusal=refusal).wait_in(graph)
         return OpenedGraph(graph, path.name, f"gs.open({str(path)!r})", layers=layer_graph[1])
     from ..functions.traces import trace
@@ -235,7 +237,7 @@ def _short(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _OpenOptions:
     """The chosen part of a SavedModel.
 
     Args:
@@ -273,7 +275,7 @@ class _Wish:
 
 
 @gc_paused()
-def _from_path(path: Path, wish: _Wish) -> OpenedGraph:
+def _from_path(path: Path, wish: _OpenOptions) -> OpenedGraph:
     original = path
     request = wish.request(repr(str(path)))
     if path.suffix in (".h5", ".hdf5") and path.is_file():
@@ -288,12 +290,14 @@ def _from_path(path: Path, wish: _Wish) -> OpenedGraph:
         proto = files.parse(data, path, request)
         out = _from_proto(proto, path, request, wish)
     if out.serving.signatures and path.parent == original:
-        out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, request), original, wish))
+        out = replace(
+            out, serving=_add_signatures(out.serving, _choose_meta_graph(proto, wish.tags, request), original, wish)
+        )
     out = replace(out, title=original.name.removesuffix(".gz"), code=wish.code(repr(str(original))), file=file)
-    return _kept(out, wish.trust, lambda: data)
+    return _record_origins(out, wish.trust, lambda: data)
 
 
-def _kept(result: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) -> OpenedGraph:
+def _record_origins(result: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) -> OpenedGraph:
     """Adds to the origins of a graph its title, a digest of its file, the ops that run at load, and the assets."""
     for origin in origins(result.graph):
         origin.title, origin.key = result.title, hashlib.sha256(data()).digest()
@@ -303,7 +307,7 @@ def _kept(result: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) ->
     return result
 
 
-def _with_others(serving: ServingInfo, meta: Any, folder: Path, wish: _Wish) -> ServingInfo:
+def _add_signatures(serving: ServingInfo, meta: Any, folder: Path, wish: _OpenOptions) -> ServingInfo:
     """The signatures and functions of a SavedModel, and a function that opens another of them."""
     names = {candidate.name for candidate in serving.signatures}
     ways = [way for way, traces in functions(meta).items() if len(traces) == 1 and way not in names]
@@ -317,9 +321,9 @@ def _with_others(serving: ServingInfo, meta: Any, folder: Path, wish: _Wish) -> 
 
 
 @gc_paused()
-def _from_proto(proto: Any, path: Path | None, request: str, wish: _Wish) -> OpenedGraph:
+def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions) -> OpenedGraph:
     if hasattr(proto, "meta_graphs"):
-        proto = _pick(proto, wish.tags, request)
+        proto = _choose_meta_graph(proto, wish.tags, request)
         folder = path.parent if path is not None else None
         paths: dict[str, str] = {}
         root = folder.resolve() if folder is not None else None
@@ -385,7 +389,7 @@ def _signature_of(signature_list: Sequence[Signature], wish: Any, request: str) 
 
 
 def _from_served(
-    meta: Any, signature_list: tuple[Signature, ...], name: str, folder: Path | None, request: str, wish: _Wish
+    meta: Any, signature_list: tuple[Signature, ...], name: str, folder: Path | None, request: str, wish: _OpenOptions
 ) -> OpenedGraph:
     """Opens one signature of a SavedModel of TF2, or the chosen function."""
     prefix = str(folder / "variables" / "variables") if folder is not None else ""
@@ -399,10 +403,10 @@ def _from_served(
     if name:
         inputs, outputs = signature_tensors(meta, name)
     else:
-        meta, inputs, outputs = called(meta, wish.function, request)
+        meta, inputs, outputs = meta_with_call(meta, wish.function, request)
     title = f"signature {name!r}" if name else f"function {wish.function!r}"
     place = str(folder.resolve()) if folder is not None else ""
-    served_part = served(meta, inputs, outputs, title, place, checkpoint, request)
+    served_part = extract_signature(meta, inputs, outputs, title, place, checkpoint, request)
     file_graph = _read(
         served_part.meta.graph_def, request, wish, served_part.meta
     )  # its collections were made just now: none is damaged
@@ -421,16 +425,16 @@ def _from_served(
     )  # fmt: skip
 
 
-def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) -> Graph:
+def _read(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = None) -> Graph:
     """Reads the graph of a file; its owner is a deferred graph, which is made and filled when it is first needed."""
-    graph = DeferredGraph(fresh)
+    graph = DeferredGraph(empty_graph)
 
     def judge() -> OpenError | None:
-        danger = None if wish.trust else deadly(graph_def, request)
+        danger = None if wish.trust else fatal_error(graph_def, request)
         return danger and OpenError(request, danger.problem, f"{danger.suggestion}; {TRUST}")
 
     try:
-        file_graph = written(graph_def, meta, request=request, owner=graph)
+        file_graph = file_snapshot(graph_def, meta, request=request, owner=graph)
     except OpenError as error:
         raise (judge() or error) from error
     refuse_names(file_graph.names, request)
@@ -441,14 +445,14 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
 
         return with_stand_ins(with_shapes(graph_def, file_graph), file_graph)
 
-    trial = Trial(full_graph_def, request, wish.timeout)
+    trial = SandboxImport(full_graph_def, request, wish.timeout)
 
     def infer() -> tuple[Graph, OpenError | None] | None:
         verdict, outputs = trial.verdict(), file_graph.outputs_of
         if not trial.over:
             return None
         return replace(file_graph, outputs_of=outputs.inferred(trial.shapes)) if isinstance(
-            outputs, Stated
+            outputs, FileOutputs
         ) else file_graph, verdict
 
     def leave() -> None:
@@ -474,13 +478,13 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
 
     has_records = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if has_records else ()
-    refusal = _unknown(file_graph, request)
+    refusal = _unknown_ops_error(file_graph, request)
     waiting = LazyGraph(file_graph, fill, records, refusal, None if wish.trust else infer, leave, judge)
     waiting.wait_in(graph)
     return file_graph
 
 
-def _read_meta(meta: Any, request: str, wish: _Wish) -> Graph:
+def _read_meta(meta: Any, request: str, wish: _OpenOptions) -> Graph:
     """Reads the graph of a MetaGraphDef of a file."""
     file_graph = _read(meta.graph_def, request, wish, meta)
     file_graph.state  # noqa: B018  a damaged collection shows here
@@ -489,7 +493,7 @@ def _read_meta(meta: Any, request: str, wish: _Wish) -> Graph:
 
 def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Returns the names of the tensors that the signatures of a MetaGraphDef feed and fetch, each once."""
-    called = [s for key, s in sorted(meta.signature_def.items()) if not key.startswith("__")]
+    signature_defs = [s for key, s in sorted(meta.signature_def.items()) if not key.startswith("__")]
 
     def names(infos: Any) -> list[str]:
         tensor_names = []
@@ -499,11 +503,11 @@ def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
             tensor_names += [*parts, *(part.name for part in info.composite_tensor.components)]
         return [name for name in tensor_names if name]
 
-    fed = dict.fromkeys(name for s in called for name in names(s.inputs))
-    return tuple(fed), tuple(dict.fromkeys(name for s in called for name in names(s.outputs)))
+    fed = dict.fromkeys(name for s in signature_defs for name in names(s.inputs))
+    return tuple(fed), tuple(dict.fromkeys(name for s in signature_defs for name in names(s.outputs)))
 
 
-def _pick(saved: Any, tags: Any, request: str) -> Any:
+def _choose_meta_graph(saved: Any, tags: Any, request: str) -> Any:
     stored_tags = [sorted(m.meta_info_def.tags) for m in saved.meta_graphs]
     if tags is None:
         chosen_tags = ["serve"] if ["serve"] in stored_tags else stored_tags[0]
@@ -524,12 +528,12 @@ def _pick(saved: Any, tags: Any, request: str) -> Any:
     return saved.meta_graphs[stored_tags.index(chosen_tags)]
 
 
-def _unknown(file_graph: Graph, request: str) -> OpenError | None:
+def _unknown_ops_error(file_graph: Graph, request: str) -> OpenError | None:
     """Returns the error for ops of types that this TensorFlow does not know; None without such ops."""
     if not file_graph.refused_ops.any():
         return None
     kinds = {op_type: n for op_type, n in unknown_counts(file_graph).items() if n} or unknown_counts(file_graph)
-    types = few([f"op type {op_type!r} ({_first(file_graph, op_type, n)})" for op_type, n in kinds.items()], 4)
+    types = few([f"op type {op_type!r} ({_describe_ops(file_graph, op_type, n)})" for op_type, n in kinds.items()], 4)
     close = nearest(next(iter(kinds)), [n for n in dir(tf.raw_ops) if n[0].isupper()])
     hint = f"TensorFlow has {' and '.join(map(repr, close))}. " if close else ""
     packages = packages_of(kinds)
@@ -539,7 +543,7 @@ def _unknown(file_graph: Graph, request: str) -> OpenError | None:
     return OpenError(request, f"this TensorFlow ({tf.__version__}) does not know {types}", f"{hint}{way}; {WITHOUT}")
 
 
-def _first(file_graph: Graph, op_type: str, count: int) -> str:
+def _describe_ops(file_graph: Graph, op_type: str, count: int) -> str:
     """The ops of a type, for messages: the only one, or their number and the first."""
     if not count:
         return "in a function"

@@ -45,7 +45,7 @@ main(*sys.argv[1:])
 TRUST = "gs.open(..., trust=True) imports it anyway"
 
 
-class Trial:
+class SandboxImport:
     """One graph, imported at most once in a separate process.
 
     Args:
@@ -91,7 +91,7 @@ class Trial:
         timeout = self._timeout + _EACH * len(graph_def.node)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "graph")
-            if not _written(graph_def, path):
+            if not _write_graph(graph_def, path):
                 problem = "it has more than 2 GB, too much to send to a separate process"
                 return OpenError(self._asked, problem, "If you trust the file, leave out trust=False")
             first, last, how = 0, len(graph_def.node), ""
@@ -149,7 +149,7 @@ def _held() -> Iterator[int]:
             os.close(end)
 
 
-def _written(graph_def: TFGraphDef, path: str) -> bool:
+def _write_graph(graph_def: TFGraphDef, path: str) -> bool:
     """Writes a graph into a GraphDef file; returns whether it is small enough to be read."""
     remainder = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     with open(path, "wb") as out:
@@ -208,7 +208,7 @@ def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[
     yield from ((a, b) for a, b in pairwise([0, *cuts]) if a < b)
 
 
-def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any]]:
+def import_pieces(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any]]:
     """Imports a graph piece by piece, and prints each piece before it is imported.
 
     The names of nodes are numbers there: TensorFlow refuses an op with the name of a scope of an earlier piece, such as
@@ -222,10 +222,10 @@ def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any
         op name -> the shapes of its outputs, each as sizes or None; of ops with any known shape.
     """
     from ..copy.imports import import_nodes
-    from ..protos import fresh
+    from ..protos import empty_graph
     from ..values.variables import dims_of
 
-    graph, nodes = fresh(), graph_def.node
+    graph, nodes = empty_graph(), graph_def.node
     names = {node.name: f"n{i}" for i, node in enumerate(nodes)}
     for node in nodes:
         node.name, node.input[:] = names[node.name], [renamed_end(text, names) for text in node.input]
@@ -248,7 +248,7 @@ def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any
 def main(path: str, first: str, last: str, timeout: str) -> None:
     """Imports the graph in a file; the exit code is the result. The process ends when its parent ends."""
     from ..copy.imports import import_nodes
-    from ..protos import fresh
+    from ..protos import empty_graph
 
     threading.Thread(target=_end_with_the_other, daemon=True).start()
     if hasattr(signal, "setitimer"):
@@ -257,13 +257,13 @@ def main(path: str, first: str, last: str, timeout: str) -> None:
         data = file.read()
     graph_def = graph_pb2.GraphDef.FromString(data)
     try:
-        shapes = imported(graph_def, int(first), int(last))
+        shapes = import_pieces(graph_def, int(first), int(last))
         with open(path + _SHAPES, "w", encoding="utf-8") as out:
             json.dump(shapes, out)
     except Exception:  # TensorFlow refuses a piece: import all of it at once
         print("piece", 0, len(graph_def.node), flush=True)
         with suppress(Exception):
-            import_nodes(fresh(), graph_pb2.GraphDef.FromString(data))
+            import_nodes(empty_graph(), graph_pb2.GraphDef.FromString(data))
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0.0)  # it has survived: the time for its end does not count
 

@@ -32,9 +32,9 @@ except ImportError:  # pragma: no cover - a TensorFlow without the C bindings un
     c_api = None
 
 #: The code that the caller's stack leaves out: the modules of this package, and that of their decorators.
-_OURS = (str(Path(__file__).absolute().parents[2]) + os.sep, contextlib.__file__)
+_OUR_FILES = (str(Path(__file__).absolute().parents[2]) + os.sep, contextlib.__file__)
 
-_NEEDED = (
+_REQUIRED = (
     "TF_ImportGraphDefOptionsSetPrefix", "TF_ImportGraphDefOptionsSetUniquifyNames",
     "TF_ImportGraphDefOptionsSetValidateColocationConstraints", "TF_ImportGraphDefOptionsAddInputMapping",
     "TF_ImportGraphDefOptionsRemapControlDependency", "TF_GraphImportGraphDefWithResults", "TF_NewBufferFromString",
@@ -46,7 +46,7 @@ def raw_import_works() -> bool:
     """Returns whether this TensorFlow has all functions that the fast import needs."""
     return (
         c_api is not None
-        and all(hasattr(c_api, name) for name in _NEEDED)
+        and all(hasattr(c_api, name) for name in _REQUIRED)
         and hasattr(c_api_util, "ScopedTFImportGraphDefOptions")
         and all(hasattr(tf.Graph, name) for name in ("_mutation_lock", "_add_new_tf_operations", "new_operations"))
         and hasattr(ops, "SymbolicTensor")
@@ -147,19 +147,19 @@ def _callers_stack() -> Any:
     if not hasattr(c_api, "TF_SetOpStackTrace") or not hasattr(tf_stack, "extract_stack"):
         return None
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OUR_FILES):
         level, frame = level + 1, frame.f_back
     return tf_stack.extract_stack(stacklevel=level)
 
 
 #: The names that `Operation._init` uses. If they are unchanged, ops are made below without a call into Python for each.
-_INIT = (
+_INIT_NAMES = (
     "graph", "_original_op", "_inputs_val", "_device_code_locations", "_colocation_code_locations",
     "_get_control_flow_context", "_control_flow_context", "_gradient_function", "_init_outputs", "_add_op", "_id_value",
 )  # fmt: skip
 
 #: The names that `SymbolicTensor.__new__` uses. If they are unchanged, the second check of each dtype is left out.
-_NEW = ("uid", "pywrap_tf_session", "PyTensor", "__new__", "SymbolicTensor", "dtypes", "as_dtype")
+_NEW_NAMES = ("uid", "pywrap_tf_session", "PyTensor", "__new__", "SymbolicTensor", "dtypes", "as_dtype")
 
 
 class _DTypes(dict[int, Any]):
@@ -168,7 +168,7 @@ class _DTypes(dict[int, Any]):
 
 
 def _tensor_maker() -> Callable[[Any, int, int], Any]:
-    if names_in(TENSOR.__new__) != _NEW:
+    if names_in(TENSOR.__new__) != _NEW_NAMES:
         return TENSOR
     new, dtypes, uid = c_api.PyTensor.__new__, _DTypes(), ops.pywrap_tfe.TFE_Py_UID
     return lambda op, port, number: new(TENSOR, op, port, dtypes[number], uid())
@@ -177,7 +177,7 @@ def _tensor_maker() -> Callable[[Any, int, int], Any]:
 def _wrap_new(graph: Any) -> dict[str, Any]:
     in_use, names, new_ops = names_in_use(graph), [], []
     op_class, make_tensor = ops.Operation, _tensor_maker()
-    is_expected = names_in(op_class._init) == _INIT
+    is_expected = names_in(op_class._init) == _INIT_NAMES
     context, add = graph._get_control_flow_context(), graph._add_op
     stack = _callers_stack()
     with gc_paused():

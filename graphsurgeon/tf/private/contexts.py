@@ -14,7 +14,7 @@ from tensorflow.python.framework import ops
 from tensorflow.python.ops import control_flow_ops, control_flow_util
 from tensorflow.python.ops.handle_data_util import get_resource_handle_data, set_handle_data
 
-_PARTS = ("_pred", "_pivot", "_pivot_for_pred", "_pivot_for_body", "_maximum_iterations")
+_PART_ATTRIBUTES = ("_pred", "_pivot", "_pivot_for_pred", "_pivot_for_body", "_maximum_iterations")
 _CONTEXT = attrgetter("_control_flow_context")
 
 
@@ -68,18 +68,18 @@ def loop_around(context: Any) -> Any:
 
 def pivots(context: Any) -> list[str]:
     """Returns the names of the tensors and ops that a context requires."""
-    names = (getattr(getattr(context, part, None), "name", None) for part in _PARTS)
+    names = (getattr(getattr(context, part, None), "name", None) for part in _PART_ATTRIBUTES)
     return [name for name in names if isinstance(name, str)]
 
 
-_TURNING = frozenset({"Enter", "RefEnter", "NextIteration", "RefNextIteration", "LoopCond"})
+_LOOP_TYPES = frozenset({"Enter", "RefEnter", "NextIteration", "RefNextIteration", "LoopCond"})
 
 
 def is_part(op: Any) -> bool:
     """Returns whether the innermost context of an op requires it: as the entry of a branch, or for a loop's rounds."""
     pred = getattr(op._get_control_flow_context(), "_pred", None)
     is_condition_switch = pred is not None and op.type in ("Switch", "RefSwitch") and op.inputs[1].name == pred.name
-    return is_condition_switch or op.type in _TURNING
+    return is_condition_switch or op.type in _LOOP_TYPES
 
 
 @contextmanager
@@ -165,7 +165,7 @@ def nested_contexts(context: Any) -> list[Any]:
 
 
 @contextmanager
-def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
+def nested_set_aside(contexts: Iterable[Any]) -> Iterator[None]:
     """Sets aside nested contexts without a proto, so that TensorFlow can write the contexts around them."""
     with ExitStack() as restore:
         todo = list(contexts)
@@ -179,10 +179,10 @@ def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
         yield
 
 
-def written(context: Any) -> Any:
+def context_proto(context: Any) -> Any:
     """Returns a context and all contexts nested in it as a proto."""
     proto = control_flow_pb2.ControlFlowContextDef()
-    with written_alone([context]):
+    with nested_set_aside([context]):
         context.to_control_flow_context_def(proto)
     return proto
 

@@ -23,7 +23,7 @@ def eager() -> Iterator[None]:
         yield
 
 
-def held_mode() -> Callable[[], None]:
+def mode_restorer() -> Callable[[], None]:
     """Returns a call that restores TensorFlow's current mode in this thread: eager or not, and the entered graphs.
 
     An interrupt such as Ctrl+C can come while TensorFlow enters or leaves a graph, and leaves an intermediate mode. A
@@ -63,7 +63,7 @@ def module_attributes(module: Any) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in getattr(module, "__dict__", {}).items() if name not in ignored]
 
 
-def as_traced(method: Any, owner: Any) -> Callable[..., Any]:
+def traced_method(method: Any, owner: Any) -> Callable[..., Any]:
     """Returns a method of an object in the form that traced code calls: with AutoGraph if it is in use."""
     bound = method.__get__(owner, type(owner))
 

@@ -85,7 +85,7 @@ def is_eager(function: Any) -> bool:
     return getattr(function, "graph", None) is not None
 
 
-def loaded(definitions: Iterable[Any]) -> dict[str, Any]:
+def load_functions(definitions: Iterable[Any]) -> dict[str, Any]:
     """Makes ConcreteFunctions of FunctionDefs that call only each other; their names are new in the process.
 
     Returns:
@@ -95,11 +95,11 @@ def loaded(definitions: Iterable[Any]) -> dict[str, Any]:
     with eager():
         functions = dict(function_deserialization.load_function_def_library(library)) if library.function else {}
     for concrete in functions.values():  # gradients of loops read this data, which TensorFlow drops when it loads
-        say_handles(concrete, concrete.function_def)
+        write_handle_data(concrete, concrete.function_def)
     return functions
 
 
-def held_by(tensor: Any) -> list[Any]:
+def handle_contents(tensor: Any) -> list[Any]:
     """Returns the contents of a live resource tensor in the form of FunctionDefs; empty if they are not known."""
     data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
     entries = data.shape_and_type if data is not None and data.is_set else ()
@@ -108,12 +108,12 @@ def held_by(tensor: Any) -> list[Any]:
     ]
 
 
-def say_handles(function: Any, definition: Any) -> None:
+def write_handle_data(function: Any, definition: Any) -> None:
     """Writes the contents of a function's resource arguments into its FunctionDef, for the gradients of its conds."""
     body = getattr(function, "graph", None)
     for argument, tensor in zip(definition.signature.input_arg, getattr(body, "inputs", None) or (), strict=False):
         if not argument.handle_data:
-            argument.handle_data.extend(held_by(tensor))
+            argument.handle_data.extend(handle_contents(tensor))
 
 
 def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
@@ -135,7 +135,7 @@ def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
                 set_gradient_function(op, function._get_gradient_function())
 
 
-def give_gradients(graph: Any, functions: Mapping[str, Any], custom_gradients: Mapping[str, Any]) -> None:
+def set_gradients(graph: Any, functions: Mapping[str, Any], custom_gradients: Mapping[str, Any]) -> None:
     """Sets a gradient for ops whose type is a function's name; TensorFlow requires one that only TF1 functions have.
 
     Args:
@@ -154,7 +154,7 @@ def gradient_of(function: Any, custom_gradient: Any) -> Any:
 
     Args:
         function: the function.
-        custom_gradient: its custom gradient, see `give_gradients`; None if the gradient is to be derived.
+        custom_gradient: its custom gradient, see `set_gradients`; None if the gradient is to be derived.
     """
     if custom_gradient is not None and not isinstance(custom_gradient, ConcreteFunction):
         return custom_gradient
@@ -163,8 +163,8 @@ def gradient_of(function: Any, custom_gradient: Any) -> Any:
         inputs = [tf.identity(x) for x in op.inputs]
         output_gradients = [tf.zeros_like(y) if dy is None else dy for y, dy in zip(op.outputs, gradients, strict=True)]
         if custom_gradient is not None:
-            return _called(custom_gradient, [*inputs, *output_gradients])
-        return tf.gradients(_called(function, inputs), inputs, output_gradients)
+            return _call(custom_gradient, [*inputs, *output_gradients])
+        return tf.gradients(_call(function, inputs), inputs, output_gradients)
 
     return gradient
 
@@ -174,7 +174,7 @@ def traced_gradient(function: Any) -> Any:
     return function._get_gradient_function()
 
 
-def _called(function: Any, inputs: list[Any]) -> list[Any]:
+def _call(function: Any, inputs: list[Any]) -> list[Any]:
     """Calls a loaded ConcreteFunction, which has no Python signature."""
     # A gradient that was made before has added outputs to the graph of the function.
     dtypes = [tf.as_dtype(result.type) for result in function.function_def.signature.output_arg]

@@ -17,7 +17,7 @@ from tensorflow.python.util import deprecation
 from ...graph.graph import TensorInfo
 from ...graph.provenance import COLLECTION
 from ...graph.tf_types import TFGraph, TFTensor
-from ..protos import encoded, fresh
+from ..protos import empty_graph, encoded
 
 #: `Tensor._shape` is (dimensions, unknown rank) from C++: five times faster than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
@@ -28,7 +28,7 @@ PLAIN = frozenset({TENSOR, tf.Operation})
 _RAW_NODES = isinstance(getattr(ops.Operation, "_node_def", None), property)
 
 #: `Graph.num_operations` counts in C++, while `get_operations` makes a list of all ops.
-_COUNTS = callable(getattr(tf.Graph, "num_operations", None))
+_HAS_OP_COUNT = callable(getattr(tf.Graph, "num_operations", None))
 
 #: The table in which TensorFlow finds the Python functions that ops call.
 _PYTHON = getattr(script_ops, "_py_funcs", None)
@@ -36,7 +36,7 @@ _PYTHON = getattr(script_ops, "_py_funcs", None)
 
 def op_count(graph: Any) -> int:
     """Returns how many ops a graph has."""
-    return int(graph.num_operations()) if _COUNTS else len(graph.get_operations())
+    return int(graph.num_operations()) if _HAS_OP_COUNT else len(graph.get_operations())
 
 
 def same_shape(a: Any, b: Any) -> bool:
@@ -142,7 +142,7 @@ def input_marks(op_list: Sequence[Any]) -> list[Any]:
     return list(map(attrgetter("_inputs_val"), op_list))
 
 
-def waited_for(graph: Any) -> list[Any]:
+def current_control_inputs(graph: Any) -> list[Any]:
     """Returns the ops that a new op of a graph would wait for now, by `tf.control_dependencies`, in order."""
     return sorted(getattr(graph, "_current_control_dependencies", list)(), key=number_of)
 
@@ -181,7 +181,7 @@ def kernel_devices(op_type: str) -> frozenset[str] | None:
         return None
 
 
-def registered(name: str) -> Any:
+def registered_op(name: str) -> Any:
     """Returns the OpDef of an op type that is registered, or None."""
     return op_def_registry.get(name)
 
@@ -297,11 +297,11 @@ def token_of(function: Callable[..., Any]) -> tuple[str, Any]:
     """Returns the token by which a `PyFunc` of any graph calls a function, and an object to keep as long as it does."""
     if _PYTHON is not None and hasattr(_PYTHON, "insert"):
         return str(_PYTHON.insert(function)), function
-    with fresh().as_default() as graph:
+    with empty_graph().as_default() as graph:
         return str(tf.numpy_function(function, [], []).get_attr("token").decode()), graph
 
 
-class Inferred:
+class LiveOutputs:
     """Returns dtype and shape of the outputs of an op of a live graph, given its number."""
 
     def __init__(self, graph: TFGraph) -> None:

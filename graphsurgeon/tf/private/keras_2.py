@@ -16,7 +16,7 @@ VERSION = "2.6.0"
 """The version of Keras 2 that TensorFlow contains."""
 
 
-def built(steps: Any, shape: tuple[int, ...], name: str) -> Any:
+def sequential(steps: Any, shape: tuple[int, ...], name: str) -> Any:
     """Returns a sequential model of layers of Keras 2; call it eagerly.
 
     Args:

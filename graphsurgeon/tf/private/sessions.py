@@ -43,14 +43,14 @@ def is_closed(session: Any) -> bool:
     return bool(getattr(session, "_closed", False))
 
 
-def catch_up(session: Any) -> None:
+def load_ops(session: Any) -> None:
     """Makes a session load all ops of its graph, which otherwise happens in its first run."""
     learn = getattr(session, "_extend_graph", None)
     if learn is not None:
         learn()
 
 
-def knows(session: Any, op: Any) -> bool:
+def has_loaded(session: Any, op: Any) -> bool:
     """Returns whether a session has loaded an op: each of its runs loads all ops of the graph at that time.
 
     A session that has never run loads them now. True if it cannot be checked.
@@ -85,7 +85,7 @@ def is_variable(item: Any) -> bool:
     return isinstance(item, _VARIABLES) and getattr(item, "initializer", None) is not None
 
 
-def unwrapped(item: Any) -> Any:
+def unwrap_update(item: Any) -> Any:
     """Returns the op of an update of a resource variable, which TensorFlow wraps in a variable; else the item."""
     if type(item) in PLAIN or not isinstance(item, _VARIABLES) or is_variable(item):
         return item

@@ -14,7 +14,7 @@ from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.graphs import kernel_devices
 from ..private.sessions import config_of
-from ..protos import fresh
+from ..protos import empty_graph
 from .errors import words_of
 
 tf1 = tf.compat.v1
@@ -40,7 +40,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
         limited.CopyFrom(config)
     limited.operation_timeout_in_ms = max(1, round(seconds * 1000))
     try:
-        with session_of(fresh(), target, limited) as session:
+        with session_of(empty_graph(), target, limited) as session:
             return [device.name for device in session.list_devices()]
     except LOST as error:
         raise PlanError(

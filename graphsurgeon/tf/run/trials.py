@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import PlanError
 from ...graph.tf_types import TFGraph, TFTensor
 from ..importing import tf
-from ..protos import encoded, fresh
+from ..protos import empty_graph, encoded
 from ..values.initialization import initialise
 from ..values.sessions import fill_tables
 from ..values.variables import variable_infos
@@ -66,7 +66,7 @@ def grown(
     Raises:
         PlanError: a function refuses such inputs, or returns a tensor of another dtype or shape.
     """
-    graph = fresh()
+    graph = empty_graph()
     with graph.as_default():
         inputs = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()]
 
@@ -114,7 +114,7 @@ def _call(function: Callable[..., Any], args: list[TFTensor], like: TFTensor) ->
 def expression(function: Callable[..., Any], spec: Any) -> tuple[TFGraph, list[str], str]:
     """Returns the graph of a function of tensors, the names of its inputs in order, and the name of its output."""
     names = list(inspect.signature(function).parameters)
-    graph = fresh()
+    graph = empty_graph()
     with graph.as_default():
         inputs = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name in names]
         output = _call(function, inputs, inputs[0])

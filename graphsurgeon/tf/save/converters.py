@@ -43,7 +43,7 @@ def converter(target: str) -> str:
     return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
 
 
-def convert(target: str, part: Frozen, timeout: float, prove: bool, request: str) -> ConversionResult:
+def convert(target: str, part: FrozenPart, timeout: float, prove: bool, request: str) -> ConversionResult:
     """Returns the result of a converter for a graph.
 
     Args:
@@ -58,8 +58,8 @@ def convert(target: str, part: Frozen, timeout: float, prove: bool, request: str
     """
     if target == "tfjs":
         return to_tfjs(part.graph_def, part.outputs, timeout, prove, request)
-    with lite(timeout) as send:
-        return converted(part, send)
+    with tflite_process(timeout) as send:
+        return convert_to_tflite(part, send)
 
 
 _PACKAGE = "tensorflowjs"
@@ -85,7 +85,7 @@ def to_tfjs(
     Raises:
         PlanError: the converter is not installed, or its list of ops is not found.
     """
-    supported = _known(request)
+    supported = _supported_types(request)
     errors = tuple(
         ConverterMessage([name], op_type, MISSING, "")
         for name, op_type in _types(graph_def)
@@ -98,7 +98,7 @@ def to_tfjs(
         path.write_bytes(encoded(graph_def))
         ends = ",".join(tensor.removesuffix(":0") for tensor in outputs)
         arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(path), str(output_folder)]
-        how = apart(_TFJS_PROGRAM, arguments, timeout)
+        how = run_in_process(_TFJS_PROGRAM, arguments, timeout)
         files = sorted(output_folder.iterdir()) if output_folder.is_dir() else []
         if how or not any(file.suffix == ".json" for file in files):
             return ConversionResult(said=f"the converter {how or 'wrote no model'}, in a separate process")
@@ -119,7 +119,7 @@ def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
             yield from ((node.name, inner.op) for inner in functions[name].node_def)
 
 
-def _known(request: str) -> frozenset[str]:
+def _supported_types(request: str) -> frozenset[str]:
     """The op types that the installed converter has."""
     spec = importlib.util.find_spec(_PACKAGE)
     places = [Path(place, "op_list") for place in spec.submodule_search_locations or ()] if spec is not None else []
@@ -138,11 +138,11 @@ _TFLITE_PROGRAM = f"from {__name__} import main; main()"
 TIMEOUT = 600.0
 """Seconds that the converter or the interpreter may take."""
 #: Sends a request to the other process: a request -> its message ``said`` and more; or ``how`` the process ended.
-Ask = Callable[[dict[str, Any]], dict[str, Any]]
+Send = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Frozen:
+class FrozenPart:
     """A frozen graph.
 
     Args:
@@ -154,7 +154,7 @@ class Frozen:
     outputs: Sequence[str]
 
     @classmethod
-    def read(cls, path: Path, outputs: Sequence[str]) -> Frozen:
+    def read(cls, path: Path, outputs: Sequence[str]) -> FrozenPart:
         """Reads a file that `Editor.save` has written."""
         return cls(decoded(graph_pb2.GraphDef, path.read_bytes()), outputs)
 
@@ -165,13 +165,13 @@ class Frozen:
 
 
 @contextmanager
-def lite(timeout: float) -> Iterator[Ask]:
+def tflite_process(timeout: float) -> Iterator[Send]:
     """Starts a process for both the converter and the interpreter, because TensorFlow takes seconds to import.
 
     Args:
         timeout: seconds that it may take for each request.
     """
-    with _begun(_TFLITE_PROGRAM, [], subprocess.PIPE) as process:
+    with _start_process(_TFLITE_PROGRAM, [], subprocess.PIPE) as process:
 
         def send(request: dict[str, Any]) -> dict[str, Any]:
             assert process.stdin is not None
@@ -198,12 +198,12 @@ def lite(timeout: float) -> Iterator[Ask]:
         yield send
 
 
-def converted(part: Frozen, send: Ask) -> ConversionResult:
+def convert_to_tflite(part: FrozenPart, send: Send) -> ConversionResult:
     """Returns the result of TensorFlow's converter for a frozen graph, with only the built-in ops of TFLite.
 
     Args:
         part: the graph.
-        send: from `lite`.
+        send: from `tflite_process`.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
         Path(folder, _GRAPH).write_bytes(encoded(part.graph_def))
@@ -217,13 +217,13 @@ def converted(part: Frozen, send: Ask) -> ConversionResult:
     return ConversionResult(model, answer["said"], errors)
 
 
-def interpreted(model: str, feeds: Sequence[Any], send: Ask, request: str) -> list[Any]:
+def run_interpreter(model: str, feeds: Sequence[Any], send: Send, request: str) -> list[Any]:
     """Returns the results of TFLite's interpreter, in the order of the outputs.
 
     Args:
         model: the file.
         feeds: an array for each input, in order.
-        send: from `lite`.
+        send: from `tflite_process`.
         request: the request, for messages.
 
     Raises:
@@ -244,7 +244,7 @@ def interpreted(model: str, feeds: Sequence[Any], send: Ask, request: str) -> li
 
 @contextmanager
 def tflite_file(
-    path: str, part: Frozen, calls: Mapping[str, Any], new_name: Callable[[str], str], send: Ask, request: str
+    path: str, part: FrozenPart, calls: Mapping[str, Any], new_name: Callable[[str], str], send: Send, request: str
 ) -> Iterator[Run]:
     """Opens a TFLite model.
 
@@ -253,25 +253,25 @@ def tflite_file(
         part: the graph that was converted.
         calls: the calls that will be run, by the names of the source.
         new_name: tensor of the source -> its name in the graph that was converted.
-        send: from `lite`.
+        send: from `tflite_process`.
         request: the request, for messages.
     """
 
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         renamed = {new_name(name): value for name, value in feeds.items()}
-        got = interpreted(path, [renamed[name] for name in part.inputs], send, request)
+        got = run_interpreter(path, [renamed[name] for name in part.inputs], send, request)
         results = dict(zip(part.outputs, got, strict=True))
         return {tensor: results[new_name(tensor)] for tensor in calls[key][1].values()}
 
     yield run
 
 
-def apart(code: str, arguments: Sequence[str], timeout: float) -> str:
+def run_in_process(code: str, arguments: Sequence[str], timeout: float) -> str:
     """Runs Python code in a separate process; returns how it failed, with its error, or empty text if it succeeded.
 
     The process ends with this one, or after the timeout.
     """
-    with tempfile.TemporaryFile() as errors, _begun(code, arguments, subprocess.DEVNULL, errors) as process:
+    with tempfile.TemporaryFile() as errors, _start_process(code, arguments, subprocess.DEVNULL, errors) as process:
         try:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -293,7 +293,7 @@ def _error(text: str) -> str:
 
 
 @contextmanager
-def _begun(
+def _start_process(
     code: str, arguments: Sequence[str], stdout: int, stderr: int | IO[bytes] = subprocess.DEVNULL
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Starts a process that runs Python code; the process ends with the block."""
@@ -329,7 +329,7 @@ def main() -> None:
 
 
 def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
-    part = Frozen.read(Path(folder, _GRAPH), outputs)
+    part = FrozenPart.read(Path(folder, _GRAPH), outputs)
     answer: dict[str, Any] = {"said": "", "errors": []}
     try:
         function = tf1.wrap_function(lambda: tf1.import_graph_def(part.graph_def, name=""), [])

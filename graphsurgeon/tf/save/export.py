@@ -31,9 +31,9 @@ from ..copy.imports import LIMIT, import_nodes
 from ..copy.resources import ready_fillers
 from ..importing import tf
 from ..messages import saver_pb2, variable_pb2
-from ..private.contexts import has_proto, written_alone
+from ..private.contexts import has_proto, nested_set_aside
 from ..private.graphs import differently_shaped
-from ..protos import fresh
+from ..protos import empty_graph
 from ..run.sessions import distrusted
 from ..values.file_values import restored_by
 from ..values.variables import fetch, reading, rebuilt, setting, variable_infos, variable_objects
@@ -44,7 +44,7 @@ tf1 = tf.compat.v1
 
 
 @dataclass
-class Exported:
+class ExportedGraph:
     """A part of a graph as a separate graph.
 
     Args:
@@ -85,7 +85,7 @@ class Exported:
         return sum(name not in orphans and (name not in names or name in new_placeholders) for name in base.names)
 
 
-def exported(
+def export_graph(
     base: Graph,
     inputs: list[str],
     outputs: list[str],
@@ -93,7 +93,7 @@ def exported(
     device: str | Mapping[str, str],
     request: str,
     extra_ops: Iterable[str] = (),
-) -> Exported:
+) -> ExportedGraph:
     """Returns a part of a graph as a separate graph; the old graph is not changed.
 
     Args:
@@ -131,7 +131,7 @@ def exported(
     )
     faults = plan.effect.faults
     if faults and frozen is not None and all(fault.kind is Kind.NEEDS_VARIABLE for fault in faults):
-        unfrozen = exported(base, inputs, outputs, None, device, request, extra_ops)
+        unfrozen = export_graph(base, inputs, outputs, None, device, request, extra_ops)
         ends = [unfrozen.tensor(name).op.name for name in outputs]
         if not ends:  # of a whole graph, only the ops that make variables are removed
             _, removed = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
@@ -141,20 +141,20 @@ def exported(
         try:
             return replace(unfrozen, graph=frozen_graph(unfrozen.graph, values, [*ends, *extra_ops]))
         except Unfreezable as error:
-            variables = _held_by(base, [name for stuck in error.ops for name in stuck.names])
+            variables = _variables_behind(base, [name for stuck in error.ops for name in stuck.names])
             problem = f"{error}: {few(list(map(repr, variables)))}" if variables else str(error)
             how = "Keep the variables: save a .meta file or a SavedModel"
             raise Unconvertible(request, problem, how, ConversionResult(said=str(error), errors=error.ops)) from error
     if faults:
         raise PlanError(request, faults[0].problem, faults[0].suggestion)
-    applied = carry_out(plan.effect, fresh(base.owner))
+    applied = carry_out(plan.effect, empty_graph(base.owner))
     copied = plan.effect.copies[0]
     new_tensors = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     notes = [w for w in plan.effect.warnings if kind_of(w) in (Kind.LEAK, Kind.DROPPED_CONTROL)]
-    return Exported(applied.graph, new_tensors, notes)
+    return ExportedGraph(applied.graph, new_tensors, notes)
 
 
-def _held_by(base: Graph, ops: Iterable[str]) -> list[str]:
+def _variables_behind(base: Graph, ops: Iterable[str]) -> list[str]:
     """The variables whose handles or references some ops take, also through a loop or cond of TF1."""
     handing = {*SWITCHES, *ENTERS, *MERGES}
     start = [base.index[name] for name in ops if name in base.index]
@@ -249,7 +249,7 @@ def small_enough(proto: Any, request: str) -> Any:
     return proto
 
 
-def add_assets(export: Exported, base: Graph, paths: Mapping[str, str]) -> None:
+def add_assets(export: ExportedGraph, base: Graph, paths: Mapping[str, str]) -> None:
     """Notes the files that ops of an exported graph name, with their tensors.
 
     Args:
@@ -277,7 +277,7 @@ def add_assets(export: Exported, base: Graph, paths: Mapping[str, str]) -> None:
         export.assets[name] = path
 
 
-def nodes_of(export: Exported, request: str) -> Any:
+def nodes_of(export: ExportedGraph, request: str) -> Any:
     """Returns the GraphDef of an exported graph, with static shapes that TensorFlow would not infer from its nodes.
 
     Raises:
@@ -288,7 +288,7 @@ def nodes_of(export: Exported, request: str) -> Any:
     return small_enough(nodes, request)
 
 
-def _keep(export: Exported, portable: Portable, embed: bool) -> None:
+def _keep(export: ExportedGraph, portable: Portable, embed: bool) -> None:
     """Notes the asset files of a format that has them; for other formats, reports the files that are not included."""
     export.assets = portable.left
     files = [f"the file {os.path.basename(path)!r} is not included: feed its path to {tensor!r}"
@@ -298,7 +298,7 @@ def _keep(export: Exported, portable: Portable, embed: bool) -> None:
 
 def _with_shapes(graph: TFGraph, request: str) -> Any:
     graph_def = small_enough(graph.as_graph_def(), request)
-    new_graph = fresh(graph)
+    new_graph = empty_graph(graph)
     new_ops = import_nodes(new_graph, graph_def)
     pairs = [(op, new_ops[op.name]) for op in graph.get_operations()]
     refined = {old.op.name for old, new in differently_shaped(pairs) if new.shape.is_compatible_with(old.shape)}
@@ -309,7 +309,7 @@ def _with_shapes(graph: TFGraph, request: str) -> Any:
     return graph_def
 
 
-def meta_graph(export: Exported, saver: Any, embed: bool, request: str) -> Any:
+def meta_graph(export: ExportedGraph, saver: Any, embed: bool, request: str) -> Any:
     """Returns the MetaGraphDef of an exported graph.
 
     Args:
@@ -325,7 +325,7 @@ def meta_graph(export: Exported, saver: Any, embed: bool, request: str) -> Any:
     small_enough(graph.as_graph_def(), request)
     context_items = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
     contexts = filter(has_proto, context_items)  # a file may list anything there
-    with graph.as_default(), written_alone(contexts):
+    with graph.as_default(), nested_set_aside(contexts):
         meta = tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
     portable = Portable(graph, meta.graph_def, export.assets, embed)
     _keep(export, portable, embed)

@@ -1,6 +1,6 @@
 """Freeze: makes variables constants, even if a loop, a branch or a called function reads them.
 
-If none does, a copy with frozen variables is enough: `exported` in export.py, which also copies init ops of tables.
+If none does, a copy with frozen variables is enough: `export_graph` in export.py, which also copies init ops of tables.
 
 A variable is followed from its op through all ops that pass it on: loops and conds of TF1, and arguments and results of
 functions. Each handle or reference on the way becomes a plain tensor. Ops that read the variable now read this tensor,
@@ -28,7 +28,7 @@ from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_cal
 from ..importing import tf
 from ..messages import function_pb2, graph_pb2, op_def_pb2
 from ..open.outputs import expanded
-from ..protos import fresh
+from ..protos import empty_graph
 from ..registry import op_definition
 
 tf1 = tf.compat.v1
@@ -73,15 +73,15 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Ite
     """
     new = graph_pb2.GraphDef(versions=graph_def.versions)
     new.node.extend(_needed(graph_def, ends))
-    functions = _Functions({f.signature.name: f for f in graph_def.library.function})
+    functions = _FunctionFreezer({f.signature.name: f for f in graph_def.library.function})
     variables: dict[str, int] = {}
     for node in new.node:
         if node.op in VARIABLE_TYPES and node.name in values:
             dtype = tf.as_dtype(node.attr["dtype"].type).base_dtype
             variables[node.name] = dtype.as_datatype_enum
-            _become(node, "Const", dtype=variables[node.name])
+            _change_type(node, "Const", dtype=variables[node.name])
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values[node.name], dtype=dtype))
-    body = _Body(new.node, variables)
+    body = _BodyState(new.node, variables)
     functions.freeze(body)
     if body.stuck:
         raise Unfreezable(body.stuck)
@@ -102,7 +102,7 @@ def _needed(graph_def: TFGraphDef, ends: Iterable[str]) -> list[TFNodeDef]:
 
 
 @dataclass
-class _Body:
+class _BodyState:
     """The nodes of a graph or of a function.
 
     Args:
@@ -121,7 +121,7 @@ class _Body:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _FunctionVariant:
     """A function with plain tensors instead of variables as arguments.
 
     Args:
@@ -135,7 +135,7 @@ class _Made:
     stuck: list[ConverterMessage]
 
 
-class _Functions:
+class _FunctionFreezer:
     """The functions of a graph, and new functions for those with variable arguments.
 
     Args:
@@ -144,7 +144,7 @@ class _Functions:
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._known: dict[str, Any] = dict(definitions)
-        self._made: dict[tuple[str, tuple[tuple[int, int], ...]], _Made] = {}
+        self._made: dict[tuple[str, tuple[tuple[int, int], ...]], _FunctionVariant] = {}
         self._under_way: set[str] = set()
 
     def reached(self, nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class _Functions:
         called = {name for node in nodes for name in referred(node, self._known)}
         return {name: self._known[name] for name in sorted(reachable(called, self._known))}
 
-    def freeze(self, body: _Body) -> None:
+    def freeze(self, body: _BodyState) -> None:
         """Follows the variables through a body and changes its nodes."""
         turns: dict[str, dict[int, int]] = {}
         more = True
@@ -179,7 +179,7 @@ class _Functions:
             for at, text in enumerate(node.input):
                 node.input[at] = body.renamed.get(text, text)
 
-    def _taken(self, node: TFNodeDef, body: _Body) -> dict[int, int]:
+    def _taken(self, node: TFNodeDef, body: _BodyState) -> dict[int, int]:
         """The inputs of a node that are a variable itself, not its value -> their current dtypes."""
         texts = [text for text in node.input if not text.startswith("^")]
         candidates = {
@@ -196,13 +196,13 @@ class _Functions:
         definition = self._known.get(node.op)
         return definition.signature if definition is not None else op_definition(node.op) or op_def_pb2.OpDef()
 
-    def _output(self, node: TFNodeDef, number: int, body: _Body) -> str:
+    def _output(self, node: TFNodeDef, number: int, body: _BodyState) -> str:
         """An output of a node, as inputs write it."""
         if not body.function:
             return f"{node.name}:{number}" if number else str(node.name)
         return self._results(node, body)[number]
 
-    def _results(self, node: TFNodeDef, body: _Body) -> list[str]:
+    def _results(self, node: TFNodeDef, body: _BodyState) -> list[str]:
         """The names of the outputs of a node of a function: they differ between op types."""
         if not body.function:
             return []
@@ -233,7 +233,7 @@ class _Functions:
             return [(called.name, {at - 1: dtype for at, dtype in inputs.items()}) for called in _branches(node)]
         return []
 
-    def _turn(self, node: TFNodeDef, inputs: Mapping[int, int], body: _Body) -> list[TFNodeDef]:
+    def _turn(self, node: TFNodeDef, inputs: Mapping[int, int], body: _BodyState) -> list[TFNodeDef]:
         """Changes a node that took variables to take plain tensors; returns nodes to add."""
         op_type, dtype = _plain(node.op), next(iter(inputs.values()))
         texts = [text for text in node.input if not text.startswith("^")]
@@ -242,19 +242,19 @@ class _Functions:
             node.op = op_type
             node.attr["dtype" if op_type == "PlaceholderWithDefault" else "T"].type = dtype
         elif op_type == "IdentityN":
-            _say(node, "T", inputs)
+            _set_types(node, "T", inputs)
         elif op_type in _READS and list(inputs) == [0]:
             return _READS[op_type](node, dtype, bool(body.function))
         elif node.op in ASKING_TYPES:
             waits = [f"^{text.partition(':')[0]}" for text in texts] + [t for t in node.input if t.startswith("^")]
-            _become(node, "Const", dtype=tf.bool.as_datatype_enum)
+            _change_type(node, "Const", dtype=tf.bool.as_datatype_enum)
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))
             node.input[:] = dict.fromkeys(waits)
         elif not self._recalled(node, inputs, body):
             body.stuck.append(_stuck(node))
         return []
 
-    def _recalled(self, node: TFNodeDef, inputs: Mapping[int, int], body: _Body) -> bool:
+    def _recalled(self, node: TFNodeDef, inputs: Mapping[int, int], body: _BodyState) -> bool:
         """Makes a node call functions that take plain tensors; returns whether this is possible."""
         calls = self._calls(node, inputs)
         variants = {name: self._frozen(name, arguments) for name, arguments in calls}
@@ -274,21 +274,21 @@ class _Functions:
             return False
         rename_calls(node, {name: stuck_op.name for name, stuck_op in variants.items()})
         shift = int(node.op in BRANCHING and node.op not in _LOOPS)
-        _say(node, "T", inputs)
-        _say(node, "Tin", {at - shift: dtype for at, dtype in inputs.items()})
-        _say(node, "Tout", out)
+        _set_types(node, "T", inputs)
+        _set_types(node, "Tin", {at - shift: dtype for at, dtype in inputs.items()})
+        _set_types(node, "Tout", out)
         shapes = node.attr["output_shapes"].list.shape if "output_shapes" in node.attr else ()
         for at in out if shapes else ():
             shapes[at].CopyFrom(tf.TensorShape(None).as_proto())
         return True
 
-    def _frozen(self, name: str, arguments: Mapping[int, int]) -> _Made:
+    def _frozen(self, name: str, arguments: Mapping[int, int]) -> _FunctionVariant:
         """Returns a variant of a function with plain tensors for some of its arguments."""
         key = (name, tuple(sorted(arguments.items())))
         if key in self._made:
             return self._made[key]
         if name not in self._known or name in self._under_way:
-            return _Made(name, {}, [_lost(name)])
+            return _FunctionVariant(name, {}, [_lost(name)])
         self._under_way.add(name)
         new = function_pb2.FunctionDef()
         new.CopyFrom(self._known[name])
@@ -305,7 +305,7 @@ class _Functions:
             new.resource_arg_unique_id.pop(at, None)
             if at in new.arg_attr:
                 new.arg_attr[at].attr.pop("_output_shapes", None)
-        body, out = _Body(new.node_def, variables, name), {}
+        body, out = _BodyState(new.node_def, variables, name), {}
         self.freeze(body)
         for at, result in enumerate(new.signature.output_arg):
             given_back = new.ret[result.name]
@@ -316,7 +316,7 @@ class _Functions:
                 del result.handle_data[:]
         self._under_way.discard(name)
         self._known[new.signature.name] = new
-        self._made[key] = _Made(new.signature.name, out, list(dict.fromkeys(body.stuck)))
+        self._made[key] = _FunctionVariant(new.signature.name, out, list(dict.fromkeys(body.stuck)))
         return self._made[key]
 
 
@@ -328,7 +328,7 @@ def _lost(function: str) -> ConverterMessage:
     return ConverterMessage((), "", VARIABLE, f"function {function!r}, which does not exist or calls itself,")
 
 
-def _say(node: TFNodeDef, key: str, types: Mapping[int, int]) -> None:
+def _set_types(node: TFNodeDef, key: str, types: Mapping[int, int]) -> None:
     """Writes dtypes into a list attribute of a node, if it has this attribute."""
     for at, dtype in types.items() if key in node.attr else ():
         node.attr[key].list.type[at] = dtype
@@ -349,36 +349,36 @@ def _plain(op_type: str) -> str:
 
 
 def _read(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
-    _become(node, "Identity", T=dtype)
+    _change_type(node, "Identity", T=dtype)
     return []
 
 
 def _gather(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
     batch, indices = node.attr["batch_dims"].i, node.attr["Tindices"].type
     if not batch:
-        _become(node, "Gather", Tparams=dtype, Tindices=indices)
+        _change_type(node, "Gather", Tparams=dtype, Tindices=indices)
         return []
     axis = constant(f"{node.name}/axis", tf.make_tensor_proto(batch, tf.int32))
     axis.device = node.device
     # In a loop of TF1, a control input assigns the constant to the round of its indices.
     axis.input.append(f"^{op_name(node.input[1])}")
-    _become(node, "GatherV2", Tparams=dtype, Tindices=indices, Taxis=tf.int32.as_datatype_enum)
+    _change_type(node, "GatherV2", Tparams=dtype, Tindices=indices, Taxis=tf.int32.as_datatype_enum)
     node.attr["batch_dims"].i = batch
     node.input.insert(2, f"{axis.name}:output:0" if inside else axis.name)
     return [axis]
 
 
 def _gather_nd(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
-    _become(node, "GatherNd", Tparams=dtype, Tindices=node.attr["Tindices"].type)
+    _change_type(node, "GatherNd", Tparams=dtype, Tindices=node.attr["Tindices"].type)
     return []
 
 
 def _shape(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
-    _become(node, "Shape", T=dtype, out_type=node.attr["out_type"].type or tf.int32.as_datatype_enum)
+    _change_type(node, "Shape", T=dtype, out_type=node.attr["out_type"].type or tf.int32.as_datatype_enum)
     return []
 
 
-def _become(node: TFNodeDef, op_type: str, **types: int) -> None:
+def _change_type(node: TFNodeDef, op_type: str, **types: int) -> None:
     """Changes a node to another type, with these dtypes as attributes; of the old attributes, internal ones stay."""
     node.op = op_type
     for name in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:
@@ -409,7 +409,7 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
     stay = [item.name.partition(":")[0] for key in keys for item in old_collections.get(key, ())]
     fills = [name for names in init_ops(graph).values() for name in names]
     graph_def = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
-    new = fresh(graph)
+    new = empty_graph(graph)
     with new.as_default():
         tf.import_graph_def(graph_def, name="")
     new_ops = {op.name: op for op in new.get_operations()}

@@ -30,7 +30,7 @@ from ..importing import tf, without_log_warnings
 from ..private.eager import eager
 from ..private.functions import functions_of
 from ..private.graphs import has_op
-from ..protos import decoded, fresh, lacks_memory
+from ..protos import decoded, empty_graph, lacks_memory
 from ..registry import op_definition
 from ..run.errors import errors_as, unfed, words_of
 from ..run.sessions import distrusted, session_of
@@ -78,7 +78,7 @@ def prove(
     base: Graph,
     calls: Calls,
     loaders: Mapping[str, AbstractContextManager[Run]],
-    source: Source,
+    source: ProofSource,
     feeds: Mapping[str, Any],
     request: str,
     suggestion: str,
@@ -113,7 +113,7 @@ def prove(
             with _noting(proof, loader, bool(runs)), _refusing(request, "open", suggestion):
                 runs[loader] = opened.enter_context(file)
         for key, (ins, outs) in calls.items():
-            part = looked(base, [*ins.values(), *feeds], list(outs.values()))
+            part = inspect_part(base, [*ins.values(), *feeds], list(outs.values()))
             name = f"signature {key!r}" if key else few(part.outputs)
             lost = [] if saved is None else [v for v in part.variables if v not in saved]
             if lost and not part.kept:
@@ -142,10 +142,10 @@ def prove(
     return proof
 
 
-def _compare(part: Part, expected: Mapping[str, Any], got: Mapping[str, Any], request: str) -> None:
+def _compare(part: ProofPart, expected: Mapping[str, Any], got: Mapping[str, Any], request: str) -> None:
     """Refuses results that differ from those of the source."""
     for tensor in part.outputs:
-        far = _apart(expected[tensor], got[tensor], part.random)
+        far = _difference(expected[tensor], got[tensor], part.random)
         if far:
             how = "Report this as a bug; verify=False writes the file without a check"
             raise PlanError(request, f"{tensor!r} of the written file {far}", how)
@@ -177,7 +177,7 @@ class _Mute(Exception):
 
 
 @dataclass
-class Part:
+class ProofPart:
     """The part of a graph that some outputs need.
 
     Args:
@@ -197,7 +197,7 @@ class Part:
     kept: str
 
 
-def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
+def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPart:
     """Returns the part of a graph that some outputs need, given tensors that are fed."""
     inputs, outputs = list(dict.fromkeys(inputs)), list(dict.fromkeys(outputs))
     cuts = frozenset(base.tensor(name) for name in inputs)
@@ -208,7 +208,7 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
                                    if base.types[i] in PLACEHOLDER_TYPES and (i, 0) not in cuts}  # fmt: skip
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
     tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
-    acts = _acting(base)
+    acts = _effect_finder(base)
     effects = [(acts(i), i) for i in inside]
     random = any(effect == _BY_CHANCE for effect, _ in effects)
     obstacle = next((f"needs {base.names[i]!r} ({base.types[i]}), which {effect}"
@@ -217,12 +217,12 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not obstacle:
         obstacle = f"cannot be fetched: {odd[0]!r} has dtype {dtypes[odd[0]].name}"
-    return Part(outputs, list(fed), variables, tables, random, obstacle)
+    return ProofPart(outputs, list(fed), variables, tables, random, obstacle)
 
 
 def sinks(base: Graph) -> dict[str, str]:
     """Returns the last few tensors of a graph that can be run without effects; each under its own name."""
-    acts = _acting(base)
+    acts = _effect_finder(base)
     acting = base.mask([i for i in range(base.size) if acts(i)])
     kinds = base.type_array
     leaves = np.isin(kinds, ["Exit", "RefExit", "Merge", "RefMerge"])
@@ -240,37 +240,37 @@ def sinks(base: Graph) -> dict[str, str]:
     return {name: name for name in tensors[::-1]}
 
 
-def _acting(base: Graph) -> Callable[[int], str]:
+def _effect_finder(base: Graph) -> Callable[[int], str]:
     """Returns a function that describes the effects of an op, other than computing, in words; empty without effects."""
     functions = functions_of(base.live)
     inner: dict[str, str] = {}
 
     def function(name: str) -> str:
         if name not in inner:
-            inner[name] = _worst(
-                _act(node.op)
+            inner[name] = _main_effect(
+                _type_effect(node.op)
                 for callee in reached_functions([name], functions)
                 for node in definition(functions[callee]).node_def
             )
         return inner[name]
 
     def act(i: int) -> str:
-        effect, node = _act(base.types[i]), base.nodes[i]
+        effect, node = _type_effect(base.types[i]), base.nodes[i]
         if effect or not functions or not (getattr(node, "attr", None) or base.types[i] in functions):
             return effect
-        return _worst(function(name) for name in referred(node, functions))
+        return _main_effect(function(name) for name in referred(node, functions))
 
     return act
 
 
-def _worst(kinds: Iterable[str]) -> str:
+def _main_effect(kinds: Iterable[str]) -> str:
     """Returns an effect, or else random numbers, or nothing."""
     effects = set(kinds)
     return next(iter(sorted(effects - {"", _BY_CHANCE})), _BY_CHANCE if _BY_CHANCE in effects else "")
 
 
 @cache
-def _act(op_type: str) -> str:
+def _type_effect(op_type: str) -> str:
     """The effects of ops of a type, other than computing, in words; empty without effects."""
     definition = op_definition(op_type)
     if op_type in TABLE_TYPES:
@@ -289,7 +289,7 @@ def _act(op_type: str) -> str:
 # -- the source -----------------------------------------------------------------------------------
 
 
-class Source:
+class ProofSource:
     """The graph that was saved, in a form that can be run.
 
     Args:
@@ -310,7 +310,7 @@ class Source:
         if self._own is not None:
             self._own.close()
 
-    def answers(self, part: Part, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:
+    def answers(self, part: ProofPart, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:
         """Returns the feeds, the results, and the size that replaces unknown ones, or 0.
 
         Raises:
@@ -347,7 +347,7 @@ class Source:
         infos = [self._base.state.variables[name] for name in names]
         return fetch(self._session or self._own, infos, self._base.live, self._asked)
 
-    def _ready(self, part: Part) -> Any:
+    def _ready(self, part: ProofPart) -> Any:
         """A session with values for all that a part needs."""
         if self._session is not None:
             return self._session
@@ -401,7 +401,7 @@ def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
     return np.asarray(random.random_sample(shape)).astype(dtype.as_numpy_dtype)
 
 
-def _apart(expected: Any, got: Any, random: bool) -> str:
+def _difference(expected: Any, got: Any, random: bool) -> str:
     """Returns how two values differ, in words; empty if they are equal, except for the order of summation."""
     a, b = np.asarray(expected), np.asarray(got)
     if a.dtype != b.dtype:
@@ -434,7 +434,7 @@ def graph_def_file(
     new_name: Callable[[str], str],
     init_ops: Sequence[str],
     paths: Mapping[str, str],
-    source: Source | None,
+    source: ProofSource | None,
 ) -> Iterator[Run]:
     """Opens a GraphDef.
 
@@ -455,7 +455,7 @@ def graph_def_file(
         graph_def = decoded(tf1.GraphDef, data)
     for node in graph_def.node:
         node.device = ""
-    with fresh(base.owner).as_default() as graph:
+    with empty_graph(base.owner).as_default() as graph:
         tf1.import_graph_def(graph_def, name="")
         variables = [op for op in graph.get_operations() if op.type in VARIABLE_TYPES] if source is not None else []
         placeholders = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in variables}
@@ -466,7 +466,7 @@ def graph_def_file(
         def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
             ins, outs = calls[key]
             if source is not None and not runs:
-                part = looked(base, list(ins.values()), list(outs.values()))
+                part = inspect_part(base, list(ins.values()), list(outs.values()))
                 for name, value in source.variables([name for name in part.variables if name in sets]).items():
                     session.run(sets[name], {placeholders[name]: value})
             if not runs:
@@ -502,7 +502,7 @@ def meta_graph_file(
         init_ops: ops that must run first, in addition to those that fill the tables it lists.
         paths: tensors that name files, which are fed in each run, and the paths.
     """
-    with fresh(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
+    with empty_graph(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
         saver = tf1.train.import_meta_graph(path, clear_devices=True)
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
@@ -518,7 +518,7 @@ def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]
     Raises:
         PlanError: a signature needs a placeholder that is not one of its inputs.
     """
-    with fresh(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
+    with empty_graph(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
         load = inspect.unwrap(tf1.saved_model.loader.load)  # without the decorator, which warns
         signatures = load(session, list(tags), folder, clear_devices=True).signature_def
 

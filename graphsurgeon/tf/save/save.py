@@ -1,6 +1,6 @@
 """Saving a graph or a part of it, with its values, as files that plain TensorFlow reads.
 
-For each file, `exported` in export.py copies the part (freeze.py makes its variables constants), a function of the
+For each file, `export_graph` in export.py copies the part (freeze.py makes its variables constants), a function of the
 format below writes the file, and proof.py runs it.
 """
 
@@ -38,24 +38,42 @@ from ..functions.graph_function import arguments, function_module
 from ..functions.library import nodes_behind
 from ..importing import tf
 from ..messages import meta_graph_pb2, saved_model_pb2
-from ..open.snapshot import settled
+from ..open.snapshot import materialized
 from ..protos import encoded, naming_memory
 from ..run.errors import errors_as
 from ..run.sessions import refuse_untrusted
 from ..values.restore import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
-from .converters import TIMEOUT, Frozen, converted, lite, tflite_file
-from .export import Exported, add_assets, exported, list_fillers, meta_graph, mutable_tables, nodes_of, with_saver
-from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
-from .write import beside, claim_saved, put_checkpoint, put_file, put_folder, read_back, refuse_taken, write_checkpoint
+from .converters import TIMEOUT, FrozenPart, convert_to_tflite, tflite_file, tflite_process
+from .export import (
+    ExportedGraph,
+    add_assets,
+    export_graph,
+    list_fillers,
+    meta_graph,
+    mutable_tables,
+    nodes_of,
+    with_saver,
+)
+from .proof import Proof, ProofSource, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
+from .write import (
+    mark_written,
+    put_checkpoint,
+    put_file,
+    put_folder,
+    read_back,
+    refuse_existing,
+    staging_dir,
+    write_checkpoint,
+)
 
 tf1 = tf.compat.v1
 _INIT = "__saved_model_init_op"
 
 
 def write_saved_model(
-    export: Exported,
+    export: ExportedGraph,
     folder: str,
     signatures: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]],
     tags: str | Iterable[str],
@@ -159,7 +177,7 @@ _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "
 
 
 @dataclass(frozen=True)
-class Request:
+class SaveRequest:
     """The arguments of `Editor.save`; see there.
 
     `feeds` is by tensor name; `untrained` holds the variables that only have initial values, with the reason; `initial`
@@ -263,7 +281,7 @@ class Request:
 
 
 @gc_paused()
-def save(base: Graph, uninitialized: frozenset[str], values: Any, options: Request) -> Saved:
+def save(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveRequest) -> Saved:
     """Writes the file of a request.
 
     Args:
@@ -279,10 +297,10 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, options: Reque
     """
     format_name, path = options.kind, os.fspath(options.path)
     options.refuse(format_name)
-    refuse_taken(path, format_name, options.overwrite, options.request)
+    refuse_existing(path, format_name, options.overwrite, options.request)
     with naming_memory(options.request):
-        saved = _written(settled(base), uninitialized, values, options, path)
-    claim_saved(path, format_name)
+        saved = _write(materialized(base), uninitialized, values, options, path)
+    mark_written(path, format_name)
     return saved
 
 
@@ -312,8 +330,8 @@ class _Job:
     """
 
     base: Graph
-    made: Exported
-    options: Request
+    made: ExportedGraph
+    options: SaveRequest
     path: str
     values: Any
     calls: Any
@@ -362,13 +380,13 @@ class _Job:
             self.made.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
 
-    def source(self, needed: bool) -> Source:
+    def source(self, needed: bool) -> ProofSource:
         """Returns the saved graph in a form that can be run; a session is opened only if needed."""
         values = _live(self.values) if needed or not callable(self.values) else None
-        return Source(self.base, values, self.request)
+        return ProofSource(self.base, values, self.request)
 
     def proof(
-        self, loaders: Mapping[str, Any], source: Source, variables: Iterable[str] | None = None, **about: str
+        self, loaders: Mapping[str, Any], source: ProofSource, variables: Iterable[str] | None = None, **about: str
     ) -> Proof:
         """Loads the written file and compares it with the source, unless `verify` is off.
 
@@ -390,7 +408,7 @@ class _Job:
         return Saved(path, self.options.kind, nodes, tuple(self.held), self.left, notes, proof.said)
 
 
-def _written(base: Graph, uninitialized: frozenset[str], values: Any, options: Request, path: str) -> Saved:
+def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveRequest, path: str) -> Saved:
     kind, request = options.kind, options.request
     signatures = options.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
     ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(options.outputs).values())
@@ -401,7 +419,7 @@ def _written(base: Graph, uninitialized: frozenset[str], values: Any, options: R
         return _checkpoint(base, path, values, options, uninitialized | orphans_of(base.owner).keys())
     if kind == "saved_model_tf2":
         called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
-        return _module(_Job(base, Exported(base.live, {}), options, path, values, called, 0, uninitialized))
+        return _module(_Job(base, ExportedGraph(base.live, {}), options, path, values, called, 0, uninitialized))
     if signatures:
         new_placeholders = (
             _cut_before(base, starts, ends) if len(signatures) == 1 else []
@@ -415,7 +433,7 @@ def _written(base: Graph, uninitialized: frozenset[str], values: Any, options: R
     inside = _frozen_untrained(base, starts, ends, options) if options.constant else {}
     values = _live(values) if options.constant else values
     extra_ops = options.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
-    export = exported(base, starts, ends, values if options.constant else None, options.device, request, extra_ops)
+    export = export_graph(base, starts, ends, values if options.constant else None, options.device, request, extra_ops)
     add_assets(export, base, options.init_ops[1])
     calls = _calls(base, options, signatures)
     job = _Job(base, export, options, path, values, calls, export.left(base), uninitialized)
@@ -429,7 +447,7 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     return any("Table" in node.op for node in (*nodes, *nodes_behind(nodes, base.functions)))
 
 
-def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], options: Request) -> dict[str, str]:
+def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], options: SaveRequest) -> dict[str, str]:
     """The variables that are frozen at initial values, and why; refuses them if the user has not allowed this."""
     if not options.untrained:
         return {}
@@ -442,7 +460,7 @@ def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], options: 
     return bad
 
 
-def _calls(base: Graph, options: Request, signatures: Any) -> Any:
+def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
     """The calls that prove a file: its signatures, or the given outputs, or the last tensors that have no effects."""
     if signatures:
         return signatures
@@ -486,7 +504,7 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], request: str) -> I
 # -- the formats ----------------------------------------------------------------------------------
 
 
-def _checkpoint(base: Graph, path: str, values: Any, options: Request, uninitialized: frozenset[str]) -> Saved:
+def _checkpoint(base: Graph, path: str, values: Any, options: SaveRequest, uninitialized: frozenset[str]) -> Saved:
     candidates = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
     only_named = bool(options.names) and not options.scope  # the names refer to the copy of a source
     names = saved_names(base.live, candidates.values(), options.scope, options.names, options.request, only_named)
@@ -509,7 +527,7 @@ def _checkpoint(base: Graph, path: str, values: Any, options: Request, uninitial
         )
     infos = [candidates[op] for op in names]
     prefix = path.removesuffix(".index")
-    with beside(prefix, options.request, _total(infos)) as folder:
+    with staging_dir(prefix, options.request, _total(infos)) as folder:
         new = os.path.join(folder, "values")
         write_checkpoint(new, read(base, values, infos, options.request), keys, _total(infos), options.request)
         if options.verify:
@@ -534,7 +552,7 @@ def _graph_def(job: _Job) -> Saved:
         export.notes.append(f"run first: {few(starts)}, to fill {few(list(fills))}")
     first = [*starts, *job.first(starts)]
     data = gzip.compress(data) if path.endswith(".gz") else data
-    with beside(path, job.request, len(data)) as folder:
+    with staging_dir(path, job.request, len(data)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(data)
         # A GraphDef has no values: without given ones, both sides get initial values.
@@ -551,14 +569,14 @@ def _tflite(job: _Job) -> Saved:
     export, path, request = job.made, job.path, job.request
     refuse_untrusted(job.base.owner, request)  # the converter folds constants: it runs ops
     (_, outputs), timeout = job.calls["serving_default"], job.options.timeout
-    part = Frozen(nodes_of(export, request), [export.name(tensor) for tensor in outputs.values()])
-    with lite(TIMEOUT if timeout is None else timeout) as send:
-        result = converted(part, send)
+    part = FrozenPart(nodes_of(export, request), [export.name(tensor) for tensor in outputs.values()])
+    with tflite_process(TIMEOUT if timeout is None else timeout) as send:
+        result = convert_to_tflite(part, send)
         if not result.model:
             obstacles = blockers(job.base, result)
             problem = f"TensorFlow's converter refuses the graph: {few(map(str, obstacles))}"
             raise Unconvertible(request, problem, "ed.check('tflite', outputs=...) lists a fix for each", result)
-        with beside(path, request, len(result.model)) as folder:
+        with staging_dir(path, request, len(result.model)) as folder:
             new = os.path.join(folder, os.path.basename(path))
             Path(new).write_bytes(result.model)
             file = tflite_file(new, part, job.calls, export.name, send, request)
@@ -570,7 +588,7 @@ def _tflite(job: _Job) -> Saved:
 
 def _meta_graph(job: _Job) -> Saved:
     path, saver = job.path.removesuffix(".meta"), job.saver()
-    with beside(path, job.request, _total(job.infos)) as folder:
+    with staging_dir(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         fillers = list_fillers(job.made.graph)
         meta = meta_graph(job.made, saver, True, job.request)
@@ -587,7 +605,7 @@ def _meta_graph(job: _Job) -> Saved:
 
 def _saved_model(job: _Job) -> Saved:
     options, path, saver = job.options, job.path, job.saver()
-    with beside(path, job.request, _total(job.infos)) as folder:
+    with staging_dir(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
         meta = write_saved_model(job.made, new, job.calls, options.tags, saver, options.init_ops[0], job.request)
         job.write_values(os.path.join(new, "variables", "variables"))
@@ -609,7 +627,7 @@ def _module(job: _Job) -> Saved:
     if not job.calls:
         raise PlanError(request, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
     module, served = function_module(job.base, job.calls, job.values, request)
-    with beside(path, request) as folder:
+    with staging_dir(path, request) as folder:
         new = os.path.join(folder, "model")
         notes = _write_module(module, new, served, job.base, request)
         loaders = {"tf.saved_model.load": served_file(new, job.calls)}
@@ -628,13 +646,13 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, request: s
     overridden = sorted({own_gradient(node) for node in base.nodes} - {""})
     # TensorFlow prints the whole stack of the error that is caught here.
     try:
-        with _saying(request), redirect_stderr(io.StringIO()) if overridden else nullcontext():
+        with _translate_errors(request), redirect_stderr(io.StringIO()) if overridden else nullcontext():
             tf.saved_model.save(module, folder, signatures=served)
             return []
     except PlanError:
         if not overridden:
             raise
-    with _saying(request):
+    with _translate_errors(request):
         tf.saved_model.save(
             module, folder, signatures=served, options=tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         )
@@ -642,7 +660,7 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, request: s
             "register it again in the program that loads the model, before you differentiate the model"]  # fmt: skip
 
 
-def _saying(request: str) -> AbstractContextManager[None]:
+def _translate_errors(request: str) -> AbstractContextManager[None]:
     kinds = (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError)
     return errors_as(
         PlanError, request, "TensorFlow cannot write it", "Save it in the TF1 format: format='saved_model'", *kinds

@@ -122,7 +122,7 @@ class Portable:
     # -- vocabularies -----------------------------------------------------------------------------
 
     def _drop_folders(self, assets: Mapping[str, str], embed: bool) -> None:
-        bodies = _Bodies(self._graph_def)
+        bodies = _FunctionBodies(self._graph_def)
         if embed:
             bodies.embed({op_name(tensor): path for tensor, path in assets.items()})
         for tensor, path in assets.items():
@@ -140,7 +140,7 @@ def _source(nodes: Mapping[str, Any], text: str) -> str:
     return name
 
 
-class _Body:
+class _NodeTable:
     """The nodes of a graph, or of a function.
 
     Args:
@@ -166,7 +166,7 @@ class _Body:
         return f"{name}:output:0" if self._inside else name
 
 
-class _Bodies:
+class _FunctionBodies:
     """The nodes of a graph and of its functions, and which function calls which.
 
     Args:
@@ -175,9 +175,11 @@ class _Bodies:
 
     def __init__(self, graph_def: Any) -> None:
         self._functions = {function.signature.name: function for function in graph_def.library.function}
-        self._all = {"": _Body(graph_def.node)}
+        self._all = {"": _NodeTable(graph_def.node)}
         for name, function in self._functions.items():
-            self._all[name] = _Body(function.node_def, [argument.name for argument in function.signature.input_arg])
+            self._all[name] = _NodeTable(
+                function.node_def, [argument.name for argument in function.signature.input_arg]
+            )
         self._calls: dict[str, list[tuple[str, Any]]] = {}
         for place, body in self._all.items():
             for node in body.nodes:
@@ -185,7 +187,7 @@ class _Bodies:
                     self._calls.setdefault(called, []).append((place, node))
 
     @property
-    def graph(self) -> _Body:
+    def graph(self) -> _NodeTable:
         """The graph itself."""
         return self._all[""]
 
@@ -249,8 +251,8 @@ class _Bodies:
         return False
 
 
-def _fill_with_constants(body: _Body, node: Any, table: Any, path: str) -> None:
-    contents = zip(("keys", "values"), _lines(node, table, path), strict=True)
+def _fill_with_constants(body: _NodeTable, node: Any, table: Any, path: str) -> None:
+    contents = zip(("keys", "values"), _table_entries(node, table, path), strict=True)
     node.input[1:2] = [body.add_constant(f"{node.name}/{label}", array) for label, array in contents]
     node.op = _FROM_FILE[node.op]
     for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset"):
@@ -271,7 +273,7 @@ def _make_placeholder(node: Any, dtype: str, shape: Any) -> None:
     node.attr["shape"].shape.CopyFrom(shape.as_proto())
 
 
-def _lines(node: Any, table: Any, path: str) -> tuple[Any, Any]:
+def _table_entries(node: Any, table: Any, path: str) -> tuple[Any, Any]:
     """Returns the keys and the values that an op reads from a vocabulary, sorted by key."""
     kinds = {"key_dtype": tf.as_dtype(table.attr["key_dtype"].type), "value_dtype": table.attr["value_dtype"].type}
     how: dict[str, Any] = {
@@ -305,7 +307,7 @@ def _rename_tables(nodes: Iterator[Any]) -> None:
 
 
 @contextmanager
-def beside(path: str, request: str, needed: int = 0) -> Iterator[str]:
+def staging_dir(path: str, request: str, needed: int = 0) -> Iterator[str]:
     """Gives a new folder next to a future file; the folder is always removed afterwards.
 
     Args:
@@ -348,7 +350,7 @@ def put_folder(new: str, path: str, request: str) -> None:
     put([(new, path)], os.path.dirname(new))
 
 
-def refuse_taken(path: str, kind: str, overwrite: bool, request: str) -> None:
+def refuse_existing(path: str, kind: str, overwrite: bool, request: str) -> None:
     """Refuses a path before anything is written, if it exists and the user has not allowed to replace it.
 
     Args:
@@ -363,22 +365,22 @@ def refuse_taken(path: str, kind: str, overwrite: bool, request: str) -> None:
     put_back(os.path.dirname(os.path.abspath(path)))
     if kind.startswith("saved_model"):
         _refuse_other(path, request)
-    for file in _looked_for(path, kind):
+    for file in _entry_files(path, kind):
         refuse_there(file, overwrite, request)
 
 
-def claim_saved(path: str, kind: str) -> None:
+def mark_written(path: str, kind: str) -> None:
     """Notes that this process has written these files, so that it may replace them.
 
     Args:
         path: the path, as in `Editor.save`.
         kind: the format.
     """
-    for file in _looked_for(path, kind):
+    for file in _entry_files(path, kind):
         claim(file)
 
 
-def _looked_for(path: str, kind: str) -> list[str]:
+def _entry_files(path: str, kind: str) -> list[str]:
     """The files by which a saved graph is found."""
     if kind.startswith("saved_model"):
         return glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*"))
@@ -413,8 +415,8 @@ def write_checkpoint(
     Raises:
         PlanError: TensorFlow cannot write it.
     """
-    saying = partial(_saying, request, os.path.dirname(os.path.abspath(prefix)), total)
-    with beside(prefix, request, total) as folder, Progress("saving", total) as bar:
+    saying = partial(_translate_errors, request, os.path.dirname(os.path.abspath(prefix)), total)
+    with staging_dir(prefix, request, total) as folder, Progress("saving", total) as bar:
         shards: list[str] = []
         new = os.path.join(folder, "whole")
         for batch in values:
@@ -446,7 +448,7 @@ def read_back(prefix: str, keys: Iterable[str], request: str) -> None:
             reader.get_tensor(key)
 
 
-def _saying(request: str, folder: str, needed: int) -> AbstractContextManager[None]:
+def _translate_errors(request: str, folder: str, needed: int) -> AbstractContextManager[None]:
     kinds = (tf.errors.OpError, OSError, ValueError)
     space = f"{size_text(needed)} needed, {size_text(shutil.disk_usage(folder).free)} free"
     return errors_as(

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from ...errors import OpenError, counted, few, one_of
 from ..importing import tf
 from ..messages import trackable_object_graph_pb2
-from ..open.files import linked_away, named
+from ..open.files import linked_away, state_checkpoints
 from ..protos import decoded
 from ..run.errors import words_of
 from ..run.progress import Progress
@@ -125,7 +125,7 @@ class CheckpointFolder:
         """Returns the checkpoints of the folder, newest first, by its state file, or without one by time of writing."""
         self._unread = ""
         try:
-            paths = named(self.folder)
+            paths = state_checkpoints(self.folder)
         except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
             self._unread, paths = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}", []
         if paths is not None:

@@ -22,7 +22,7 @@ from ...errors import OpenError, one_of
 from ...graph.atomic_files import put_back
 from ..importing import tf
 from ..messages import tensor_bundle_pb2, trackable_object_graph_pb2, types_pb2
-from ..open.files import newest, refuse_linked_away
+from ..open.files import newest_checkpoint, refuse_linked_away
 from ..open.outputs import dtype_name
 from ..protos import decoded
 from ..run.errors import errors_as
@@ -400,7 +400,7 @@ def _prefix(place: str, request: str) -> str:
             prefix = prefix.removesuffix(suffix)
         return prefix
     inner = os.path.join(place, "variables", "variables")
-    latest = inner if os.path.exists(inner + ".index") else newest(place)
+    latest = inner if os.path.exists(inner + ".index") else newest_checkpoint(place)
     if latest is None:
         raise OpenError(request, f"the folder {place!r} names no latest checkpoint", _near(os.path.join(place, "")))
     refuse_linked_away(latest, place, request)

@@ -25,7 +25,7 @@ from ..importing import tf
 from ..open.files import is_there
 from ..private.functions import functions_of
 from ..private.graphs import has_op
-from ..private.sessions import is_local, knows
+from ..private.sessions import has_loaded, is_local
 from ..run.errors import words_of
 from ..run.session_tracking import LOOKS
 from .transfer import giver_of, stream
@@ -273,9 +273,9 @@ def _empty_places(session: TFSession, candidates: Iterable[Place]) -> frozenset[
         return frozenset()
     handles = [op for op in session.graph.get_operations() if op.type == "VarHandleOp"]
     settable = places.intersection(place_of(op) for op in handles if not _only_read(op))
-    if not settable or knows(session, handles[-1]):
+    if not settable or has_loaded(session, handles[-1]):
         return places - settable
-    first = bisect_left(handles, True, key=lambda op: not knows(session, op))  # it loads ops in their order
+    first = bisect_left(handles, True, key=lambda op: not has_loaded(session, op))  # it loads ops in their order
     return places - settable.intersection(map(place_of, handles[:first]))
 
 

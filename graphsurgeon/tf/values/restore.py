@@ -16,7 +16,7 @@ from ...graph.reports import Restored
 from ...graph.tf_types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..private.sessions import slice_of
-from ..save.write import beside, claim_saved, put_checkpoint, read_back, refuse_taken, write_checkpoint
+from ..save.write import mark_written, put_checkpoint, read_back, refuse_existing, staging_dir, write_checkpoint
 from .checkpoints import Checkpoint, StoredValue
 from .transfer import assign, bounded, unsettable
 from .variables import fitting_stored, variable_infos, variable_objects
@@ -125,7 +125,7 @@ def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], request: st
     checkpoint, prefix = Checkpoint(place, request), os.fspath(path).removesuffix(".index")
     if os.path.abspath(prefix) == os.path.abspath(checkpoint.prefix):
         raise PlanError(request, f"{prefix!r} is the checkpoint that is read", "Choose another path")
-    refuse_taken(prefix, "checkpoint", overwrite, request)
+    refuse_existing(prefix, "checkpoint", overwrite, request)
     old_names = sorted(checkpoint.labels.values())
     new_names = renamed(old_names, names, request)
     keys = {name: (new_names[name], "") for name in old_names}
@@ -133,12 +133,12 @@ def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], request: st
     sizes = {name: one.nbytes for name, one in stored.items()}
     total = sum(sizes.values())
     values = ({name: stored[name].read() for name in names} for names in bounded(sizes, _BATCH))
-    with beside(prefix, request, total) as folder:
+    with staging_dir(prefix, request, total) as folder:
         new = os.path.join(folder, "values")
         write_checkpoint(new, values, keys, total, request)
         read_back(new, new_names.values(), request)
         put_checkpoint(new, prefix)
-    claim_saved(prefix, "checkpoint")
+    mark_written(prefix, "checkpoint")
     return {new_name: name for name, new_name in new_names.items()}
 
 

@@ -17,8 +17,8 @@ from ...plan.result import Made
 from ..copy.resources import ready_fillers
 from ..importing import tf
 from ..private.graphs import has_op
-from ..private.sessions import catch_up
-from ..protos import fresh
+from ..private.sessions import load_ops
+from ..protos import empty_graph
 from ..run.errors import remedy, words_of
 from ..run.sessions import session_of
 from .initialization import start
@@ -64,8 +64,8 @@ def placed(session: Callable[[], TFSession], request: str) -> Iterator[None]:
 
 def new_session(graph: TFGraph | None, config: Any = None) -> TFSession:
     """Returns a new session of a graph; None: of an empty graph."""
-    session = session_of(fresh() if graph is None else graph, config=config)
-    catch_up(session)  # ops that are added later then have no values until something is run
+    session = session_of(empty_graph() if graph is None else graph, config=config)
+    load_ops(session)  # ops that are added later then have no values until something is run
     return session
 
 

@@ -301,7 +301,7 @@ def test_undo_and_redo_are_all_or_nothing_too(way):
 def test_a_result_that_is_not_the_preview_is_taken_back(monkeypatch):
     made = into_another()
     graph, before = made.ed.graph, look(made.ed.graph)
-    monkeypatch.setattr("graphsurgeon.tf.open.snapshot.confirmed", lambda *args: None)
+    monkeypatch.setattr("graphsurgeon.tf.open.snapshot.confirm_snapshot", lambda *args: None)
     monkeypatch.setattr("graphsurgeon.tf.copy.append.differences", lambda *args: ["'t/y' differs"])
     with refuses(
         PlanError,

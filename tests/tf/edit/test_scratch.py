@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.edit.rewire import connect, downstream, inferred
+from graphsurgeon.tf.edit.rewire import connect, downstream, infer_outputs
 from tests.graphs import look, tf1
 from tests.refusal import refuses
 
@@ -33,13 +33,13 @@ def parts():
 
 def test_a_variable_that_is_changed_comes_along(parts):
     _graph, y, narrow = parts
-    found = {t.name: shape for t, shape in inferred(downstream([y]), {(id(y), 0): narrow}, "asked")}
+    found = {t.name: shape for t, shape in infer_outputs(downstream([y]), {(id(y), 0): narrow}, "asked")}
     assert found["update:0"] == [1, 2]
 
 
 def test_sizes_are_computed_along(parts):
     _graph, y, narrow = parts
-    found = {t.name: shape.as_list() for t, shape in inferred(downstream([y]), {(id(y), 0): narrow}, "asked")}
+    found = {t.name: shape.as_list() for t, shape in infer_outputs(downstream([y]), {(id(y), 0): narrow}, "asked")}
     assert (found["y:0"], found["flat:0"]) == ([6, 2], [6, 2])
 
 
@@ -47,7 +47,7 @@ def test_what_was_stood_in_for_is_called_by_its_own_name(parts):
     graph, y, _ = parts
     update = graph.get_operation_by_name("update")
     with refuses(PlanError, "asked", "node update was passed float from thin", "Nothing was changed"):
-        inferred([y, update], {(id(update), 0): graph.get_tensor_by_name("thin:0")}, "asked")
+        infer_outputs([y, update], {(id(update), 0): graph.get_tensor_by_name("thin:0")}, "asked")
 
 
 def test_no_value_takes_the_place_of_a_variable_that_is_changed(parts):

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.edit.rewire import downstream, inferred, known, reshape
+from graphsurgeon.tf.edit.rewire import downstream, infer_outputs, known, reshape
 from tests.graphs import tf1
 from tests.refusal import refuses
 
@@ -31,7 +31,7 @@ def test_downstream_is_all_that_depends():
 def test_shapes_are_inferred_with_constants_and_nothing_is_changed():
     graph, _x, y, z, _, narrow = chain()
     count = len(graph.get_operations())
-    found = inferred([y.op, z.op], {(id(y.op), 0): narrow}, "asked")
+    found = infer_outputs([y.op, z.op], {(id(y.op), 0): narrow}, "asked")
     assert [(t.name, shape.as_list()) for t, shape in found] == [("y:0", [2, 6]), ("z:0", [4, 3])]
     assert y.shape.as_list() == [None, None]
     assert len(graph.get_operations()) == count
@@ -42,13 +42,13 @@ def test_what_tensorflow_refuses_is_said():
     with graph.as_default():
         odd = tf1.placeholder(tf.float32, [3, 3])
     with refuses(PlanError, "asked", "do not fit", "divisible by 4", "Nothing was changed"):
-        inferred([y.op, z.op], {(id(y.op), 0): odd}, "asked")
+        infer_outputs([y.op, z.op], {(id(y.op), 0): odd}, "asked")
 
 
 def test_shapes_get_narrower_and_what_is_not_sure_is_named():
     _graph, _x, y, z, _, narrow = chain()
-    wide = inferred([y.op, z.op], {}, "asked")
-    now = inferred([y.op, z.op], {(id(y.op), 0): narrow}, "asked")
+    wide = infer_outputs([y.op, z.op], {}, "asked")
+    now = infer_outputs([y.op, z.op], {(id(y.op), 0): narrow}, "asked")
     assert reshape(now, wide) == []
     assert (y.shape, z.shape) == ([2, 6], [4, 3])
     assert reshape(wide, now) == ["y:0", "z:0"]
@@ -64,7 +64,7 @@ def test_functions_and_variables_are_known_there():
         out = tf.matmul(called, v, name="out")
         four = tf1.placeholder(tf.float32, [4, 3])
     ops = downstream([called.op, v.op])
-    shapes = {t.name: shape for t, shape in inferred(ops, {(id(called.op), 0): four}, "asked")}
+    shapes = {t.name: shape for t, shape in infer_outputs(ops, {(id(called.op), 0): four}, "asked")}
     assert shapes["out:0"].as_list()[1] == 5
     assert shapes[out.name].as_list() == [4, 5]
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.tf.edit.validation import _Judge
+from graphsurgeon.tf.edit.validation import _ShapeChecker
 from tests.graphs import tf1
 from tests.plain import unjudged
 from tests.random_graphs import flow_version
@@ -193,13 +193,13 @@ def test_only_what_changes_and_what_it_reaches_is_built(monkeypatch):
         for n in range(400):
             x = tf.negative(x, name=f"n{n}")
     sizes = []
-    built = _Judge._built
+    built = _ShapeChecker._built
 
     def counted(self, region):
         sizes.append(len(region))
         return built(self, region)
 
-    monkeypatch.setattr(_Judge, "_built", counted)
+    monkeypatch.setattr(_ShapeChecker, "_built", counted)
     ed = gs.open(graph)
     assert ed.plan().copy(ed.select(), to="c").check() == ()
     assert sizes == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon.tf.open.signature import Flat
+from graphsurgeon.tf.open.signature import FlattenedFunction
 
 tf1 = tf.compat.v1
 
@@ -41,7 +41,7 @@ def nested(depth):
 @pytest.mark.parametrize("depth", [0, 1, 5])
 def test_calls_around_a_function_are_taken_away_and_its_names_stay(depth):
     nodes, functions, given = paper(nested(depth), tf.TensorSpec([2], tf.float32))
-    flat = Flat(nodes, functions)
+    flat = FlattenedFunction(nodes, functions)
     ends = flat.outer(given)
     assert not flat.stays
     assert {"in0", "twice", "more"} <= set(flat.needed(ends))
@@ -52,7 +52,7 @@ def test_calls_around_a_function_are_taken_away_and_its_names_stay(depth):
 def test_two_calls_side_by_side_stay_what_they_are():
     inner = tf.function(lambda x: tf.negative(x, name="minus"))
     nodes, functions, given = paper(lambda x: tf.add(inner(x), inner(x), name="sum"), tf.TensorSpec([], tf.float32))
-    flat = Flat(nodes, functions)
+    flat = FlattenedFunction(nodes, functions)
     ends = flat.outer(given)
     assert sum("Call" in flat.nodes[name].op for name in flat.needed(ends)) == 2
     flat.inner(ends, ())
@@ -64,7 +64,7 @@ def test_the_nodes_that_are_given_stay_as_they_are():
     nodes, functions, given = paper(nested(2), tf.TensorSpec([2], tf.float32))
     before = [node.SerializeToString(deterministic=True) for node in nodes]
     bodies = [f.SerializeToString(deterministic=True) for f in functions.values()]
-    Flat(nodes, functions).outer(given)
+    FlattenedFunction(nodes, functions).outer(given)
     assert [node.SerializeToString(deterministic=True) for node in nodes] == before
     assert [f.SerializeToString(deterministic=True) for f in functions.values()] == bodies
 
@@ -80,7 +80,7 @@ def test_a_call_that_cannot_give_way_stays_and_says_why(how):
         next(node for node in outer.node_def if "Call" in node.op).attr["f"].func.name = outer.signature.name
     else:
         inner.node_def[0].attr["T"].placeholder = "T"
-    flat = Flat(nodes, functions)
+    flat = FlattenedFunction(nodes, functions)
     ends = flat.outer(given)
     (reason,) = flat.stays.values()
     assert (

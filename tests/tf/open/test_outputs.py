@@ -9,7 +9,7 @@ import graphsurgeon as gs
 from graphsurgeon.graph.lazy_graph import pending
 from graphsurgeon.tf.open import outputs
 from graphsurgeon.tf.open.outputs import array_in
-from graphsurgeon.tf.open.snapshot import settled
+from graphsurgeon.tf.open.snapshot import materialized
 from tests.graphs import tf1, tiny
 from tests.refusal import refuses
 
@@ -93,11 +93,11 @@ def test_shapes_are_what_the_file_states_and_then_what_is_inferred(path):
 def test_the_settled_snapshot_has_the_same_ops_under_the_same_numbers(path):
     ed = gs.open(path)
     read = ed.snapshot
-    now = settled(read)
+    now = materialized(read)
     assert now is not read
     assert (now.names, list(now.types), now.fingerprint) == (read.names, list(read.types), read.fingerprint)
     assert all(a == b for a, b in zip(now.nodes, read.nodes, strict=True))
-    assert settled(now) is now
+    assert materialized(now) is now
     assert ed.snapshot is now
 
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.open.protos import written
+from graphsurgeon.tf.open.protos import file_snapshot
 from tests.corpus import corpus_cases
 from tests.graphs import KINDS, model
 from tests.refusal import refuses
@@ -105,8 +105,8 @@ GRAPHS = {
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_it_is_what_would_be_imported(kind):
     meta = exported(GRAPHS[kind]())
-    equal(written(meta.graph_def, meta), imported(meta.graph_def, meta))
-    equal(written(meta.graph_def), imported(meta.graph_def))
+    equal(file_snapshot(meta.graph_def, meta), imported(meta.graph_def, meta))
+    equal(file_snapshot(meta.graph_def), imported(meta.graph_def))
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
@@ -116,14 +116,14 @@ def test_ops_stand_where_the_importer_puts_them_whatever_their_order_in_the_file
     nodes = list(meta.graph_def.node)
     random.Random(seed).shuffle(nodes)
     shuffled = tf1.GraphDef(versions=meta.graph_def.versions, library=meta.graph_def.library, node=nodes)
-    equal(written(shuffled, meta), imported(shuffled, meta))
+    equal(file_snapshot(shuffled, meta), imported(shuffled, meta))
 
 
 @pytest.mark.parametrize("id", corpus_cases(readable))
 def test_a_real_graph(corpus, id):
     graph_def, meta = corpus.protos(id)
     live = imported(graph_def, meta)
-    equal(written(graph_def, meta), live)
+    equal(file_snapshot(graph_def, meta), live)
 
 
 @pytest.mark.parametrize("id", corpus_cases(lambda item: item["id"] in REFUSED))
@@ -131,7 +131,7 @@ def test_what_tensorflow_refuses_is_read(corpus, id):
     graph_def, meta = corpus.protos(id)
     with pytest.raises(OpenError):
         imported(graph_def, meta)
-    read = written(graph_def, meta)
+    read = file_snapshot(graph_def, meta)
     assert sorted(read.names) == sorted(node.name for node in graph_def.node)
     for i in range(read.size):
         read.outputs(i)
@@ -142,7 +142,7 @@ def test_of_an_op_type_that_nobody_knows_the_readers_tell():
     graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
     graph_def.node.add(name="odd", op="OpOfAnotherLibrary", input=["x"])
     graph_def.node.add(name="y", op="Neg", input=["odd:3"]).attr["T"].type = tf.float32.as_datatype_enum
-    read = written(graph_def)
+    read = file_snapshot(graph_def)
     assert read.unknown == {"OpOfAnotherLibrary"}
     # what its readers ask for is all that can be known; nobody says how many outputs it has
     assert [str(info) for info in read.outputs(1)] == ["unknown unknown shape"] * 3 + ["float32 unknown shape"]
@@ -158,7 +158,7 @@ def test_no_graph_is_made(monkeypatch):
         raise AssertionError("a graph was made")
 
     monkeypatch.setattr(tf.Graph, "__init__", refuse)
-    read = written(meta.graph_def, meta)
+    read = file_snapshot(meta.graph_def, meta)
     assert read.state.variables
     assert read.outputs(read.find("row")) is not None
 
@@ -167,7 +167,7 @@ def test_an_input_that_is_not_there():
     graph_def = tf1.GraphDef()
     graph_def.node.add(name="y", op="Neg", input=["x"])
     with refuses(OpenError, "op 'y'", "its input 'x' names no op of this graph", "Give the whole graph"):
-        written(graph_def)
+        file_snapshot(graph_def)
 
 
 def test_an_input_with_a_number_that_no_output_has():
@@ -177,7 +177,7 @@ def test_an_input_with_a_number_that_no_output_has():
     with refuses(
         OpenError, "op 'y'", "its input 'x:4294967296' has a number that no output has", "Write the graph out"
     ):
-        written(graph_def)
+        file_snapshot(graph_def)
 
 
 def test_two_ops_of_one_name():
@@ -185,14 +185,14 @@ def test_two_ops_of_one_name():
     for _ in range(2):
         graph_def.node.add(name="x", op="NoOp")
     with refuses(OpenError, "open", "two ops are called 'x'", "Rename one"):
-        written(graph_def)
+        file_snapshot(graph_def)
 
 
 def test_a_collection_that_is_damaged():
     meta = tf1.MetaGraphDef()
     meta.graph_def.node.add(name="x", op="NoOp")
     meta.collection_def["variables"].bytes_list.value.append(b"\xff\xff")
-    read = written(meta.graph_def, meta, request="open('x.meta')")
+    read = file_snapshot(meta.graph_def, meta, request="open('x.meta')")
     with refuses(OpenError, "open('x.meta')", "collection 'variables' is damaged", "Give the GraphDef alone"):
         read.state  # noqa: B018
 
@@ -204,4 +204,4 @@ def test_a_context_of_a_loop_that_is_not_there():
     meta.graph_def.node.add(name="x", op="NoOp")
     only = tf1.MetaGraphDef(graph_def=meta.graph_def)
     only.collection_def["while_context"].bytes_list.value.extend(context.value)
-    assert written(only.graph_def, only).state.contexts == ()
+    assert file_snapshot(only.graph_def, only).state.contexts == ()

@@ -34,7 +34,7 @@ REAL = (
 @pytest.fixture
 def unknown_danger(monkeypatch):
     """A graph that ends TensorFlow, of which nobody knows that it does."""
-    monkeypatch.setattr(source, "deadly", lambda graph_def, request: None)
+    monkeypatch.setattr(source, "fatal_error", lambda graph_def, request: None)
     graph_def = empty()
     feed(graph_def, shape=[2, 2])
     constant(graph_def, "sizes", 2)
@@ -63,7 +63,7 @@ def test_a_file_that_would_end_the_process_is_looked_at_and_its_op_is_named(unkn
 
 def test_one_that_does_not_end_in_time_is_ended(monkeypatch):
     monkeypatch.setattr(trial_import, "_EACH", 0.0)
-    refusal = trial_import.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 0.001).verdict()
+    refusal = trial_import.SandboxImport(lambda: tiny().as_graph_def(), "open('x.pb')", 0.001).verdict()
     reads(
         refusal,
         "in a separate process, TensorFlow did not end within 0.001 s",
@@ -73,9 +73,9 @@ def test_one_that_does_not_end_in_time_is_ended(monkeypatch):
 
 
 def test_one_that_hangs_is_told_by_its_op(monkeypatch):
-    monkeypatch.setattr(trial_import.Trial, "_run", lambda *given: (-signal.SIGALRM, [(0, 1), (1, 2)]))
+    monkeypatch.setattr(trial_import.SandboxImport, "_run", lambda *given: (-signal.SIGALRM, [(0, 1), (1, 2)]))
     name, kind = [(node.name, node.op) for node in tiny().as_graph_def().node][1]
-    refusal = trial_import.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 5.0).verdict()
+    refusal = trial_import.SandboxImport(lambda: tiny().as_graph_def(), "open('x.pb')", 5.0).verdict()
     reads(refusal, f"did not end within 5 s on op {name!r} ({kind})")
 
 
@@ -111,7 +111,7 @@ def tried(graph_def):
     order, shapes = known(graph_def)
     nodes = sorted(graph_def.node, key=lambda node: order.index(node.name))
     graph_def = tf1.GraphDef(versions=graph_def.versions, library=graph_def.library, node=nodes)
-    found = trial_import.imported(graph_def, 0, len(nodes))
+    found = trial_import.import_pieces(graph_def, 0, len(nodes))
     assert {name: [None if dims is None else tuple(dims) for dims in out] for name, out in found.items()} == shapes
     return shapes
 
@@ -156,7 +156,7 @@ STARTED = threading.Event()
 
 def test_no_process_is_started_for_a_first_picture(monkeypatch):
     started = []
-    monkeypatch.setattr(trial_import.Trial, "_tried", lambda self, graph_def: started.append(1))
+    monkeypatch.setattr(trial_import.SandboxImport, "_tried", lambda self, graph_def: started.append(1))
     ed = gs.open(tiny().as_graph_def())
     view = ed.view()
     assert ed._repr_mimebundle_()
@@ -209,7 +209,7 @@ def test_a_file_whose_verdict_is_asked_for_is_tried_though_nobody_looks_any_more
 def trial_of(ed):
     """The trial behind a file."""
     cells = pending(ed.snapshot.owner).leave.__closure__
-    return next(cell.cell_contents for cell in cells if isinstance(cell.cell_contents, trial_import.Trial))
+    return next(cell.cell_contents for cell in cells if isinstance(cell.cell_contents, trial_import.SandboxImport))
 
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):
@@ -235,12 +235,12 @@ def test_a_graph_reaches_it_in_pieces_and_whole(monkeypatch, tmp_path):
     monkeypatch.setattr(trial_import, "_AT_ONCE", 2)
     graph_def = tiny().as_graph_def()
     assert len(graph_def.node) > 4
-    assert trial_import._written(graph_def, tmp_path / "graph")
+    assert trial_import._write_graph(graph_def, tmp_path / "graph")
     there = tf1.GraphDef.FromString((tmp_path / "graph").read_bytes())
     assert [*there.node] == [*graph_def.node]
     assert there.versions == graph_def.versions
     monkeypatch.setattr(trial_import, "_MOST", 50)
-    reads(trial_import.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "it has more than 2 GB",
+    reads(trial_import.SandboxImport(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "it has more than 2 GB",
           "If you trust the file, leave out trust=False")  # fmt: skip
 
 
@@ -260,7 +260,7 @@ def test_nobody_waits_for_it_who_needs_the_graph(monkeypatch):
 
 def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one(monkeypatch):
     started = []
-    monkeypatch.setattr(trial_import.Trial, "_tried", lambda self, graph_def: started.append(self._timeout))
+    monkeypatch.setattr(trial_import.SandboxImport, "_tried", lambda self, graph_def: started.append(self._timeout))
     ed = gs.open(tiny().as_graph_def(), trust=False, timeout=7.0)
     assert ed.find("op:Square") == ["y"]
     assert not started
@@ -277,7 +277,7 @@ def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one
 
 def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monkeypatch):
     danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
-    monkeypatch.setattr(source, "deadly", lambda graph_def, request: danger)
+    monkeypatch.setattr(source, "fatal_error", lambda graph_def, request: danger)
     ed = gs.open(tiny().as_graph_def())
     with refuses(
         OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it anyway"
@@ -289,7 +289,7 @@ def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monk
 def test_a_file_is_shown_before_it_is_looked_through_for_what_is_dangerous(monkeypatch):
     looked = []
     danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
-    monkeypatch.setattr(source, "deadly", lambda graph_def, request: looked.append(1) or danger)
+    monkeypatch.setattr(source, "fatal_error", lambda graph_def, request: looked.append(1) or danger)
     ed = gs.open(tiny().as_graph_def())
     view = ed.view()
     assert ed._repr_mimebundle_()
@@ -312,9 +312,12 @@ def test_pieces_of_many_ops_are_looked_at_again(monkeypatch):
         runs.append((first, last))
         return -6, ends[len(runs) - 1]
 
-    monkeypatch.setattr(trial_import.Trial, "_run", run)
+    monkeypatch.setattr(trial_import.SandboxImport, "_run", run)
     graph_def = empty()
     for i in range(1_000):
         add(graph_def, f"op{i}", "NoOp")
-    reads(trial_import.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "died (SIGABRT) on op 'op102' (NoOp)")
+    reads(
+        trial_import.SandboxImport(lambda: graph_def, "open('x.pb')", 5.0).verdict(),
+        "died (SIGABRT) on op 'op102' (NoOp)",
+    )
     assert runs == [(0, 1000), (100, 200), (102, 104)]

@@ -20,7 +20,7 @@ def test_this_tensorflow_has_the_fast_import():
 @pytest.mark.parametrize("missing", ["TF_GraphImportGraphDefWithResults", None])
 def test_without_a_private_name_there_is_the_public_way(monkeypatch, missing):
     if missing:
-        monkeypatch.setattr(c_api, "_NEEDED", (*c_api._NEEDED, "TF_NoSuchCall"))
+        monkeypatch.setattr(c_api, "_REQUIRED", (*c_api._REQUIRED, "TF_NoSuchCall"))
     else:
         monkeypatch.setattr(c_api, "c_api", None)
     assert not c_api.raw_import_works()
@@ -29,7 +29,7 @@ def test_without_a_private_name_there_is_the_public_way(monkeypatch, missing):
 @pytest.mark.parametrize("known", [True, False], ids=["in this loop", "by the call of TensorFlow"])
 def test_nodes_come_in_as_ops(monkeypatch, known):
     if not known:
-        monkeypatch.setattr(c_api, "_INIT", ())
+        monkeypatch.setattr(c_api, "_INIT_NAMES", ())
     graph, proto = tf.Graph(), tiny().as_graph_def()
     made = c_api.raw_import(graph, proto, {}, {}, "", 1 << 20)
     assert graph.get_operations() == list(made.values())

@@ -117,10 +117,10 @@ def test_contexts_are_written_and_read():
     assert contexts.has_proto(cond)
     assert not contexts.has_proto(odd)
     cond._nested_contexts.append(odd)
-    proto = contexts.written(cond)
+    proto = contexts.context_proto(cond)
     assert [nested.WhichOneof("ctxt") for nested in proto.cond_ctxt.nested_contexts] == ["while_ctxt"]
     assert contexts.nested_contexts(cond)[-1] is odd  # it was laid aside only while the proto was written
-    with contexts.written_alone([cond]):
+    with contexts.nested_set_aside([cond]):
         assert odd not in contexts.nested_contexts(cond)
     again = tf.Graph()
     with again.as_default():

@@ -25,13 +25,13 @@ def test_a_block_runs_eagerly_also_in_a_graph():
 
 def test_the_mode_is_put_back_where_leaving_a_graph_was_stopped():
     with tf.Graph().as_default() as graph:
-        put_back = eager.held_mode()
+        put_back = eager.mode_restorer()
         ops._default_graph_stack.stack.append(tf.Graph())
         assert tf1.get_default_graph() is not graph
         put_back()
         assert tf1.get_default_graph() is graph
         assert not tf.executing_eagerly()
-    put_back = eager.held_mode()
+    put_back = eager.mode_restorer()
     context.context()._thread_local_data.is_eager = False
     assert not tf.executing_eagerly()
     put_back()
@@ -121,9 +121,9 @@ def test_what_a_module_has_and_where_it_is_called():
 
 def test_a_method_is_called_as_the_code_that_is_traced_calls_it():
     dense = modules.Dense()
-    seen = tf.function(lambda x: eager.as_traced(modules.Dense.__call__, dense)(x), autograph=False)
+    seen = tf.function(lambda x: eager.traced_method(modules.Dense.__call__, dense)(x), autograph=False)
     x = tf.ones([1, 3])
-    np.testing.assert_array_equal(eager.as_traced(modules.Dense.__call__, dense)(x), dense(x))
+    np.testing.assert_array_equal(eager.traced_method(modules.Dense.__call__, dense)(x), dense(x))
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
         seen(x)  # no graph code is asked
     asked = tf.function(dense)

@@ -64,12 +64,12 @@ def test_traces():
 def test_definitions_are_loaded_under_new_names():
     graph, call, _, _ = calling()
     name = call.get_attr("f").name
-    made = functions.loaded(graph.as_graph_def().library.function)
+    made = functions.load_functions(graph.as_graph_def().library.function)
     assert list(made) == [name]
     assert functions.function_name(made[name]) != name
     (result,) = made[name].graph.outputs
     assert (result.dtype, result.shape) == (tf.float32, [2])
-    assert functions.loaded([]) == {}
+    assert functions.load_functions([]) == {}
 
 
 def test_what_the_resources_of_a_function_hold_is_written():
@@ -79,12 +79,12 @@ def test_what_the_resources_of_a_function_hold_is_written():
     definition.CopyFrom(concrete.function_def)
     for argument in definition.signature.input_arg:
         del argument.handle_data[:]
-    functions.say_handles(concrete, definition)
+    functions.write_handle_data(concrete, definition)
     (argument,) = definition.signature.input_arg
     assert [(d.dtype, d.shape.dim[0].size) for d in argument.handle_data] == [(tf.float32.as_datatype_enum, 2)]
-    functions.say_handles(object(), function_pb2.FunctionDef())
-    assert functions.held_by(concrete.graph.inputs[0]) == list(argument.handle_data)
-    assert functions.held_by(concrete.graph.outputs[0]) == []
+    functions.write_handle_data(object(), function_pb2.FunctionDef())
+    assert functions.handle_contents(concrete.graph.inputs[0]) == list(argument.handle_data)
+    assert functions.handle_contents(concrete.graph.outputs[0]) == []
 
 
 def test_calls_get_their_gradient_again():
@@ -105,7 +105,7 @@ def test_ops_whose_type_is_a_function_get_a_gradient(slope, wanted):
     scalar = tf.TensorSpec([], tf.float32)
     square = tf.function(lambda x: x * x).get_concrete_function(scalar)
     twice = tf.function(lambda x, dy: 4.0 * x * dy).get_concrete_function(scalar, scalar)
-    (one,), (other,) = (functions.loaded([made.function_def]).values() for made in (square, twice))
+    (one,), (other,) = (functions.load_functions([made.function_def]).values() for made in (square, twice))
     own = {"derived": None, "named": other, "python": lambda op, dy: dy * 5.0}[slope]
 
     @tf.function(input_signature=[scalar], autograph=False)
@@ -113,7 +113,7 @@ def test_ops_whose_type_is_a_function_get_a_gradient(slope, wanted):
         graph = tf1.get_default_graph()
         one.add_to_graph(graph)
         call = graph.create_op(functions.function_name(one), [x], [tf.float32], name="call")
-        functions.give_gradients(graph, {call.type: one}, {call.type: own})
+        functions.set_gradients(graph, {call.type: one}, {call.type: own})
         return tf.gradients(call.outputs[0], x)[0]
 
     assert gradient(tf.constant(3.0)) == wanted
@@ -122,7 +122,7 @@ def test_ops_whose_type_is_a_function_get_a_gradient(slope, wanted):
 @pytest.mark.parametrize("runs", ["once", "once more"])
 def test_a_function_that_was_loaded_has_a_gradient(runs):
     square = tf.function(lambda x: x * x).get_concrete_function(tf.TensorSpec([], tf.float32))
-    (loaded,) = functions.loaded([square.function_def]).values()
+    (loaded,) = functions.load_functions([square.function_def]).values()
     with tf.Graph().as_default() as graph, tf1.Session() as session:
         loaded.add_to_graph(graph)
         x = tf1.placeholder(tf.float32, [])

@@ -23,7 +23,7 @@ def ways(request, monkeypatch):
         monkeypatch.setattr(graphs, "_RAW_SHAPES", False)
         monkeypatch.setattr(graphs, "_RAW_NODES", False)
         monkeypatch.setattr(graphs, "_PYTHON", None)
-        monkeypatch.setattr(graphs, "_COUNTS", False)
+        monkeypatch.setattr(graphs, "_HAS_OP_COUNT", False)
 
 
 @pytest.mark.usefixtures("ways")
@@ -73,8 +73,8 @@ def test_ops_are_found_and_numbered():
     assert [graphs.has_op(graph, name) for name in ("y", "no/such")] == [True, False]
     assert graphs.number_of(x) < graphs.number_of(y) < graphs.number_of(z)
     with graph.control_dependencies([z, x]):
-        assert graphs.waited_for(graph) == [x, z]
-    assert graphs.waited_for(graph) == []
+        assert graphs.current_control_inputs(graph) == [x, z]
+    assert graphs.current_control_inputs(graph) == []
 
 
 def test_originals_and_attributes():
@@ -113,8 +113,8 @@ def test_what_a_function_looks_up():
 
 
 def test_what_tensorflow_knows_of_op_types():
-    assert [arg.name for arg in graphs.registered("MatMul").input_arg] == ["a", "b"]
-    assert graphs.registered("NoSuchOp") is None
+    assert [arg.name for arg in graphs.registered_op("MatMul").input_arg] == ["a", "b"]
+    assert graphs.registered_op("NoSuchOp") is None
     assert callable(graphs.registered_gradient("MatMul"))
     with pytest.raises(LookupError):
         graphs.registered_gradient("NoSuchOp")

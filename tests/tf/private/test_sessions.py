@@ -48,13 +48,13 @@ def test_config_and_end():
 def test_a_session_knows_the_ops_that_were_there_when_it_last_ran_or_caught_up():
     with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
         one = tf.constant(1.0, name="one")
-        sessions.catch_up(session)
+        sessions.load_ops(session)
         two = tf.constant(2.0, name="two")
-        assert [sessions.knows(session, tensor.op) for tensor in (one, two, two)] == [True, False, False]
+        assert [sessions.has_loaded(session, tensor.op) for tensor in (one, two, two)] == [True, False, False]
         session.run(one)
-        assert sessions.knows(session, two.op)
-    sessions.catch_up(object())
-    assert sessions.knows(object(), one.op), "one that does not say knows all"
+        assert sessions.has_loaded(session, two.op)
+    sessions.load_ops(object())
+    assert sessions.has_loaded(object(), one.op), "one that does not say knows all"
 
 
 def test_a_session_of_a_server_is_not_local():

@@ -180,7 +180,7 @@ def test_sessions_are_made_and_files_are_loaded_in_one_place():
         (
             "tf/functions/graph_function.py",
             "tf.function",
-        ),  # `traced` asks the gate before; a plan that collapses runs nothing
+        ),  # `trace_sites` asks the gate before; a plan that collapses runs nothing
         ("tf/save/converters.py", "tf1.wrap_function"),  # of what `check` and `save` have asked the gate for
         ("tf/save/proof.py", "tf.saved_model.load"),  # of what was just written, after `prove` has asked
     }

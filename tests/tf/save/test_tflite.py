@@ -11,7 +11,13 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.compatibility import Unconvertible
 from graphsurgeon.tf.save import converters
-from graphsurgeon.tf.save.converters import Frozen, apart, converted, interpreted, lite
+from graphsurgeon.tf.save.converters import (
+    FrozenPart,
+    convert_to_tflite,
+    run_in_process,
+    run_interpreter,
+    tflite_process,
+)
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -85,7 +91,7 @@ def test_variables_without_values_are_no_model(tmp_path):
     ],
 )
 def test_a_process_of_its_own_ends_in_words(code, timeout, said):
-    assert apart(code, [], timeout) == said
+    assert run_in_process(code, [], timeout) == said
 
 
 @pytest.mark.parametrize(
@@ -98,10 +104,10 @@ def test_a_process_of_its_own_ends_in_words(code, timeout, said):
 )
 def test_a_converter_and_an_interpreter_end_in_words(code, timeout, how, monkeypatch):
     monkeypatch.setattr(converters, "_BEGIN", code)
-    with lite(timeout) as ask:
-        made = converted(Frozen(tf1.GraphDef(), []), ask)
+    with tflite_process(timeout) as ask:
+        made = convert_to_tflite(FrozenPart(tf1.GraphDef(), []), ask)
     assert made.said == f"the converter {how}, in a separate process"
-    with lite(timeout) as ask, refuses(
+    with tflite_process(timeout) as ask, refuses(
         gs.PlanError, "save('a')", f"TFLite's interpreter cannot run the model: {how}", "verify=False"
     ):  # fmt: skip
-        interpreted("a", [], ask, "save('a')")
+        run_interpreter("a", [], ask, "save('a')")

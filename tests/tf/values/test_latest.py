@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.open.files import leads_out, linked_away, named, newest
+from graphsurgeon.tf.open.files import leads_out, linked_away, newest_checkpoint, state_checkpoints
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -115,15 +115,15 @@ def test_a_folder_that_is_itself_a_link_is_the_folder_it_leads_to(tmp_path):
 
 def test_names_stay_inside(tmp_path):
     folder = str(tmp_path)
-    assert named(folder) is None
+    assert state_checkpoints(folder) is None
     for said, meant in (("model", "model"), ("/else/where/model-3", "model-3"), ("../model", "model"), ("a/b", "a/b")):
         says(tmp_path, said)
-        assert named(folder) == [os.path.join(folder, meant)]
-        assert newest(folder) is None  # nothing is there
+        assert state_checkpoints(folder) == [os.path.join(folder, meant)]
+        assert newest_checkpoint(folder) is None  # nothing is there
     (tmp_path / "checkpoint").write_bytes(b"\xff")
-    assert newest(folder) is None
+    assert newest_checkpoint(folder) is None
     (tmp_path / "checkpoint").unlink()
     (tmp_path / "checkpoint").symlink_to("/etc/hostname")
-    assert named(folder) is None
+    assert state_checkpoints(folder) is None
     assert leads_out("/etc/hostname", folder)
     assert linked_away(str(tmp_path / "none"), folder) == ""
