@@ -29,7 +29,7 @@ def always(monkeypatch):
         counted.append(real(*args))
         return counted[-1]
 
-    monkeypatch.setattr(transform, "copy_plain_ops", pairs)
+    monkeypatch.setattr(transform, "copied_plainly", pairs)
     return counted
 
 
