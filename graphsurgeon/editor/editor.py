@@ -1249,10 +1249,10 @@ class Editor:
     def screen(self) -> Screen:
         """The state of the widget as an object. Every gesture is one of its methods."""
         if self._screen is None:
-            self._screen = self._shown(self)
+            self._screen = self._new_screen(self)
         return self._screen
 
-    def _shown(self, source: Editor) -> Screen:
+    def _new_screen(self, source: Editor) -> Screen:
         from ..tf.open import op_facts
         from ..ui.screen import Screen
 
@@ -1266,9 +1266,9 @@ class Editor:
         journal = self.journal
         if journal is None:
             return
-        screen.on_change(lambda: journal.looked(screen.state))
+        screen.on_change(lambda: journal.record_screen(screen.state))
         if journal.words and not screen.state.status.text:
-            screen.state = screen.state.saying(journal.words[0], "warn")
+            screen.state = screen.state.with_status(journal.words[0], "warn")
 
     def view(self, source: Editor | None = None) -> Any:
         """Returns the widget. A `source` is shown on the left, and its parts can be copied into this graph.
@@ -1279,7 +1279,7 @@ class Editor:
         from ..ui.widget import GraphWidget
 
         if source is not None and source is not self:
-            self._screen = self._shown(source)
+            self._screen = self._new_screen(source)
         with gc_paused():  # or a full collection of the graph just opened stands before its first picture
             return GraphWidget(self.screen)
 

@@ -111,7 +111,7 @@ class Event:
         self.applied = self.before = None
         self.record = b""
 
-    def done_at(self, moment: int) -> bool:
+    def is_applied_at(self, moment: int) -> bool:
         """Returns whether it was in force at a moment."""
         return sum(turn < moment for turn in self.turns) % 2 == 1
 
@@ -173,7 +173,7 @@ class Log:
 
     def at(self, moment: int) -> list[Event]:
         """Returns what was in force at a moment, oldest first."""
-        return [event for event in self.events if event.done_at(moment)]
+        return [event for event in self.events if event.is_applied_at(moment)]
 
     def now(self) -> list[Event]:
         """Returns what is in force, oldest first."""
@@ -459,9 +459,9 @@ class Timeline:
         from ..tf.protos import naming_memory
 
         with naming_memory("apply(plan)"):
-            return self._carried_out(plan, values, record)
+            return self._apply_plan(plan, values, record)
 
-    def _carried_out(self, plan: Plan, values: VariableStore, record: bool) -> Applied:
+    def _apply_plan(self, plan: Plan, values: VariableStore, record: bool) -> Applied:
         from ..tf.copy.append import carry_out, materialise, next_step, noted
         from ..tf.copy.imports import SavedState
         from ..tf.run.progress import Phases, phase

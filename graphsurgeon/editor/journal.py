@@ -201,7 +201,7 @@ class Journal:
                 self._known.add(event.number)
             self._last = turn
 
-    def looked(self, state: Any) -> None:
+    def record_screen(self, state: Any) -> None:
         """Writes what was planned, marked and saved as a view on screen since.
 
         Args:

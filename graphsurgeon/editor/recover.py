@@ -190,15 +190,15 @@ class _JournalReader:
         state = editor.screen.state
         try:
             if draft:
-                state = state.but(draft=self.steps.plan(editor, draft))
+                state = state.replace(draft=self.steps.plan(editor, draft))
             if looks:
                 marks = Marks(*(_texts(one) for one in looks["marks"]))
                 views = {str(k): NavEntry(frozenset(_texts(u)), _texts(s), tuple(map(float, a)))
                          for k, u, s, a in looks["views"]}  # fmt: skip
-                state = state.but(marks=marks, views=views)
+                state = state.replace(marks=marks, views=views)
         except (SurgeryError, Unreadable, KeyError, TypeError, ValueError, AttributeError) as error:
             self.notes.append(f"what was planned on screen could not come back: {error}")
-        editor.screen.go_on(state)
+        editor.screen.restore(state)
 
     def _place(self, number: int) -> Any:
         """The editor of another file; it is opened once."""

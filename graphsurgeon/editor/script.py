@@ -212,7 +212,7 @@ class _Script:
         assert self._event is not None
         source_values, applied = step.values, self._event.applied
         source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
-        stored_values, again = _values_of(step, applied), self._giver(source_values, source)
+        stored_values, again = _values_of(step, applied), self._provider_of(source_values, source)
         # Only the editor can fill tables.
         editor = giver_of(source_values)
         exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
@@ -223,7 +223,7 @@ class _Script:
             dict(source_values) if isinstance(source_values, Mapping) else stored_values, "values", about
         )
 
-    def _giver(self, provider: Any, source: Graph) -> tuple[Graph, Log] | None:
+    def _provider_of(self, provider: Any, source: Graph) -> tuple[Graph, Log] | None:
         """The graph whose editor gives values: an editor was given, or a session that one has given or opened."""
         snapshot = getattr(provider, "snapshot", None)
         graph = snapshot if isinstance(snapshot, Graph) else source

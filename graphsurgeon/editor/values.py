@@ -92,8 +92,8 @@ class Values:
         self._session, self._source = opened.session, opened.values
         self._timeline = timeline
         self._first = weakref.ref(identity(opened.graph))
-        self._filled = opened.values is not None or bool(opened.lack)
-        self._lack = opened.lack or (
+        self._has_initial_source = opened.values is not None or bool(opened.lack)
+        self._missing_reason = opened.lack or (
             "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
         )
         same = getattr(opened.values, "same", {})
@@ -107,7 +107,7 @@ class Values:
         self._settled: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
         self._made: weakref.WeakSet[Any] = weakref.WeakSet()
         self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._ever: frozenset[int] = frozenset()  # steps whose values a session has got
+        self._assigned_steps: frozenset[int] = frozenset()  # steps whose values a session has got
         if opened.session is not None:
             timeline.log.session = weakref.ref(opened.session)
         if hasattr(opened.values, "stored"):
@@ -204,7 +204,7 @@ class Values:
                 "Give a session of that graph, or nothing. Values of another model of the same names are copied by "
                 "gs.transfer(session, ed), those of a file by ed.restore(checkpoint)",
             )
-        new, handover = self._brought(timeline.live, own, config, timeline.log.now(), initialise)
+        new, handover = self._open_session(timeline.live, own, config, timeline.log.now(), initialise)
         for sentence in () if quiet else handover.warnings:
             warn(sentence)
         timeline.log.tell(str(handover))
@@ -232,7 +232,7 @@ class Values:
         removed, infos = self._gone(graph), variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
         due, report = ValueAssignment(None, "untrained()"), ValueReport()
-        initialized, before = self._there(graph, own, targets, due.request)
+        initialized, before = self._initialized_before(graph, own, targets, due.request)
         pending = self._pending(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         filed = own is None and self._source is not None and graph is self._opened()
@@ -253,7 +253,7 @@ class Values:
 
     def _at_rest(self, name: str) -> Any:
         """Returns the value of a variable as stored in the file, unread; None if it may have changed since."""
-        if self._session is not None or self._ever or self._left or name not in self.snapshot.state.variables:
+        if self._session is not None or self._assigned_steps or self._left or name not in self.snapshot.state.variables:
             return None
         number, filed = self._id(self._timeline.live, name), self._stored() or {}
         return None if number in self._planned(self._timeline.log.now()) else filed.get(number)
@@ -299,7 +299,7 @@ class Values:
 
     # -- the parts --------------------------------------------------------------------------------
 
-    def _brought(
+    def _open_session(
         self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True
     ) -> tuple[Any, ValueReport]:
         """Returns a session of a graph in which every variable has the value that the rule gives it.
@@ -324,20 +324,20 @@ class Values:
         if own is None and self._source is not None and graph is not opened and self._stored() is None:
             # Only a session of the graph as it was opened can tell what its values were.
             there = [event for event in events if event.applied.graph is opened]
-            first, transferred = self._brought(opened, None, config, there)
+            first, transferred = self._open_session(opened, None, config, there)
             with closing(first):
-                new, report = self._brought(graph, first, config, events)
+                new, report = self._open_session(graph, first, config, events)
             report.warnings += transferred.warnings
             return new, report
         initialise = initialise or own is None or own in self._made
         request = "session()" if own is None or own.graph is graph else "session(old)"
         with placed(lambda: own if own is not None else new_session(None, config), request):
             if own is not None and own.graph is graph:
-                return own, self._ruled(own, own, events, request, initialise)
+                return own, self._assign_values(own, own, events, request, initialise)
             new = new_session(graph, config)
             self._made.add(new)
             try:
-                return new, self._ruled(new, own, events, request, initialise)
+                return new, self._assign_values(new, own, events, request, initialise)
             except BaseException:
                 new.close()  # it has no user yet: its memory is released at once
                 raise
@@ -348,7 +348,7 @@ class Values:
 
         results = [event.applied.made for event in events]
         copied = {self._id(one.graph, name): why for one in results for name, why in one.untrained.items()}
-        lack = UNHELD if own is not None and own not in self._made else self._lack
+        lack = UNHELD if own is not None and own not in self._made else self._missing_reason
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
         why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
         if own is not None and own.graph is not graph:
@@ -358,23 +358,25 @@ class Values:
 
     def _lacking(self, graph: TFGraph, initial: Iterable[str]) -> list[str]:
         """What to say of the variables of the file that start anew, as its values are not there."""
-        if not self._filled:
+        if not self._has_initial_source:
             return []
         opened = self._opened()
         ops = opened.get_operations()[: self._timeline.log.size] if opened is not None else []
         own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
         lacking = [name for name in initial if self._id(graph, name) in own]
         how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
-        texts = untrained_text(dict.fromkeys(lacking, self._lack))
+        texts = untrained_text(dict.fromkeys(lacking, self._missing_reason))
         return [str(PlanError("session()", problem, how)) for problem in texts]
 
-    def _ruled(self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool) -> ValueReport:
+    def _assign_values(
+        self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool
+    ) -> ValueReport:
         """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
 
         Args:
             session: the session.
             own: the session to go on from: of another graph, or `session` itself; None for none.
-            events, initialise: as for `_brought`.
+            events, initialise: as for `_open_session`.
             request: the request, for messages.
         """
         from ..tf.values.initialization import holding, note_untrained, within_reach
@@ -391,7 +393,7 @@ class Values:
         filed = own is None and source is not None and graph is self._opened()
         if filed:
             source.fill(session)
-        initialized, before = self._there(graph, own, targets, request)
+        initialized, before = self._initialized_before(graph, own, targets, request)
         settled_events = frozenset() if own is None else self._settled.get(own, frozenset())
         ran = getattr(source, "init_ops", ()) if filed else ()
         if ran:  # what the file wants run once may have set more
@@ -429,14 +431,14 @@ class Values:
         self._done(session, initialized, events, initialise)
         return report
 
-    def _there(
+    def _initialized_before(
         self, graph: TFGraph, own: Any, targets: list[VariableInfo], request: str
     ) -> tuple[frozenset[str], dict[int, VariableInfo]]:
         """Returns the variables that hold a value, and variable -> its counterpart in another graph."""
         if own is None:
             return self._filed(graph, [info.op for info in targets]) if graph is self._opened() else frozenset(), {}
         if own.graph is graph:
-            return self._held_by(own, targets, request), {}
+            return self._initialized_in(own, targets, request), {}
         return frozenset(), self._before(own, request)
 
     def _pending(self, session: TFSession, events: list[Event]) -> list[Event]:
@@ -458,7 +460,7 @@ class Values:
         from ..tf.values.initialization import cannot_start
 
         planned, again = self._planned(events), self._planned(pending)
-        first = self._planned([event for event in pending if event.number not in self._ever])
+        first = self._planned([event for event in pending if event.number not in self._assigned_steps])
         filed: dict[int, Any] | None = None
         for info in targets:
             name, number = info.op, self._id(graph, info.op)
@@ -497,11 +499,12 @@ class Values:
 
         infos, removed = variable_infos(old.graph), self._gone(old.graph)
         initialized = (
-            self._held_by(old, [info for name, info in infos.items() if name not in removed], request) & infos.keys()
+            self._initialized_in(old, [info for name, info in infos.items() if name not in removed], request)
+            & infos.keys()
         )
         return {self._id(old.graph, name): infos[name] for name in initialized}
 
-    def _held_by(self, session: TFSession, infos: Iterable[VariableInfo], request: str) -> frozenset[str]:
+    def _initialized_in(self, session: TFSession, infos: Iterable[VariableInfo], request: str) -> frozenset[str]:
         """Returns which variables hold a value in a session; it is asked about those of which that is not known.
 
         Variables with a value keep a value. Variables without one may get it from the user of the session.
@@ -530,7 +533,7 @@ class Values:
         self._settled[session] = self._settled.get(session, frozenset()) | numbers
         if whole:
             self._seen[session] = session.graph.version
-        self._ever |= numbers
+        self._assigned_steps |= numbers
 
     def _opened(self) -> Any:
         """The graph that was opened; None if it is deleted."""

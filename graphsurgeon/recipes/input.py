@@ -223,7 +223,7 @@ def set_input(
             tensor_name(name): np.asarray(array) for name, array in context.resolver.keyed(feeds or {}).items()
         }
         compared = tensors(context.graph, outputs, request) or list(ends_now(thing)[1].values()) or None
-        _Verification(context, thing, plan, ends, feed_arrays, compared).hold()
+        _Verification(context, thing, plan, ends, feed_arrays, compared).verify()
     return plan
 
 
@@ -317,7 +317,7 @@ def _repaired(
     constants: dict[int, Shape] = {context.graph.index[op]: tuple(numbers) for op, numbers in sizes_by_op.items()}
     if not any(wish.reshaped and wish.old.shape is not None for wish in wishes):
         return constants
-    one, other = (_SizeSolver(context, wishes, times, constants).solved() for times in _TRIAL_FACTORS)
+    one, other = (_SizeSolver(context, wishes, times, constants).solve() for times in _TRIAL_FACTORS)
     out = dict(constants)
     for op, numbers in combined(one, other).items():
         fixed = context.graph.types[op] != "Reshape"
@@ -340,12 +340,12 @@ class _SizeSolver:
         self, context: RecipeContext, wishes: list[_InputChange], times: int, constants: Mapping[int, Shape]
     ) -> None:
         graph = context.graph
-        self._found, self._wishes, self._said = context, wishes, constants
+        self._found, self._changes, self._given_sizes = context, wishes, constants
         self._sizes = {wish.op: wish.tried(times) for wish in wishes if wish.reshaped}
         self._below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
         self._repaired: dict[int, Shape] = {}
 
-    def solved(self) -> dict[int, Shape]:
+    def solve(self) -> dict[int, Shape]:
         """Returns op -> its new size, if that differs from its size; raises if a new size is not certain."""
         context, graph = self._found, self._found.graph
         undecided = [op for op in context.typed(*SIZE_INPUTS) if self._below[context.reads(op)[_data(context, op)][0]]]
@@ -370,7 +370,7 @@ class _SizeSolver:
                 if len(after) != len(info.shape):
                     continue
                 was = tuple(b if a is None else a for a, b in zip(info.shape, after, strict=True))
-                if op not in self._said and was != after and not self._decide(op, was, after):
+                if op not in self._given_sizes and was != after and not self._decide(op, was, after):
                     unsure.append((op, was, after))
             if unsure:
                 raise self._asked(unsure)
@@ -380,11 +380,11 @@ class _SizeSolver:
     def _inferred(self, undecided: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
         """The shapes that TensorFlow infers with the repairs so far, except for the ops that are left."""
         graph = self._found.graph
-        plan = _apply_sizes(self._found, self._sizes, {**self._said, **self._repaired})
+        plan = _apply_sizes(self._found, self._sizes, {**self._given_sizes, **self._repaired})
         plan = plan.detach([graph.names[op] for op in undecided], side="inputs")
         verdict = plan.effect.verdict
         for fault in verdict.faults:
-            raise _incompatibility(self._found, self._wishes, fault)
+            raise _incompatibility(self._found, self._changes, fault)
         return verdict.inferred, plan.after().index
 
     def _decide(self, op: int, was: Shape, now: Shape) -> bool:
@@ -569,14 +569,14 @@ class _Verification:
     known: Mapping[str, Any]
     wanted: list[str] | None
 
-    def hold(self) -> None:
+    def verify(self) -> None:
         """Raises if the runs of the plan differ from those of the graph.
 
         Raises:
             PlanError: if they differ, or one of the runs fails.
         """
         with verification_errors(self.found):
-            whole = self._ran(self._fed(0), None)
+            whole = self._run_with(self._fed(0), None)
             proof = replace(self, wanted=list(whole.results), known={**whole.feeds, **self.known})
             proof.compare(whole.results)
 
@@ -584,7 +584,7 @@ class _Verification:
         """Raises if the runs of a plan differ from those of the graph, in their numbers or in their shapes."""
         old = self._fed(0)
         if all(_fits(array, self.ends[name].shape) for name, array in old.items()):
-            self._refuse_other(whole, self._ran(old, self.plan).results, "at the old size")
+            self._refuse_other(whole, self._run_with(old, self.plan).results, "at the old size")
         if not any(wish.reshaped for wish in self.ends.values()):
             return
         trial_feeds = self._fed(1, {name: wish.tried(_TRIAL_FACTORS[0]) for name, wish in self.ends.items()})
@@ -597,7 +597,7 @@ class _Verification:
         if parts is not None:
             self._refuse_mixed(parts)
         if parts is None or parts.sizes != {name: array.shape for name, array in trial_feeds.items()}:
-            results = self._ran(trial_feeds, self.plan).results
+            results = self._run_with(trial_feeds, self.plan).results
             if parts is None and before != after:
                 self._refuse_fewer(whole, old, results, trial_feeds, before, after)
 
@@ -616,8 +616,10 @@ class _Verification:
             joined = {name: np.concatenate([part[name] for part in parts]) for name in old}
             fed = [joined] if plan is None else [joined, *parts]
             if all(_fits(array, self.ends[name].shape) for one in fed for name, array in one.items()):
-                alone = [self._ran(part, plan).results for part in parts]
-                return _BatchParts(before, after, parts[0], joined, plan, alone, self._ran(joined, self.plan).results)
+                alone = [self._run_with(part, plan).results for part in parts]
+                return _BatchParts(
+                    before, after, parts[0], joined, plan, alone, self._run_with(joined, self.plan).results
+                )
         return None
 
     def _refuse_mixed(self, parts: _BatchParts) -> None:
@@ -670,7 +672,7 @@ class _Verification:
             changed_feeds = {name: array.copy() for name, array in trial_feeds.items()}
             for name, array in changed_feeds.items():
                 array[rows] = other[name][rows]
-            now = self._ran(changed_feeds, self.plan).results
+            now = self._run_with(changed_feeds, self.plan).results
             constant_rows |= {name for name in as_before if _same(results[name], now[name])}
         for name in as_before:
             if name in constant_rows:
@@ -737,7 +739,7 @@ class _Verification:
             fed = {n: a if ends[n].dtype == ends[n].old.dtype else a.astype(ends[n].dtype) for n, a in fed.items()}
         return {**other_feeds, **fed}
 
-    def _ran(self, fed: Mapping[str, Any], plan: Plan | None) -> Any:
+    def _run_with(self, fed: Mapping[str, Any], plan: Plan | None) -> Any:
         try:
             return trace_targets(self.ed, self._cast_feeds(fed, plan), self.wanted, plan)
         except PlanError as error:

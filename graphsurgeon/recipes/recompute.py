@@ -191,7 +191,7 @@ class _Backprop:
         after: set[int] = set()
         moving = []
         for reader in readers.tolist():
-            ends_reached = self._met(reader, downstream)
+            ends_reached = self._gradient_sources(reader, downstream)
             after |= {one for one in ends_reached if not below[one]}
             moving += [reader] if ends_reached else []
         if not after:
@@ -205,7 +205,7 @@ class _Backprop:
         first = np.flatnonzero(ops & ~graph.mask(inner)).tolist()
         return _RecomputedBlock(ops, consumers, first, sorted(after))
 
-    def _met(self, reader: int, downstream: Mask) -> set[int]:
+    def _gradient_sources(self, reader: int, downstream: Mask) -> set[int]:
         """The ops that bring the gradient to the consumer of an activation, or to the first op after it."""
         graph, todo, visited = self.graph, [reader], {reader}
         for op in todo:  # grows

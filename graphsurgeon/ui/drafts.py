@@ -198,9 +198,9 @@ def put_back(stage: Stage, state: State, made: str) -> State:
         raise PlanError("put_back()", "no plan was kept for this graph", "Make the plan again")
     plan, (inputs, outputs, included), notes = stage.kept.read(made)
     parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
-    state = state.but(draft=plan, marks=Marks(inputs, outputs, included))
+    state = state.replace(draft=plan, marks=Marks(inputs, outputs, included))
     state = with_message(stage, state, " · ".join([f"restored: {' and '.join(parts)}", *notes]))
-    return state.saying(state.status.text, "warn") if notes and state.status.level == "info" else state
+    return state.with_status(state.status.text, "warn") if notes and state.status.level == "info" else state
 
 
 def draft_data(stage: Stage, state: State) -> dict[str, str]:
@@ -220,8 +220,8 @@ def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     effect = stage.destination.apply(plan).effect
     unfolded = state.after or frozenset()
     message = receipt(effect)
-    state = _at_copies(stage, state.but(draft=None, past=(), undone=()), effect, unfolded)
-    return state.saying(message), {"applied": message}
+    state = _at_copies(stage, state.replace(draft=None, past=(), undone=()), effect, unfolded)
+    return state.with_status(message), {"applied": message}
 
 
 def _at_copies(stage: Stage, state: State, effect: Effect, unfolded: frozenset[str]) -> State:
@@ -247,7 +247,7 @@ def with_edit(stage: Stage, state: State, plan: Plan, text: str) -> State:
 
 def with_plan(stage: Stage, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan, and a message about its effect."""
-    return with_message(stage, state.but(draft=plan), text)
+    return with_message(stage, state.replace(draft=plan), text)
 
 
 def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> State:
@@ -257,10 +257,10 @@ def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> St
     if faults:
         # an error of an earlier step does not hide the effect of this one
         prefix = f"{text} · " if not warn or without_last(plan).check() else ""
-        return state.saying(f"{prefix}{faults[0].request}: {faults[0].problem}", "error")
+        return state.with_status(f"{prefix}{faults[0].request}: {faults[0].problem}", "error")
     warnings = plan.effect.warnings if warn else []
     more = warnings if len(warnings) < 2 else [counted(len(warnings), "warnings")]
-    return state.saying(" · ".join([text, *more]), "warn" if warnings else "info")
+    return state.with_status(" · ".join([text, *more]), "warn" if warnings else "info")
 
 
 def without_last(plan: Plan) -> Plan:

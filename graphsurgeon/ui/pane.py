@@ -85,7 +85,7 @@ class Pane:
         self.scene: Scene | None = None
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
-        self._coloured: tuple[Any, dict[str, Any]] | None = None
+        self._colored: tuple[Any, dict[str, Any]] | None = None
         self._ends: tuple[tuple[Graph, Known, frozenset[str]], tuple[int, ...]] | None = None
 
     @gc_paused()
@@ -145,15 +145,15 @@ class Pane:
             self._ends = (key, pinned(tree, definitions))
         return self._ends[1]
 
-    def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: RunOverlay | None) -> dict[str, Any]:
+    def colored(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: RunOverlay | None) -> dict[str, Any]:
         """Returns the placed scene with its colors and legend, and with the shapes of a run; not laid out anew."""
         assert self.scene is not None
         assert self.placed is not None
         key = (self._key, id(self.placed), paint, ran)
-        if self._coloured is None or self._coloured[0] != key:
+        if self._colored is None or self._colored[0] != key:
             painting = painted(self.scene, tree, self.placed, paint)
-            self._coloured = (key, painting if ran is None else ran.on_edges(painting))
-        painting = self._coloured[1]
+            self._colored = (key, painting if ran is None else ran.on_edges(painting))
+        painting = self._colored[1]
         return {**painting, "legend": {**painting["legend"], "faded": list(faded)}}
 
 

@@ -170,7 +170,7 @@ class SerialExecutor:
     """
 
     def __init__(self) -> None:
-        self._works: deque[tuple[Callable[[], object], threading.Event]] = deque()
+        self._queue: deque[tuple[Callable[[], object], threading.Event]] = deque()
         self._changed = threading.Condition()
         self._busy = False
 
@@ -178,10 +178,10 @@ class SerialExecutor:
         """Does some work on the other thread, after earlier requests; returns when it is done, or soon."""
         here, finished = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
         with self._changed:
-            self._works.append((lambda: here.run(work), finished))
+            self._queue.append((lambda: here.run(work), finished))
             if not self._busy:
                 self._busy = True
-                threading.Thread(target=self._go, name="graphsurgeon-turns", daemon=True).start()
+                threading.Thread(target=self._run_all, name="graphsurgeon-turns", daemon=True).start()
         finished.wait(timeout)
 
     def wait(self) -> None:
@@ -189,14 +189,14 @@ class SerialExecutor:
         with self._changed:
             self._changed.wait_for(lambda: not self._busy)
 
-    def _go(self) -> None:
+    def _run_all(self) -> None:
         while True:
             with self._changed:
-                if not self._works:
+                if not self._queue:
                     self._busy = False
                     self._changed.notify_all()
                     return
-                work, finished = self._works.popleft()
+                work, finished = self._queue.popleft()
             try:
                 work()
             except Exception:  # it is reported as of any thread, and the next one has its turn

@@ -71,7 +71,7 @@ class RunOverlay:
     @cached_property
     def shown(self) -> dict[str, Any]:
         """The report for the page: one line, the first value that is not finite, the most expensive ops, the code."""
-        trace, bad = self.trace, self._bad
+        trace, bad = self.trace, self._first_bad
         tops = {}
         for what in _ALL:
             top = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_TOP]
@@ -87,7 +87,7 @@ class RunOverlay:
             "pane": self.pane,
             "stopped": trace.stopped,
             "bad": shown_bad,
-            "apart": self.apart_shown,
+            "apart": self.distance_data,
             "tops": tops,
             "code": self.code,
         }
@@ -105,7 +105,7 @@ class RunOverlay:
         return "ms" if self.apart is None else "difference"
 
     @property
-    def apart_shown(self) -> dict[str, str] | None:
+    def distance_data(self) -> dict[str, str] | None:
         """The report of the comparison for the page: the first op whose numbers differ; None without a comparison."""
         if self.apart is None:
             return None
@@ -117,7 +117,7 @@ class RunOverlay:
     @property
     def line(self) -> str:
         """The run in one line."""
-        trace, bad = self.trace, self._bad
+        trace, bad = self.trace, self._first_bad
         many = f"{counted(len(trace), 'tensors')}, {1e3 * trace.seconds:,.1f} ms in ops"
         if trace.stopped:
             many += f"; stopped: {trace.stopped}"
@@ -150,16 +150,16 @@ class RunOverlay:
         rows += [["ran", f"{costs[0].runs:,} times"]] if len(costs) == 1 and costs[0].runs > 1 else []
         if len(names) > 1:
             rows += [["ops that ran", f"{len(costs):,} of {len(names):,}"]]
-            odd = sum(name in self._odd for name in names)
+            odd = sum(name in self._nonfinite_tensors for name in names)
             rows += [["not finite", f"{odd:,} of these"]] if odd else []
         return rows
 
     @cached_property
-    def _bad(self) -> FirstBad | None:
+    def _first_bad(self) -> FirstBad | None:
         return self.trace.first_bad()
 
     @cached_property
-    def _odd(self) -> frozenset[str]:
+    def _nonfinite_tensors(self) -> frozenset[str]:
         """The ops that gave something that is not finite."""
         trace, notes = self.trace, self.trace.by_tensor
         bad = {tensor for tensor, tensor_notes in notes.items() if any(note.bad for note in tensor_notes)}

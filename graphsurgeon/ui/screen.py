@@ -79,7 +79,7 @@ class Screen:
         self._stage = Stage(destination, self.source, facts, recipes, storage)
         self._acting = 0
         self._callbacks: list[Callable[[], None]] = []
-        self._hearers: list[Callable[[str], None]] = []
+        self._progress_callbacks: list[Callable[[str], None]] = []
         self._stage.progress = self._progress
         for editor in (destination,) if self.same else (destination, self.source):
             editor.changes.watch(self.graph_changed)
@@ -114,7 +114,7 @@ class Screen:
         with self.lock:
             draft = self._stage.draft(self.state)
             if draft is not self.state.draft:
-                self.state = self.state.but(draft=draft)
+                self.state = self.state.replace(draft=draft)
             return draft
 
     @property
@@ -148,7 +148,7 @@ class Screen:
         """Stops the current layout or run; pictures do not change, and the finished part of a run stays."""
         if self.lock.acquire(blocking=False):
             try:
-                self._become(self.state.saying(""))
+                self._set_state(self.state.with_status(""))
             finally:
                 self.lock.release()
         else:
@@ -168,19 +168,19 @@ class Screen:
             finally:
                 self._acting = outer
             state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
-            self._become(self._stage.called(remembered(self._stage, before, state, act.__name__)))
+            self._set_state(self._stage.called(remembered(self._stage, before, state, act.__name__)))
             return answer
 
-    def go_on(self, state: State) -> None:
+    def restore(self, state: State) -> None:
         """Goes on from another state, as one that was left when a kernel died.
 
         Args:
             state: the state to show, by the current names of ops.
         """
         with self.lock:
-            self._become(state.but(called=self._stage.called(State()).called))
+            self._set_state(state.replace(called=self._stage.called(State()).called))
 
-    def _become(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         if state is not self.state:
             self.state = state
             self.graph_changed()
@@ -207,10 +207,10 @@ class Screen:
         Args:
             callback: takes a text for a person.
         """
-        self._hearers.append(callback)
+        self._progress_callbacks.append(callback)
 
     def _progress(self, text: str) -> None:
-        for callback in list(self._hearers):
+        for callback in list(self._progress_callbacks):
             callback(text)
 
     @property
@@ -242,7 +242,7 @@ class Screen:
     def _refused(self, state: State) -> State:
         """A state with a message about a graph that TensorFlow refuses."""
         refusals = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
-        return state.saying(refusals[0], "warn") if refusals else state
+        return state.with_status(refusals[0], "warn") if refusals else state
 
     def graph_changed(self) -> None:
         """Calls who waits for changes; an editor does after an apply, undo or redo."""
@@ -282,7 +282,7 @@ class Screen:
                         region,
                         problem,
                         stage.panes["source"].scene,
-                        () if region is None else stage.spots(state, region),
+                        () if region is None else stage.visible_positions(state, region),
                     ),
                     "swap": stage.turned(state),
                 },

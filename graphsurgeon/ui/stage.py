@@ -56,7 +56,7 @@ class Stage:
         storage: DraftStorage | None = None,
     ) -> None:
         self.destination, self.source, self.facts, self.kept = destination, source, facts, storage
-        self._offered = recipes
+        self._recipe_source = recipes
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
         self.progress: Callable[[str], None] = lambda text: None
@@ -72,7 +72,7 @@ class Stage:
     @cached_property
     def recipes(self) -> Mapping[str, Recipe]:
         """The recipes of the menu by name."""
-        return {recipe.name: recipe for recipe in self._offered()}
+        return {recipe.name: recipe for recipe in self._recipe_source()}
 
     @property
     def same(self) -> bool:
@@ -195,13 +195,14 @@ class Stage:
         if not self._was_source(source.owner):
             self._sources.append(_reference(source.owner))
         steps = tuple(
-            _rebased(step, old.base, now, source) if self._knows(bare(step), old.base) else step for step in old.steps
+            _rebased(step, old.base, now, source) if self._is_rebasable(bare(step), old.base) else step
+            for step in old.steps
         )
         if old.base is now and all(a is b for a, b in zip(steps, old.steps, strict=True)):
             return old
         return replace(self.destination.plan(), steps=steps)
 
-    def _knows(self, step: Any, base: Graph) -> bool:
+    def _is_rebasable(self, step: Any, base: Graph) -> bool:
         """Whether the ops copied by a step are of a pane's graph, now or before; ops pasted from elsewhere are not."""
         if not isinstance(step, CopyStep):
             return False
@@ -240,7 +241,7 @@ class Stage:
         marks = state.marks
         return bool(marks.inputs and marks.outputs and self.region(state)[1] and self._between(marks.swapped)[0])
 
-    def spots(self, state: State, region: Selection) -> Ints:
+    def visible_positions(self, state: State, region: Selection) -> Ints:
         """Returns the numbers of some ops of the source in the picture, with the ops that they call."""
         calls, picture = self.calls(state, "source"), self.shown(state, "source")
         own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, picture.graph))
@@ -265,7 +266,7 @@ class Stage:
         state = self.called(state)
         draft = self.draft(state)
         if draft is not state.draft:
-            state = state.but(draft=draft)
+            state = state.replace(draft=draft)
         if state.ran is not None and not state.ran.fits(self.graph(state, state.ran.pane)):
             state = state.without_run()
         if self._kept is not self.source.snapshot:
@@ -276,7 +277,7 @@ class Stage:
             keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends("source")))
             state = state.seen(unfolded=keys, rows=state.view.rows | keys)
         if self.same and not draft.steps:
-            return state if state.after is None else state.but(after=None, copies=frozenset())
+            return state if state.after is None else state.replace(after=None, copies=frozenset())
         scopes = frozenset(copied.step.to for copied in draft.effect.copies)
         if state.after is None or scopes - state.copies:
             keys = opening_of_copies(
@@ -286,8 +287,8 @@ class Stage:
                 self.same,
                 state.budget,
             )
-            return state.but(after=keys | (state.after or frozenset()), copies=scopes)
-        return state if scopes == state.copies else state.but(copies=scopes)
+            return state.replace(after=keys | (state.after or frozenset()), copies=scopes)
+        return state if scopes == state.copies else state.replace(copies=scopes)
 
     def called(self, state: State) -> State:
         """Returns the state by the current names, after plans were applied, undone or redone."""
@@ -299,7 +300,7 @@ class Stage:
         if any(changed_names):
             ways = (following(names, one.snapshot) for names, one in zip(changed_names, subjects, strict=True))
             state = state.renamed(*ways)
-        return state.but(called=now)
+        return state.replace(called=now)
 
     def _names_of(self, subject: Subject) -> Mapping[str, str]:
         """Op of the graph that an editor has opened -> its name now, if plans have renamed it."""
@@ -337,20 +338,20 @@ class Stage:
         Raises:
             LayoutError: there would be too many boxes, or no layout ends in time.
         """
-        here, sight = self.panes[pane], self._sight(state, pane)
-        if not (self.staged(state) and self._drawn_both(state, pane, sight, most)):
+        here, sight = self.panes[pane], self._pane_spec(state, pane)
+        if not (self.staged(state) and self._draw_both(state, pane, sight, most)):
             like = self.panes["source"].placed if self.same else None
             here.draw(sight, state.direction, state.budget, most, self.stop.is_set, like)
         tree = sight.tree
         ran, mine = state.ran, pane == (state.ran.pane if state.ran and state.painted_by_run else "source")
         ran = ran if ran is not None and ran.pane == pane else None
-        return here.coloured(tree, state.paint if mine else Paint(), state.faded, ran)
+        return here.colored(tree, state.paint if mine else Paint(), state.faded, ran)
 
     def staged(self, state: State) -> bool:
         """Returns whether the panes are one graph, before and after the plan."""
         return self.same and bool(self.draft(state).steps)
 
-    def _sight(self, state: State, pane: str) -> PaneSpec:
+    def _pane_spec(self, state: State, pane: str) -> PaneSpec:
         """The subject of the picture of a pane."""
         tree, draft = self.tree(state, pane), self.draft(state)
         marks, graph = dict(draft.preview().marks) if pane == "destination" else {}, self.graph(state, pane)
@@ -375,9 +376,9 @@ class Stage:
             other, keys = effect.after, renamed_keys(keys, effect.renamed, effect.after)
         return EdgeStep(effect, self.calls_of(other).expanded(_scopes(keys)).graph, later)
 
-    def _drawn_both(self, state: State, pane: str, sight: PaneSpec, most: int) -> bool:
+    def _draw_both(self, state: State, pane: str, sight: PaneSpec, most: int) -> bool:
         """Lays out the graphs before and after the plan together, if possible."""
-        other = self._sight(state, "source" if pane == "destination" else "destination")
+        other = self._pane_spec(state, "source" if pane == "destination" else "destination")
         sights = (sight, other) if pane == "source" else (other, sight)
         panes = self.panes["source"], self.panes["destination"]
         keys = (sights[0].key, sights[1].key, state.direction)
@@ -407,16 +408,14 @@ class Stage:
         now = frozenset(change(before))
         opened, closed = now - before, before - now
         if self.staged(state):
-            return self._folded_both(state, pane, opened, closed, len(boxes))
+            return self._fold_both(state, pane, opened, closed, len(boxes))
         if pane == "source":
             state = state.seen(unfolded=now, rows=(state.view.rows - closed) | opened)
         else:
-            state = state.but(after=now)
-        return self._drawn(state, pane, len(boxes))
+            state = state.replace(after=now)
+        return self._with_drawing(state, pane, len(boxes))
 
-    def _folded_both(
-        self, state: State, pane: str, opened: frozenset[str], closed: frozenset[str], boxes: int
-    ) -> State:
+    def _fold_both(self, state: State, pane: str, opened: frozenset[str], closed: frozenset[str], boxes: int) -> State:
         """Opens and closes the same folds before and after the plan, so that both show the same."""
         renamed = self.draft(state).effect.renamed
         if pane == "destination" and renamed:
@@ -427,15 +426,15 @@ class Stage:
         both = opened if pane == "source" else {k for k in opened if find_item(before, k.removesuffix("+")) is not None}
         keys = ((state.view.unfolded or frozenset()) - closed) | both
         state = state.seen(unfolded=keys, rows=(state.view.rows - closed) | both)
-        state = state.but(after=((state.after or frozenset()) - closed) | (opened - both))
+        state = state.replace(after=((state.after or frozenset()) - closed) | (opened - both))
         self.draw(state, "source" if pane == "destination" else "destination")
-        return self._drawn(state, pane, boxes)
+        return self._with_drawing(state, pane, boxes)
 
-    def _drawn(self, state: State, pane: str, boxes: int) -> State:
+    def _with_drawing(self, state: State, pane: str, boxes: int) -> State:
         """The state, once it can be drawn in no more boxes than allowed, or than before."""
         scene = self.draw(state, pane, max(state.budget, boxes))
         degraded = scene["stats"].get("degraded")
-        return state.saying(counted(len(scene["boxes"]), "boxes") + (f" · {degraded}" if degraded else ""))
+        return state.with_status(counted(len(scene["boxes"]), "boxes") + (f" · {degraded}" if degraded else ""))
 
 
 def _scopes(keys: Iterable[str]) -> list[str]:

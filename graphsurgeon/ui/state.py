@@ -372,9 +372,9 @@ class State:
 
     def without_run(self) -> State:
         """Returns the state without its run, and without the colors of that."""
-        return self.but(ran=None, paint=Paint() if self.painted_by_run else self.paint, faded=())
+        return self.replace(ran=None, paint=Paint() if self.painted_by_run else self.paint, faded=())
 
-    def but(self, **changes: Any) -> State:
+    def replace(self, **changes: Any) -> State:
         """Returns the state with some parts changed."""
         return replace(self, **changes)
 
@@ -385,7 +385,7 @@ class State:
             source: gives the new name of one of the source.
             destination: gives that of one of the destination.
         """
-        return self.but(
+        return self.replace(
             view=self.view.renamed(source),
             views={name: place.renamed(source) for name, place in self.views.items()},
             after=None if self.after is None else frozenset(map(destination, self.after)),
@@ -399,6 +399,6 @@ class State:
         """Returns the state with parts of its source view changed."""
         return replace(self, view=replace(self.view, **changes))
 
-    def saying(self, text: str, level: str = "info") -> State:
+    def with_status(self, text: str, level: str = "info") -> State:
         """Returns the state with another status line."""
         return replace(self, status=Status(text, level))

@@ -202,7 +202,7 @@ def test_no_text_in_a_field_is_a_fault_of_ours(ed, notebook, tmp_path, monkeypat
                     fine.append((one["name"], name, text))
                 except gs.SurgeryError as error:
                     reads(error)
-                ed.screen.go_on(State())
+                ed.screen.restore(State())
     assert ("add_output", "name", "None") in fine
 
 

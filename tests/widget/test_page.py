@@ -535,7 +535,7 @@ def test_hostile_names_stay_text(widget_page):
     screen.mark_input(given)
     screen.mark_output(read)
     code = screen.draft.copy(screen.region, to=HOSTILE[0], unmapped="placeholder")  # by hand it is refused
-    screen.go_on(screen.state.but(draft=code))
+    screen.restore(screen.state.replace(draft=code))
     shown = widget_page(screen)
     for name in names:
         shown.page.evaluate(

@@ -247,8 +247,8 @@ def select_between(stage: Stage, state: State, a: str, b: str) -> State:
     stage.draw(state, "source")
     scene = stage.panes["source"].scene
     assert scene is not None
-    names = tuple(scene.held(stage.spots(state, inside)))
-    return state.seen(selected=names).saying(f"{counted(len(inside), 'ops')} are between {a} and {b}")
+    names = tuple(scene.held(stage.visible_positions(state, inside)))
+    return state.seen(selected=names).with_status(f"{counted(len(inside), 'ops')} are between {a} and {b}")
 
 
 def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
@@ -272,7 +272,7 @@ def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tup
     steps = [{"op": names[0], "text": names[0]}]
     steps += [{"op": graph.names[v], "text": str(link(graph, u, v))} for u, v in pairwise(way)]
     text = f"{names[-1]} needs {names[0]}: {counted(len(way) - 1, 'steps')}"
-    return state.saying(text), {"text": text, "steps": steps}
+    return state.with_status(text), {"text": text, "steps": steps}
 
 
 def _path_ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> tuple[Graph, Mask, Mask]:
@@ -365,10 +365,12 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
     candidates = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
     suggestions = []
     for marks in dict.fromkeys(candidates):
-        region = stage.region(state.but(marks=marks))[0]
+        region = stage.region(state.replace(marks=marks))[0]
         if region is None:
             continue
-        boundary = boundary_data(tree.graph, marks, region, "", stage.panes["source"].scene, stage.spots(state, region))
+        boundary = boundary_data(
+            tree.graph, marks, region, "", stage.panes["source"].scene, stage.visible_positions(state, region)
+        )
         ends = [few(ends, 2) or "nothing" for ends in (marks.inputs, marks.outputs)]
         lead = "of the selection: " if marks == own else ""
         text = f"{lead}{len(marks.inputs)} in, {len(marks.outputs)} out, {counted(len(region), 'ops')}"
@@ -432,8 +434,8 @@ def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "so
 
 
 def _with_marks(stage: Stage, state: State, marks: Marks) -> State:
-    state = state.but(marks=marks)
+    state = state.replace(marks=marks)
     region, problem = stage.region(state)
     if region is None:
-        return state.saying(problem, "warn" if marks.outputs else "info")  # an output to come is the next step
-    return state.saying(boundary_text(marks, region), "warn" if leaked(region) else "info")
+        return state.with_status(problem, "warn" if marks.outputs else "info")  # an output to come is the next step
+    return state.with_status(boundary_text(marks, region), "warn" if leaked(region) else "info")

@@ -58,7 +58,7 @@ def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source")
     """
     selection = _selected_ops(stage, state, names, pane, "hold")
     CLIPBOARD.held = ClipboardItem(selection, stage.subject(pane))
-    return state.saying(
+    return state.with_status(
         f"{counted(len(selection), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
     )
 

@@ -296,7 +296,9 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     boxes = hits_data(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
     selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}
-    state = select(stage, state, selected, "set").saying(_message(matches, len(ops), near or ("" if small else None)))
+    state = select(stage, state, selected, "set").with_status(
+        _message(matches, len(ops), near or ("" if small else None))
+    )
     return state, {"count": len(matches), "ops": len(ops), "boxes": boxes, "near": near}
 
 

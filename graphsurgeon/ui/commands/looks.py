@@ -61,7 +61,7 @@ def set_training(stage: Stage, state: State, mode: str) -> State:
 
 def _with_filters(stage: Stage, state: State, filters: Filters, message: str) -> State:
     before = state.filters
-    state = state.but(filters=filters)
+    state = state.replace(filters=filters)
     if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
         # a scope opened with all its helpers would still show the ops that are now hidden
         keys = state.view.unfolded
@@ -71,7 +71,7 @@ def _with_filters(stage: Stage, state: State, filters: Filters, message: str) ->
     if stage.panes["destination"].placed is not None and (stage.draft(state).steps or not stage.same):
         stage.draw(state, "destination")
     hidden = sum(scene["stats"]["hidden"].values())
-    return state.saying(f"{message}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'hidden helpers')}")
+    return state.with_status(f"{message}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'hidden helpers')}")
 
 
 def paint(
@@ -104,8 +104,8 @@ def paint(
         if state.ran is None:
             problem = "no run is shown"
             raise LayoutError(f"paint({by!r})", problem, "Run the graph first, with the button Run or ed.screen.run()")
-        state = state.but(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
-        return state.saying(f"colored by {by}")
+        state = state.replace(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
+        return state.with_status(f"colored by {by}")
     graph, values_by_op = stage.calls(state, "source").listed.graph, dict[str, Any]()
     if op_values is not None and not isinstance(op_values, Mapping):
         raise LayoutError(
@@ -119,11 +119,11 @@ def paint(
             raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", problem, "Give one number for each op") from None
         values_by_op[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = parsed
     way = by if op_values is None else "values" if words is None else "words"
-    state = state.but(paint=Paint(way, values_by_op, name, reduce, scale), faded=())
+    state = state.replace(paint=Paint(way, values_by_op, name, reduce, scale), faded=())
     message = f"colored by {by if op_values is None else name}"
     if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
         message = "no scopes of this picture have the same structure: unfold a scope to see repeated scopes in it"
-    return state.saying(message)
+    return state.with_status(message)
 
 
 def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
@@ -142,4 +142,4 @@ def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
                 f"fade([{key!r}])", "the legend has no such entry", f"Its entries are: {entries or 'none'}"
             )
     message = f"faded: {', '.join(labels[k] for k in faded_keys)}" if faded_keys else "nothing is faded"
-    return state.but(faded=faded_keys).saying(message)
+    return state.replace(faded=faded_keys).with_status(message)

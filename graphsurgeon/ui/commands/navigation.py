@@ -41,7 +41,7 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
             else f", inside {few(inside.outer)}: an edit inlines the call"
         )
         message += ": a copy does not change it" if slopes else ", a copy does not change it"
-    return state.seen(selected=selected).saying(message)
+    return state.seen(selected=selected).with_status(message)
 
 
 def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
@@ -132,7 +132,7 @@ def show_signature(stage: Stage, state: State, name: str) -> State:
         raise PlanError(f"show_signature({name!r})", problem, "Apply or undo the plan first")
     stage.source.show_signature(name)
     new_state = State(direction=state.direction, filters=state.filters, budget=state.budget)
-    return new_state.saying(f"{name} of {stage.source.title}")
+    return new_state.with_status(f"{name} of {stage.source.title}")
 
 
 def outline_open(stage: Stage, state: State, name: str) -> State:
@@ -217,9 +217,11 @@ def set_direction(stage: Stage, state: State, direction: str) -> State:
     Args:
         direction: ``TB``, ``LR`` or ``auto``.
     """
-    state = state.but(direction=direction)
+    state = state.replace(direction=direction)
     stage.draw(state, "source")
-    return state.saying({"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits better"))
+    return state.with_status(
+        {"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits better")
+    )
 
 
 def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> State:
@@ -245,7 +247,7 @@ def set_budget(stage: Stage, state: State, boxes: int) -> State:
             f"the limit is {MOST} boxes",
             f"Choose a number from 1 to {MOST}",
         )
-    return state.but(budget=boxes).saying(f"up to {counted(boxes, 'boxes')}")
+    return state.replace(budget=boxes).with_status(f"up to {counted(boxes, 'boxes')}")
 
 
 MOST_VIEWS = 100
@@ -283,7 +285,7 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
     free = next(f"view {i}" for i in range(1, len(saved) + 2) if f"view {i}" not in saved)
     called = (name or "").strip() or free
     saved[called] = NavEntry(state.view.place.unfolded, state.view.selected, tuple(at))
-    return state.but(views=saved).saying(f"saved as {called!r}"), called
+    return state.replace(views=saved).with_status(f"saved as {called!r}"), called
 
 
 def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]]:
@@ -296,7 +298,7 @@ def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]
         SelectionError: no saved view has this name.
     """
     view = _saved(state, name, "show_view")
-    return _go(stage, leaving(state), view).saying(f"{name!r} is shown"), list(view.at)
+    return _go(stage, leaving(state), view).with_status(f"{name!r} is shown"), list(view.at)
 
 
 def forget_view(stage: Stage, state: State, name: str) -> State:
@@ -310,7 +312,7 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
     """
     _saved(state, name, "forget_view")
     remaining = {view_name: place for view_name, place in state.views.items() if view_name != name}
-    return state.but(views=remaining).saying(f"{name!r} is deleted")
+    return state.replace(views=remaining).with_status(f"{name!r} is deleted")
 
 
 def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, suggestion: str) -> State:
@@ -365,4 +367,4 @@ def set_stage(stage: Stage, state: State, show: str = "both") -> State:
                 "Hide one with the button of its pane, or make the plan in one graph",
             )
         raise PlanError(request, "there is no plan: before and after are the same", "Copy or edit something first")
-    return state.but(stage=show).saying(STAGES[show])
+    return state.replace(stage=show).with_status(STAGES[show])

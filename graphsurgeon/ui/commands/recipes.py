@@ -180,7 +180,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         lines = repr(result).split("\n")
         message = f"{name}: {lines[0]}"
     receipt = {"title": "Recipe", "lines": lines, "code": code}
-    return state.but(saved=receipt).saying(message), {"line": lines[0]}
+    return state.replace(saved=receipt).with_status(message), {"line": lines[0]}
 
 
 def check(
@@ -207,8 +207,8 @@ def check(
     lines = str(report).split("\n")
     receipt = {"title": "Check", "lines": lines, "code": f"ed.check({', '.join([repr(target), *more])})"}
     painted = Paint("words", report.words, TARGETS[target]) if report.words and stage.same else state.paint
-    state = state.but(saved=receipt, paint=painted, faded=())
-    return state.saying(lines[0], "warn" if report else "info"), receipt
+    state = state.replace(saved=receipt, paint=painted, faded=())
+    return state.with_status(lines[0], "warn" if report else "info"), receipt
 
 
 def _thing(stage: Stage, state: State) -> Any:

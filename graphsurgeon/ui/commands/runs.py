@@ -182,7 +182,7 @@ def trust(stage: Stage, state: State, of: str = "graph") -> State:
     names = [one.title for one in _strangers(stage, of)]
     for one in _strangers(stage, of):
         one.trust()
-    return state.saying(f"{few(names)} may run" if names else "nothing needs your trust")
+    return state.with_status(f"{few(names)} may run" if names else "nothing needs your trust")
 
 
 def _strangers(stage: Stage, of: str) -> list[Subject]:
@@ -249,13 +249,13 @@ def run(
 def _show_run(stage: Stage, state: State, ran: RunOverlay) -> State:
     """The state with a run in its picture, at the first value that is not finite or differs."""
     what, bad = ran.measure, ran.shown["bad"]
-    state = state.but(ran=ran, paint=Paint("values", ran.numbers(what), what), faded=())
+    state = state.replace(ran=ran, paint=Paint("values", ran.numbers(what), what), faded=())
     goals = [bad["op"], *bad["way"][1:]] if bad else [ran.first_op] if ran.first_op else []
     for name in goals:
         with suppress(SurgeryError):
             state = reveal(stage, state, name, ran.pane)
             break
-    return state.saying(ran.line, "warn" if bad or ran.trace.stopped else "info")
+    return state.with_status(ran.line, "warn" if bad or ran.trace.stopped else "info")
 
 
 def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
@@ -291,7 +291,7 @@ def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any
 
 def forget_run(stage: Stage, state: State) -> State:
     """Clears the run."""
-    return state.without_run().saying("the run is cleared")
+    return state.without_run().with_status("the run is cleared")
 
 
 def _call_arguments(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:

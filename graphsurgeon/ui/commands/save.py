@@ -98,7 +98,7 @@ def save(
         receipt = _saved(editor, path, format, options)
     except TargetExistsError as error:
         return state, {"title": "Saved", "lines": [], "code": "", "there": error.problem}
-    return state.but(saved=receipt).saying(f"saved: {receipt['lines'][0]}"), receipt
+    return state.replace(saved=receipt).with_status(f"saved: {receipt['lines'][0]}"), receipt
 
 
 def _saved(editor: Subject, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:

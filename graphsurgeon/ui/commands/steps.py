@@ -241,7 +241,7 @@ def drop_step(stage: Stage, state: State, step: int) -> State:
     plan = stage.draft(state)
     removed_step = _step(plan, step, f"drop_step({step})")
     return with_message(
-        stage, state.but(draft=plan.with_step(step, None)), f"removed: {step_text(removed_step)}", warn=False
+        stage, state.replace(draft=plan.with_step(step, None)), f"removed: {step_text(removed_step)}", warn=False
     )
 
 
@@ -263,7 +263,7 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
         raise PlanError(
             request, f"{step_text(moved_step)} cannot be there: {faults[0].problem}", "Move it to another place"
         )
-    return with_message(stage, state.but(draft=other), f"moved: {step_text(moved_step)}", warn=False)
+    return with_message(stage, state.replace(draft=other), f"moved: {step_text(moved_step)}", warn=False)
 
 
 def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
@@ -275,7 +275,7 @@ def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
     """
     plan = stage.draft(state)
     text = step_text(bare(_step(plan, step, f"mute_step({step}, on={on})")))
-    state = state.but(draft=plan.with_muted(step, on))
+    state = state.replace(draft=plan.with_muted(step, on))
     return with_message(stage, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
 
 
@@ -324,7 +324,7 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
         there = replace(plan, steps=plan.steps[:step]).after().index
         later = later_steps(plan.steps[step + 1 :], rename_pair[0], scope_change(*rename_pair, there))
         plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
-    return with_message(stage, state.but(draft=plan), f"edited: {step_text(new)}")
+    return with_message(stage, state.replace(draft=plan), f"edited: {step_text(new)}")
 
 
 def _step(plan: Plan, step: int, request: str) -> Step:
@@ -348,19 +348,19 @@ def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
         verb: its name.
     """
     if verb in _RESTORING:
-        return after.but(restored=before.restored + 1)
+        return after.replace(restored=before.restored + 1)
     if verb == "apply" or not (changed_parts := _changed_parts(before, after)):
         return after
     past = (*after.past, _undo_entry(stage, before))
-    return after.but(past=past, undone=after.undone if changed_parts == {"selected"} else ())
+    return after.replace(past=past, undone=after.undone if changed_parts == {"selected"} else ())
 
 
 def undo(stage: Stage, state: State) -> State:
     """Undoes the last action: a step of the plan, a mark, a selection, or an applied plan."""
     if not state.past or _applied(stage) > state.past[-1].applied:
         event = stage.destination.undo()
-        return state.but(undone=(*undone(state), event)).saying(f"undone: {event.text}")
-    now = _back(stage, state, state.past[-1]).but(
+        return state.replace(undone=(*undone(state), event)).with_status(f"undone: {event.text}")
+    now = _back(stage, state, state.past[-1]).replace(
         past=state.past[:-1], undone=(*state.undone, _undo_entry(stage, state))
     )
     return with_message(stage, now, f"undone: {_difference(now, state)}", warn=False)
@@ -370,14 +370,14 @@ def redo(stage: Stage, state: State) -> State:
     """Redoes the last undone action: a step of the plan, a mark, a selection, or an applied plan."""
     redo_entries = undone(state)
     if redo_entries and isinstance(redo_entries[-1], UndoEntry):
-        now = _back(stage, state, redo_entries[-1]).but(
+        now = _back(stage, state, redo_entries[-1]).replace(
             past=(*state.past, _undo_entry(stage, state)), undone=redo_entries[:-1]
         )
         return with_message(stage, now, f"redone: {_difference(state, now)}", warn=False)
     if not redo_entries and stage.draft(state).steps:
         raise PlanError("redo()", "no step of this plan was undone", "Apply the plan or undo its steps first")
     event = stage.destination.redo()
-    return state.but(undone=redo_entries[:-1]).saying(f"redone: {event.text}")
+    return state.replace(undone=redo_entries[:-1]).with_status(f"redone: {event.text}")
 
 
 def stand(stage: Stage, state: State, step: int) -> State:
@@ -398,7 +398,7 @@ def stand(stage: Stage, state: State, step: int) -> State:
         redo_entries = (*redo_entries, stage.destination.undo())
     while _applied(stage) < step:
         stage.destination.redo()
-    return state.but(undone=redo_entries).saying(f"the graph {descriptions[step]}")
+    return state.replace(undone=redo_entries).with_status(f"the graph {descriptions[step]}")
 
 
 def history_data(stage: Stage) -> list[dict[str, Any]]:
@@ -442,7 +442,7 @@ def _applied(stage: Stage) -> int:
 
 def _back(stage: Stage, state: State, was: UndoEntry) -> State:
     """The state as it was then; removed boxes are not selected."""
-    return stage.there(state.but(draft=was.draft, marks=was.marks).seen(selected=was.selected))
+    return stage.there(state.replace(draft=was.draft, marks=was.marks).seen(selected=was.selected))
 
 
 def _steps(state: State) -> tuple[Step, ...]:
