@@ -235,8 +235,8 @@ class Editor:
         Raises:
             SelectionError: if there is no such op; the message lists similar names.
         """
-        name = self._given(f"op({name!r})").op(name)
-        op_name = self._called(name, "op")
+        name = self._resolver(f"op({name!r})").op(name)
+        op_name = self._current_name(name, "op")
         if op_name is not name:  # that of a tensor ends in the number of an output
             op_name = op_name.partition(":")[0]
         self.snapshot.find(op_name, f"op({op_name!r})", lambda: self.layers.names)
@@ -251,15 +251,15 @@ class Editor:
         Raises:
             SelectionError: if there is no such tensor; the message lists similar names.
         """
-        name = self._called(self._given(f"tensor({name!r})").tensor(name), "tensor")
+        name = self._current_name(self._resolver(f"tensor({name!r})").tensor(name), "tensor")
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
 
-    def _given(self, request: str) -> ReferenceResolver:
+    def _resolver(self, request: str) -> ReferenceResolver:
         """Returns the reader of the ops and tensors of a call."""
         return ReferenceResolver(self.snapshot, self.layers, request)
 
-    def _called(self, thing: Any, verb: str) -> Any:
+    def _current_name(self, thing: Any, verb: str) -> Any:
         """Returns the name of an object of this graph. Any other object is returned for the snapshot to check."""
         graph, name = getattr(thing, "graph", None), getattr(thing, "name", None)
         if graph is None or name is None:
@@ -288,7 +288,7 @@ class Editor:
             >>> gs.open(graph).value("w").tolist()
             [1.0, 2.0]
         """
-        layer = self._given(f"value({name!r})").layer(name)
+        layer = self._resolver(f"value({name!r})").layer(name)
         if layer is not None:
             problem = (
                 f"{name!r} is a layer with {counted(len(layer.variables), 'variables')}, not a constant or variable"
@@ -321,7 +321,7 @@ class Editor:
             >>> ed.provenance("y").kind
             'original'
         """
-        return self._timeline.origin(self._given(f"provenance({op!r})").op(op))
+        return self._timeline.origin(self._resolver(f"provenance({op!r})").op(op))
 
     # -- selecting -------------------------------------------------------------------------------
 
@@ -423,7 +423,7 @@ class Editor:
               Neg  input 0 reads x:0
               y  input 0 reads Neg:0
         """
-        resolver = self._given(f"explain({op!r})")
+        resolver = self._resolver(f"explain({op!r})")
         selected = selection if isinstance(selection, Selection) else resolver.ops(selection)
         return explain(self.snapshot, resolver.op(op), selected)
 
@@ -436,7 +436,7 @@ class Editor:
         Raises:
             SelectionError: if there is no such op, or the selection is empty.
         """
-        selection = what if isinstance(what, Selection) else self._given(f"removal_blockers({what!r})").ops(what)
+        selection = what if isinstance(what, Selection) else self._resolver(f"removal_blockers({what!r})").ops(what)
         return blocks(self.snapshot, selection, self.opened.served(self.history.renamed))
 
     def match(
@@ -487,7 +487,7 @@ class Editor:
         """
         from ..tf.edit.patterns import array_of, as_pattern
 
-        resolver = self._given("match()")
+        resolver = self._resolver("match()")
         if isinstance(pattern, str | Layer) and resolver.layer(pattern) is not None:
             pattern = self.select(name=resolver.ops(pattern))
         compiled = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
@@ -1032,7 +1032,7 @@ class Editor:
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
-        resolver = self._given(f"save({path!r})")
+        resolver = self._resolver(f"save({path!r})")
         outputs, inputs = resolver.named_tensors(outputs), resolver.named_tensors(inputs)
         try:
             saved = save(
@@ -1235,7 +1235,7 @@ class Editor:
             >>> gs.open(graph).inlined().snapshot.names
             ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity']
         """
-        resolver = self._given("inlined()")
+        resolver = self._resolver("inlined()")
         calls = tuple(resolver.op(one) for one in calls)
         opened, call = inlined(self.snapshot, replace(self.opened, layers=self.layers), self.values, calls)
         other = Editor(opened, follows=(self._timeline.log, moment(), call))
@@ -1315,7 +1315,7 @@ class Editor:
             name = "ms" if name is None else name
             values = values.numbers(name)
         if isinstance(values, Mapping):
-            resolver = self._given("paint()")
+            resolver = self._resolver("paint()")
             values = {op: number for key, number in values.items() for op in resolver.ops(key)}
         self.screen.paint(values=values, name="value" if name is None else name, reduce=reduce, scale=scale)
         return self

@@ -168,15 +168,15 @@ class Journal:
         self.notes: list[str] = []
         self.offer = offered(log.file, place) if log.file is not None and place is not None else ""
         self._end, self._number, self._last = 0, -1, 0
-        self._known: set[int] = set()
+        self._recorded: set[int] = set()
         self._sources: dict[str, int] = {}
         self._drafted: tuple[Step, ...] = ()
-        self._seen: dict[str, Any] = {"marks": [[], [], []], "views": []}
+        self._last_screen: dict[str, Any] = {"marks": [[], [], []], "views": []}
 
     @property
     def words(self) -> list[str]:
         """What to know of it, in sentences."""
-        return [*([self.offer] if self.offer and not self._known else []), *self.notes]
+        return [*([self.offer] if self.offer and not self._recorded else []), *self.notes]
 
     def __repr__(self) -> str:
         where = "nothing written yet" if self.path is None else str(self.path)
@@ -191,14 +191,14 @@ class Journal:
             if at == 0 and event.dropped:  # a step that cannot be redone is not needed
                 self._last = turn
                 continue
-            if at and event.number not in self._known:
+            if at and event.number not in self._recorded:
                 self._last = turn
                 continue
             kind = "plan" if at == 0 else "undo" if at % 2 else "redo"
             with self._writing():
                 about = self._plan(event) if at == 0 else {}
                 self._put({"kind": kind, "number": event.number, "turn": at, **about})
-                self._known.add(event.number)
+                self._recorded.add(event.number)
             self._last = turn
 
     def record_screen(self, state: Any) -> None:
@@ -221,10 +221,10 @@ class Journal:
         marks = [list(part) for part in (state.marks.inputs, state.marks.outputs, state.marks.included)]
         views = [[k, sorted(v.unfolded), list(v.selected), list(v.at)] for k, v in state.views.items()]
         now = {"marks": marks, "views": views}
-        if now != self._seen:
+        if now != self._last_screen:
             with self._writing():
                 self._put({"kind": "look", **now})
-            self._seen = now
+            self._last_screen = now
 
     def saved(self, path: str) -> None:
         """Notes that the graph was written to a file: what was done by then is not lost any more.
@@ -232,7 +232,7 @@ class Journal:
         Args:
             path: where to.
         """
-        if self._known:
+        if self._recorded:
             with self._writing():
                 self._put({"kind": "saved", "path": path})
 

@@ -99,7 +99,7 @@ class _JournalReader:
     """
 
     def __init__(self, request: str, trust: bool | None) -> None:
-        self._asked, self._trust = request, trust
+        self._request, self._trust = request, trust
         self.notes: list[str] = []
         self._sources: list[Any] = []
         self.steps = StepDecoder(request, self._place)
@@ -118,9 +118,9 @@ class _JournalReader:
             if digest is not None and digest != of["digest"] and not changed:
                 problem = f"{path!r} has changed since: the steps in the journal were done to other bytes"
                 how = "Put back the file as it was; or try the steps on it as it is: changed=True"
-                raise OpenError(self._asked, problem, how)
+                raise OpenError(self._request, problem, how)
             editor = open(path, **options, trust=self._trust, journal=journal)
-        inner = _JournalReader(self._asked, self._trust).steps
+        inner = _JournalReader(self._request, self._trust).steps
         for one in of["done"]:
             inner.before[one["number"]] = editor.snapshot
             editor.apply(inner.plan(editor, one["steps"]))
@@ -168,7 +168,7 @@ class _JournalReader:
             self.notes.append(f"the journal is not whole: {records.damage}")
         if stopped:
             self.notes.append(stopped)
-        self._look(editor, [] if stopped else draft, looks)
+        self._restore_screen(editor, [] if stopped else draft, looks)
 
     def _apply(self, editor: Any, record: Mapping[str, Any]) -> int:
         self.steps.before[record["number"]] = editor.snapshot
@@ -181,7 +181,7 @@ class _JournalReader:
         self.notes += [f"step {record['number']}: {text}" for text in record.get("lost", [])]
         return int(editor.history[-1].number)
 
-    def _look(self, editor: Any, draft: Sequence[Any], looks: Mapping[str, Any]) -> None:
+    def _restore_screen(self, editor: Any, draft: Sequence[Any], looks: Mapping[str, Any]) -> None:
         """Puts on screen what was planned by hand, the marks and the views."""
         if not draft and not looks:
             return

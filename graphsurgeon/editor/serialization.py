@@ -165,7 +165,7 @@ class StepDecoder:
     """
 
     def __init__(self, request: str, place: Callable[[int], Any]) -> None:
-        self._asked, self._place = request, place
+        self._request, self._place = request, place
         self.before: dict[int, Graph] = {}
         self._editor: Any = None
         self._base: Graph | None = None
@@ -221,8 +221,8 @@ class StepDecoder:
         names_needed = [*names, *inputs, *outputs]
         if editor is not None and any(name.partition(":")[0] not in graph.index for name in names_needed):
             graph = editor.screen.around(names_needed)
-        mask = graph.mask([graph.find(name, self._asked) for name in names])
-        start, end = (tuple(graph.tensor(one, self._asked) for one in some) for some in (inputs, outputs))
+        mask = graph.mask([graph.find(name, self._request) for name in names])
+        start, end = (tuple(graph.tensor(one, self._request) for one in some) for some in (inputs, outputs))
         query = Query("names", tuple(graph.names[i] for i in mask.nonzero()[0].tolist()))
         return Selection(graph, mask, query, start, end)
 

@@ -97,16 +97,16 @@ class Values:
             "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
         )
         same = getattr(opened.values, "same", {})
-        self._called: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._names: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary(
             {identity(opened.graph): {}} | same
         )
         self._numbers = itertools.count(1 + max((n for names in same.values() for n in names.values()), default=-1))
-        self._left: dict[int, _DetachedValue] = {}
-        self._held: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
-        self._settled: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
-        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._detached: dict[int, _DetachedValue] = {}
+        self._initialized: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
+        self._applied_events: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
+        self._own_sessions: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._graph_versions: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._assigned_steps: frozenset[int] = frozenset()  # steps whose values a session has got
         if opened.session is not None:
             timeline.log.session = weakref.ref(opened.session)
@@ -229,7 +229,7 @@ class Values:
         from ..tf.values.variables import variable_infos
 
         graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
-        removed, infos = self._gone(graph), variable_infos(graph)
+        removed, infos = self._removed_variables(graph), variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
         due, report = ValueAssignment(None, "untrained()"), ValueReport()
         initialized, before = self._initialized_before(graph, own, targets, due.request)
@@ -253,7 +253,12 @@ class Values:
 
     def _at_rest(self, name: str) -> Any:
         """Returns the value of a variable as stored in the file, unread; None if it may have changed since."""
-        if self._session is not None or self._assigned_steps or self._left or name not in self.snapshot.state.variables:
+        if (
+            self._session is not None
+            or self._assigned_steps
+            or self._detached
+            or name not in self.snapshot.state.variables
+        ):
             return None
         number, filed = self._id(self._timeline.live, name), self._stored() or {}
         return None if number in self._planned(self._timeline.log.now()) else filed.get(number)
@@ -280,14 +285,14 @@ class Values:
             names: variable of the new graph -> the variable of the old one that it is.
             renamed: op of the old graph -> its name in the new one, if it differs.
         """
-        old_names = self._called.get(before, {})
+        old_names = self._names.get(before, {})
         later = {first: renamed.get(now, now) for first, now in old_names.items()}
-        self._called[after] = {old: new for old, new in renamed.items() if old not in old_names.values()} | later
+        self._names[after] = {old: new for old, new in renamed.items() if old not in old_names.values()} | later
         self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
 
     def _called_now(self, graph: TFGraph) -> Mapping[str, str]:
         """Returns op of the opened graph -> its name in a graph made by plans, if it differs."""
-        return self._called.get(graph, {})
+        return self._names.get(graph, {})
 
     def _filed(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
         """Returns which variables of a graph, given by name, have a value in the file that was opened."""
@@ -329,13 +334,13 @@ class Values:
                 new, report = self._open_session(graph, first, config, events)
             report.warnings += transferred.warnings
             return new, report
-        initialise = initialise or own is None or own in self._made
+        initialise = initialise or own is None or own in self._own_sessions
         request = "session()" if own is None or own.graph is graph else "session(old)"
         with placed(lambda: own if own is not None else new_session(None, config), request):
             if own is not None and own.graph is graph:
                 return own, self._assign_values(own, own, events, request, initialise)
             new = new_session(graph, config)
-            self._made.add(new)
+            self._own_sessions.add(new)
             try:
                 return new, self._assign_values(new, own, events, request, initialise)
             except BaseException:
@@ -348,7 +353,7 @@ class Values:
 
         results = [event.applied.made for event in events]
         copied = {self._id(one.graph, name): why for one in results for name, why in one.untrained.items()}
-        lack = UNHELD if own is not None and own not in self._made else self._missing_reason
+        lack = UNHELD if own is not None and own not in self._own_sessions else self._missing_reason
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
         why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
         if own is not None and own.graph is not graph:
@@ -385,16 +390,16 @@ class Values:
 
         graph, source, new = session.graph, self._source, session is not own
         pending = self._pending(session, events)
-        if not new and not pending and self._seen.get(session) == graph.version:
+        if not new and not pending and self._graph_versions.get(session) == graph.version:
             return ValueReport()
-        infos, removed = variable_infos(graph), self._gone(graph)
+        infos, removed = variable_infos(graph), self._removed_variables(graph)
         targets = [info for name, info in infos.items() if name not in removed]
         due, report = ValueAssignment(session, request, own), ValueReport()
         filed = own is None and source is not None and graph is self._opened()
         if filed:
             source.fill(session)
         initialized, before = self._initialized_before(graph, own, targets, request)
-        settled_events = frozenset() if own is None else self._settled.get(own, frozenset())
+        settled_events = frozenset() if own is None else self._applied_events.get(own, frozenset())
         ran = getattr(source, "init_ops", ()) if filed else ()
         if ran:  # what the file wants run once may have set more
             more = [info for info in targets if info.op not in initialized]
@@ -427,8 +432,8 @@ class Values:
             report.warnings += _lost_warnings(graph, [info for info in targets if info.op not in initialized])
         note_untrained(session, infos.values(), why)
         if new and own is not None:
-            self._leave(own, before, {self._id(graph, name) for name in initialized})
-        self._done(session, initialized, events, initialise)
+            self._detach(own, before, {self._id(graph, name) for name in initialized})
+        self._record_session(session, initialized, events, initialise)
         return report
 
     def _initialized_before(
@@ -443,7 +448,7 @@ class Values:
 
     def _pending(self, session: TFSession, events: list[Event]) -> list[Event]:
         """The steps whose values a session has not got."""
-        return [event for event in events if event.number not in self._settled.get(session, ())]
+        return [event for event in events if event.number not in self._applied_events.get(session, ())]
 
     def _decide(
         self,
@@ -466,15 +471,15 @@ class Values:
             name, number = info.op, self._id(graph, info.op)
             if name in initialized and number not in again:
                 continue
-            if number in first or (number in planned and number not in before and number not in self._left):
+            if number in first or (number in planned and number not in before and number not in self._detached):
                 due.arrays[info] = planned[number]
                 report.planned.append(name)
             elif number in before and info.initializer:
                 due.pairs.append((before[number], info))
                 report.carried[name] = before[number].op
-            elif number in self._left and info.initializer:
-                due.arrays[info] = self._left[number].read()
-                report.carried[name] = self._left[number].info.op
+            elif number in self._detached and info.initializer:
+                due.arrays[info] = self._detached[number].read()
+                report.carried[name] = self._detached[number].info.op
             elif info.initializer:
                 filed = self._stored() or {} if filed is None else filed
                 if number in filed:
@@ -497,7 +502,7 @@ class Values:
         """Variable -> what it is in an older session that holds its value."""
         from ..tf.values.variables import variable_infos
 
-        infos, removed = variable_infos(old.graph), self._gone(old.graph)
+        infos, removed = variable_infos(old.graph), self._removed_variables(old.graph)
         initialized = (
             self._initialized_in(old, [info for name, info in infos.items() if name not in removed], request)
             & infos.keys()
@@ -511,12 +516,12 @@ class Values:
         """
         from ..tf.values.initialization import holding
 
-        initialized = self._held.get(session, frozenset())
+        initialized = self._initialized.get(session, frozenset())
         initialized |= holding(session, [info for info in infos if info.op not in initialized], request)
-        self._held[session] = initialized
+        self._initialized[session] = initialized
         return initialized
 
-    def _leave(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
+    def _detach(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
         """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""
         from ..tf.values.initialization import read_all
 
@@ -524,22 +529,26 @@ class Values:
         lost = {number: info for number, info in before.items() if number in alive - now}
         values = read_all(old, list(lost.values()))
         there = weakref.ref(old)
-        self._left = {number: alive_left for number, alive_left in self._left.items() if number in alive - now}
-        self._left |= {n: _DetachedValue(there, info, values[info.op]) for n, info in lost.items() if info.op in values}
+        self._detached = {number: alive_left for number, alive_left in self._detached.items() if number in alive - now}
+        self._detached |= {
+            n: _DetachedValue(there, info, values[info.op]) for n, info in lost.items() if info.op in values
+        }
 
-    def _done(self, session: TFSession, initialized: frozenset[str], events: list[Event], whole: bool) -> None:
+    def _record_session(
+        self, session: TFSession, initialized: frozenset[str], events: list[Event], whole: bool
+    ) -> None:
         numbers = frozenset(event.number for event in events)
-        self._held[session] = initialized
-        self._settled[session] = self._settled.get(session, frozenset()) | numbers
+        self._initialized[session] = initialized
+        self._applied_events[session] = self._applied_events.get(session, frozenset()) | numbers
         if whole:
-            self._seen[session] = session.graph.version
+            self._graph_versions[session] = session.graph.version
         self._assigned_steps |= numbers
 
     def _opened(self) -> Any:
         """The graph that was opened; None if it is deleted."""
         return current(self._first())
 
-    def _gone(self, graph: TFGraph) -> frozenset[str]:
+    def _removed_variables(self, graph: TFGraph) -> frozenset[str]:
         return frozenset(orphans_of(graph))
 
     def _id(self, graph: Any, name: str) -> int:

@@ -340,14 +340,14 @@ class _SizeSolver:
         self, context: RecipeContext, wishes: list[_InputChange], times: int, constants: Mapping[int, Shape]
     ) -> None:
         graph = context.graph
-        self._found, self._changes, self._given_sizes = context, wishes, constants
+        self._context, self._changes, self._given_sizes = context, wishes, constants
         self._sizes = {wish.op: wish.tried(times) for wish in wishes if wish.reshaped}
         self._below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
         self._repaired: dict[int, Shape] = {}
 
     def solve(self) -> dict[int, Shape]:
         """Returns op -> its new size, if that differs from its size; raises if a new size is not certain."""
-        context, graph = self._found, self._found.graph
+        context, graph = self._context, self._context.graph
         undecided = [op for op in context.typed(*SIZE_INPUTS) if self._below[context.reads(op)[_data(context, op)][0]]]
         undecided = [
             op for op in undecided if constant(context, context.reads(op)[SIZE_INPUTS[graph.types[op]]]) is not None
@@ -373,23 +373,23 @@ class _SizeSolver:
                 if op not in self._given_sizes and was != after and not self._decide(op, was, after):
                     unsure.append((op, was, after))
             if unsure:
-                raise self._asked(unsure)
+                raise self._missing_size_error(unsure)
             undecided = [op for op in undecided if op not in ready]
         return self._repaired
 
     def _inferred(self, undecided: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
         """The shapes that TensorFlow infers with the repairs so far, except for the ops that are left."""
-        graph = self._found.graph
-        plan = _apply_sizes(self._found, self._sizes, {**self._given_sizes, **self._repaired})
+        graph = self._context.graph
+        plan = _apply_sizes(self._context, self._sizes, {**self._given_sizes, **self._repaired})
         plan = plan.detach([graph.names[op] for op in undecided], side="inputs")
         verdict = plan.effect.verdict
         for fault in verdict.faults:
-            raise _incompatibility(self._found, self._changes, fault)
+            raise _incompatibility(self._context, self._changes, fault)
         return verdict.inferred, plan.after().index
 
     def _decide(self, op: int, was: Shape, now: Shape) -> bool:
         """Notes the new size of an op; returns False if it is not certain."""
-        context, graph = self._found, self._found.graph
+        context, graph = self._context, self._context.graph
         kind = graph.types[op]
         numbers = [int(n) for n in constant(context, context.reads(op)[SIZE_INPUTS[kind]]).ravel()]
         if kind == "Reshape":
@@ -408,8 +408,8 @@ class _SizeSolver:
             self._repaired[op] = new
         return new is not None
 
-    def _asked(self, unsure: list[tuple[int, Shape, Shape]]) -> PlanError:
-        context, graph, texts, hints = self._found, self._found.graph, [], []
+    def _missing_size_error(self, unsure: list[tuple[int, Shape, Shape]]) -> PlanError:
+        context, graph, texts, hints = self._context, self._context.graph, [], []
         for op, was, now in unsure:
             numbers = constant(context, context.reads(op)[SIZE_INPUTS[graph.types[op]]]).ravel().tolist()
             word = f"{graph.names[op]!r} ({graph.types[op]}), which has {_text(numbers)}"

@@ -139,7 +139,7 @@ class _Backprop:
         #: Ops that are not computed again.
         flow = graph.typed(FLOW_TYPES)
         inside = forward(graph, flow, control=False, within=~graph.typed(("Merge", "RefMerge", *EXITS)) | flow)
-        self._kept = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._lasting()
+        self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._lasting()
 
     def _numbers(self) -> Mask:
         """The data edges with floats, or with an unknown dtype."""
@@ -180,7 +180,7 @@ class _Backprop:
         graph, data, ahead = self.graph, self.graph.data, self.ahead
         block = block & ahead
         leaves = graph.mask(np.unique(data.node[block[data.node] & ahead[data.rows] & ~block[data.rows]]))
-        able = block & ~self._kept & ~leaves
+        able = block & ~self._not_recomputed & ~leaves
         edges = np.flatnonzero(able[data.node] & self.derived[data.rows] & self._values)
         if not len(edges):
             return "no gradient reads an op that only the block itself uses"
@@ -224,7 +224,7 @@ class _Backprop:
         variable_readers = graph.mask(data.rows[graph.typed(VARIABLE_TYPES)[data.node]])
         trained = forward(graph, variable_readers, control=False, edges=self._floats)
         fed = forward(graph, graph.typed(FEED_TYPES), control=False, edges=self._contents)
-        chain = self.ahead & trained & fed & ~self._kept
+        chain = self.ahead & trained & fed & ~self._not_recomputed
         edges = chain[data.node] & chain[data.rows]
         place: Ints = np.arange(graph.size, dtype=np.int32)
         if (data.node[edges] > data.rows[edges]).any():

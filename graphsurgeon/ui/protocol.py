@@ -171,13 +171,13 @@ class SerialExecutor:
 
     def __init__(self) -> None:
         self._queue: deque[tuple[Callable[[], object], threading.Event]] = deque()
-        self._changed = threading.Condition()
+        self._idle = threading.Condition()
         self._busy = False
 
     def beside(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
         """Does some work on the other thread, after earlier requests; returns when it is done, or soon."""
         here, finished = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
-        with self._changed:
+        with self._idle:
             self._queue.append((lambda: here.run(work), finished))
             if not self._busy:
                 self._busy = True
@@ -186,15 +186,15 @@ class SerialExecutor:
 
     def wait(self) -> None:
         """Returns when all that was asked is done."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._busy)
+        with self._idle:
+            self._idle.wait_for(lambda: not self._busy)
 
     def _run_all(self) -> None:
         while True:
-            with self._changed:
+            with self._idle:
                 if not self._queue:
                     self._busy = False
-                    self._changed.notify_all()
+                    self._idle.notify_all()
                     return
                 work, finished = self._queue.popleft()
             try:

@@ -201,7 +201,7 @@ class RunOverlay:
         counts, edges = note.histogram
         some = note.numeric and note.size > 1 and len(counts)
         about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
-        array = self._held(note) if whole is None else whole
+        array = self._array_of(note) if whole is None else whole
         own = name.partition(":")[0] in self.graph.index and not note.rounds  # else it cannot be fetched
         return {
             "tensor": name,
@@ -211,7 +211,7 @@ class RunOverlay:
             "more": array is None and own and note.numeric and len(note.shape) > 1,
         }
 
-    def _held(self, note: TensorStats) -> Any:
+    def _array_of(self, note: TensorStats) -> Any:
         """All elements of a tensor, if they are known."""
         if not note.numeric:
             return None

@@ -120,7 +120,7 @@ class Screen:
     @property
     def unfolded(self) -> frozenset[str]:
         """Fold keys that are open in the source pane."""
-        return self._settled().view.unfolded or frozenset()
+        return self._current_state().view.unfolded or frozenset()
 
     @property
     def direction(self) -> str:
@@ -163,7 +163,7 @@ class Screen:
         with self.lock:
             outer, self._acting = self._acting, threading.get_ident()
             try:
-                before = self._settled()
+                before = self._current_state()
                 outcome = act(self._stage, before, **arguments)
             finally:
                 self._acting = outer
@@ -185,7 +185,7 @@ class Screen:
             self.state = state
             self.graph_changed()
 
-    def _settled(self) -> State:
+    def _current_state(self) -> State:
         """The state with its consequences for the current graphs."""
         with self.lock, gc_paused():  # the scopes of a large graph would set off a search through all of TensorFlow
             self.state = self._stage.settled(self.state)
@@ -254,7 +254,7 @@ class Screen:
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows; callable from any thread."""
         with self.lock:
-            stage, state = self._stage, self._settled()
+            stage, state = self._stage, self._current_state()
             draft = stage.draft(state)
             status = {"text": state.status.text, "level": state.status.level}
             scenes: dict[str, Any] = {"source": None, "destination": None}
@@ -369,7 +369,7 @@ class Screen:
     def describe(self) -> str:
         """Returns the state in a few lines of text; callable from any thread."""
         with self.lock:
-            state = self._settled()
+            state = self._current_state()
             try:
                 size_text = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
             except LayoutError as error:

@@ -63,10 +63,10 @@ class Stage:
         self._sources: list[Callable[[], Any]] = []
         self._trees: deque[Tree] = deque(maxlen=_TREES)
         self._calls: deque[CallTree] = deque(maxlen=_TREES)
-        self._left: deque[tuple[Graph, frozenset[str], frozenset[str]]] = deque(maxlen=_TREES)
-        self._kept: Graph | None = None
+        self._orphan_cache: deque[tuple[Graph, frozenset[str], frozenset[str]]] = deque(maxlen=_TREES)
+        self._last_source: Graph | None = None
         self._names: dict[Subject, tuple[Graph, Mapping[str, str]]] = {}
-        self._apart: Any = None  # the graphs that need separate layouts
+        self._separate_key: Any = None  # the graphs that need separate layouts
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
 
     @cached_property
@@ -162,7 +162,7 @@ class Stage:
 
     def tree_of(self, state: State, picture: ExpandedGraph) -> Tree:
         """Returns the tree of a graph under the filters of a state; the last few are kept."""
-        filters = replace(state.filters, gone=self._gone(picture.parts[0].graph))
+        filters = replace(state.filters, gone=self._hidden_orphans(picture.parts[0].graph))
         tree = next((t for t in self._trees if t.graph is picture.graph and t.filters == filters), None)
         if tree is None:
             layer_scopes = scopes_of(picture.graph, self.layers(picture.parts[0].graph))
@@ -171,16 +171,16 @@ class Stage:
             self._trees.appendleft(tree)
         return tree
 
-    def _gone(self, graph: Graph) -> frozenset[str]:
+    def _hidden_orphans(self, graph: Graph) -> frozenset[str]:
         """The ops of a graph that an undo has left there, and that nothing else needs."""
         orphans = (self.source if graph.owner is self.source.snapshot.owner else self.destination).orphans
         if not orphans:
             return orphans
-        hidden_ops = next((names for one, of, names in self._left if one is graph and of == orphans), None)
+        hidden_ops = next((names for one, of, names in self._orphan_cache if one is graph and of == orphans), None)
         if hidden_ops is None:
             mask = graph.mask(graph.index[name] for name in orphans if name in graph.index)
             hidden_ops = frozenset(graph.names[i] for i in np.flatnonzero(mask & ~needed(graph, ~mask)).tolist())
-            self._left.appendleft((graph, orphans, hidden_ops))
+            self._orphan_cache.appendleft((graph, orphans, hidden_ops))
         return hidden_ops
 
     def ends(self, pane: str) -> Known:
@@ -269,8 +269,8 @@ class Stage:
             state = state.replace(draft=draft)
         if state.ran is not None and not state.ran.fits(self.graph(state, state.ran.pane)):
             state = state.without_run()
-        if self._kept is not self.source.snapshot:
-            self._kept = self.source.snapshot
+        if self._last_source is not self.source.snapshot:
+            self._last_source = self.source.snapshot
             state = self.there(state)
         if state.view.unfolded is None:
             tree = self.tree(state, "source")
@@ -382,7 +382,7 @@ class Stage:
         sights = (sight, other) if pane == "source" else (other, sight)
         panes = self.panes["source"], self.panes["destination"]
         keys = (sights[0].key, sights[1].key, state.direction)
-        if keys == self._apart:
+        if keys == self._separate_key:
             return False
 
         def same() -> tuple[Ints, Ints]:
@@ -390,7 +390,7 @@ class Stage:
 
         limits = (most, MOST) if pane == "source" else (MOST, most)
         drawn = draw_both(panes, sights, same, state.direction, state.budget, limits, self.stop.is_set)
-        self._apart = None if drawn else keys
+        self._separate_key = None if drawn else keys
         return drawn
 
     def forget(self, pane: str) -> None:

@@ -153,12 +153,12 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
                 self._infer()
             return self._replied(answer(request.id, None), send)
         if send and COMMAND_SPECS[request.verb].looks:
-            self._turns.beside(lambda: self._replied(self._done(request)))
+            self._turns.beside(lambda: self._replied(self._executed(request)))
             return {}
         self._turns.wait()
-        return self._replied(self._done(request), send)
+        return self._replied(self._executed(request), send)
 
-    def _done(self, request: Request) -> dict[str, Any]:
+    def _executed(self, request: Request) -> dict[str, Any]:
         try:
             with self._screen.turn():
                 return answer(request.id, getattr(self._screen, request.verb)(**request.args))
