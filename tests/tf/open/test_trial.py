@@ -217,8 +217,8 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
     reported = tmp_path / "graphsurgeon_main.py"
     reported.write_text("import os, threading\n"
                     "def main(*given):\n"
-                    "    from graphsurgeon.tf.open import trial\n"
-                    "    threading.Thread(target=trial._end_with_the_other, daemon=True).start()\n"
+                    "    from graphsurgeon.tf.open import trial_import\n"
+                    "    threading.Thread(target=trial_import._end_with_the_other, daemon=True).start()\n"
                     "    print('begun', flush=True)\n"
                     "    threading.Event().wait()\n")  # fmt: skip
     code = trial_import._BEGIN.replace(trial_import.__name__, reported.stem)

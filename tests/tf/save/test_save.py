@@ -295,7 +295,7 @@ def test_nothing_is_written_where_a_variable_has_no_value(tmp_path):
         ("m", {"format": "saved_model_tf2"}, ["a SavedModel needs a signature"]),
         ("m.pb", {"inputs": "x:0"}, ["inputs= is given without outputs="]),
         ("m.pb", {"outputs": []}, ["outputs=[] names no tensor", "leave out outputs= to save the whole graph"]),
-        ("m.meta", {"outputs": ()}, ["outputs=() names no tensor", "leave out outputs="]),
+        ("m.meta", {"outputs": ()}, ["outputs=[] names no tensor", "leave out outputs="]),
         ("m", {"outputs": {}}, ["outputs={} names no tensor", "Name the tensors to save"]),
         ("m", {"signatures": {"s": ("x:0", [])}}, ["signature 's' has no outputs", "(inputs, outputs)"]),
         ("m.meta", {"values": 3}, ["values= is not a session of this graph"]),
