@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -378,3 +379,63 @@ def test_a_name_like_that_of_a_layer_or_scope(called, ask, name, proposed):
     assert caught.value.suggestion.startswith(f"Did you mean {proposed!r}")
     assert caught.value.names[0] == proposed
     ask(called, proposed)
+
+
+@pytest.fixture(scope="module", params=["live", "saved", "trained"])
+def chain(request, tmp_path_factory) -> tuple[gs.Editor, keras.Model]:
+    """A model with a layer that returns the shape it takes."""
+    layers = keras.layers
+    model = keras.Sequential(
+        [keras.Input((4,)), layers.Dense(3, name="d1"), layers.Dense(3, name="d2"), layers.Dense(2, name="d3")]
+    )
+    if request.param == "trained":
+        model.compile("adam", "mse")
+        model.fit(np.ones((2, 4)), np.ones((2, 2)), verbose=0)
+    if request.param == "live":
+        return gs.open(model), model
+    folder = tmp_path_factory.mktemp(request.param)
+    tf.saved_model.save(model, folder)
+    return gs.open(folder, trust=True), model
+
+
+def test_a_layer_is_removed_with_all_that_serves_only_its_variables(chain):
+    ed, model = chain
+    layer = ed.layer("d2")
+    plan = ed.plan().remove("d2")
+    with refuses(PlanError, f"{layer.outputs[0]!r} is still read by", "choose stitch=True"):
+        checked(plan)
+    assert len(plan.check()) == 1
+    plan = ed.plan().remove("d2", stitch=True)
+    checked(plan)
+    left = plan.after().names
+    assert not [name for name in left if name.startswith(("d2/", *(f"{one}/" for one in layer.variables)))]
+    assert set(left) >= {*ed.layer("d1").ops, *ed.layer("d3").ops, *ed.layer("d1").variables}
+    assert len(ed.plan().remove(["d1", "d2"]).steps[0].ops) > len(ed.plan().remove("d2").steps[0].ops)
+    x = np.random.RandomState(0).rand(2, 4).astype("float32")
+    ed.apply(plan)
+    (feed,), (fetch,) = ed.inputs.values(), ed.outputs.values()
+    first, _, last = model.layers
+    np.testing.assert_allclose(ed.session().run(fetch, {feed: x}), last(first(x)), rtol=1e-5)
+    ed.undo()
+
+
+def test_a_removed_layer_leaves_the_variables_and_values_that_others_read():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [2], "x")
+        shared, start = v1.get_variable("shared", [2]), tf.ones([2], name="start")
+        base = v1.get_variable("base", initializer=start)
+        own = v1.get_variable("own", initializer=tf.negative(base.read_value(), name="scaled") + start)
+        with tf.name_scope("layer/"):
+            y = tf.multiply(tf.multiply(x, shared, name="a"), own, name="b")
+        tf.add(y, tf.multiply(shared, base), name="z")
+    ops = [op.name for op in graph.get_operations() if op.name.startswith("layer/")]
+    call = LayerCall(tuple(ops), ("x:0",), ("layer/b:0",))
+    layer = Layer("layer", "", "block", (call,), (shared.op.name, own.op.name))
+    ed = gs.Editor(OpenedGraph(graph, "layered", "gs.open(graph)", layers=Layers((layer,))))
+    plan = ed.plan().remove("block", stitch=True)
+    checked(plan)
+    gone = set(ed.snapshot.names) - set(plan.after().names)
+    assert {*ops, own.op.name, own.initializer.name, "scaled"} <= gone
+    assert gone.isdisjoint({"x", "z", "start", shared.op.name, base.op.name, shared.initializer.name})
+    assert not [name for name in gone if name.startswith(("shared/", "base/"))]

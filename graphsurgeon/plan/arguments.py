@@ -19,7 +19,7 @@ from ..graph.selection import Selection, listed
 from ..graph.tf_types import TFNodeDef
 from .adapters import CASTABLE
 from .backend import Backend
-from .dependencies import POLICIES, is_tensor
+from .dependencies import POLICIES, is_tensor, with_unshared_variables
 from .function_source import function_word
 from .resolve import resolve
 from .step_code import functions_of
@@ -197,6 +197,20 @@ class Arguments:
         one = is_named(things) or not hasattr(things, "__iter__")
         several = [things] if one else things
         return tuple(name for thing in several for name in self._inside(thing) or (self._op_or_scope(thing),))
+
+    def removed(self, things: Any) -> tuple[str, ...]:
+        """Returns the names of ops to remove; for a layer, with all that serves only its variables."""
+        one = isinstance(things, Selection) or is_named(things) or not hasattr(things, "__iter__")
+        several = [things] if one else list(things)
+        names = [name for thing in several if not self._inside(thing) for name in self.ops(thing)]
+        inside = [name for thing in several if self._inside(thing) for name in self._given(self.base).inside(thing)]
+        if not inside:
+            return tuple(names)
+        index = self.base.index
+        whole = with_unshared_variables(
+            self.base, self.base.mask(index[name] for name in [*names, *inside] if name in index)
+        )
+        return tuple(dict.fromkeys([*names, *(self._renamed(self.base.names[i]) for i in whole.nonzero()[0].tolist())]))
 
     def _op_or_scope(self, thing: Any) -> str:
         return self.name_in(self.base, thing) if self._is_scope(thing) else self.op(thing)

@@ -186,6 +186,42 @@ def variable_ops(graph: Graph, variable: VariableInfo) -> list[int]:
     return list(numbers)
 
 
+def with_unshared_variables(graph: Graph, ops: Mask) -> Mask:
+    """Returns some ops and all parts of their variables, with the ops that compute only initial values of these.
+
+    A variable that other ops read is not in the result.
+
+    Args:
+        graph: the graph.
+        ops: mask of the ops, with the ops of their variables.
+    """
+    result, initial, others = ops.copy(), graph.mask([]), graph.mask([])
+    for variable in graph.state.variables.values():
+        if variable.op not in graph.index:
+            continue
+        start = graph.index.get(variable.initial_value.partition(":")[0])
+        core = [number for number in variable_ops(graph, variable) if number != start]
+        if not ops[graph.index[variable.op]]:
+            others[core] = True
+            continue
+        own = graph.mask(core)
+        if (own[graph.data.node] & ~(ops | own)[graph.data.rows]).any():
+            result &= ~own
+            others |= own
+        else:
+            result |= own
+            initial |= graph.mask([] if start is None else [start])
+    above = backward(graph, initial) & ~result & ~others & ~graph.typed(FEED_TYPES)
+    while above.any():
+        stays = graph.mask([])
+        for edges in (graph.data, graph.control):
+            stays[edges.node[~(result | above)[edges.rows]]] = True
+        if not (stays & above).any():
+            break
+        above &= ~stays
+    return result | above
+
+
 def needed(graph: Graph, living: Mask) -> Mask:
     """Returns the living, all they need, and what belongs to that: parts of variables, of loops, table fillers."""
     state = graph.state

@@ -533,11 +533,12 @@ class Plan:
         """Removes ops from the graph.
 
         Args:
-            ops: a selection, names or objects. No remaining op may read them.
+            ops: a selection, names or objects. No remaining op may read them. A layer is removed with its variables
+                and with the ops that serve only these. A variable that other ops read remains.
             stitch: connect the consumers of output 0 of a removed op to its first input. If several ops are removed and
                 this does not fit, the only compatible tensor that enters them and leads there is used.
         """
-        return self._with(steps.RemoveStep(self._given(f"remove({shown(ops)!r})").ops(ops), bool(stitch)))
+        return self._with(steps.RemoveStep(self._given(f"remove({shown(ops)!r})").removed(ops), bool(stitch)))
 
     def set_attr(self, ops: Any, name: str, value: Any) -> Plan:
         """Sets an attribute of ops; None clears an attribute whose name starts with ``_``.
