@@ -38,11 +38,11 @@ _SPREAD = _SAME | _REDUCED | {"DivNoNan", "Mul", "RealDiv"}
 class Averages:
     """The averaged tensors: tensor -> the variables that keep its average, and those that only lead to others."""
 
-    kept: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
+    variables: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
     between: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
 
     def of(self, tensor: Tensor) -> set[int]:
-        return self.kept.get(tensor, set()) - self.between.get(tensor, set())
+        return self.variables.get(tensor, set()) - self.between.get(tensor, set())
 
 
 def settle_moments(context: RecipeContext, plan: Plan, needed: Mask, averages: Averages) -> Plan:
@@ -117,7 +117,7 @@ def moving_averages(context: RecipeContext) -> Averages:
         above = met_from([reads[1]], ahead)
         between = {context.reads(one)[0][0] for tensor in above for one in _assigned(context, tensor[0])}
         for tensor in above:
-            out.kept[tensor].add(variable)
+            out.variables[tensor].add(variable)
             out.between[tensor] |= between - {variable}
     return out
 

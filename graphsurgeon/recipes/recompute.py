@@ -80,9 +80,9 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
             )
         if not isinstance(again, str):
             copied |= again.ops
-            consumers_of |= again.moved
+            consumers_of |= again.consumers
             waits |= dict.fromkeys(again.first, again.after)
-            backprop.made(again)
+            backprop.note_dependencies(again)
     if not copied.any():
         problem = "no gradient reads an op that could be recomputed"
         raise context.refused(problem, "Name blocks=[...] of ops between the inputs and the loss")
@@ -114,7 +114,7 @@ class _RecomputedBlock:
     """
 
     def __init__(self, ops: Mask, consumers: dict[Tensor, set[int]], first: list[int], after: list[int]) -> None:
-        self.ops, self.moved, self.first, self.after = ops, consumers, first, after
+        self.ops, self.consumers, self.first, self.after = ops, consumers, first, after
 
 
 class _Backprop:
@@ -168,9 +168,9 @@ class _Backprop:
         mask[reads] = True
         return mask
 
-    def made(self, again: _RecomputedBlock) -> None:
+    def note_dependencies(self, again: _RecomputedBlock) -> None:
         """Notes that the gradients of a block now wait for everything that its copies wait for."""
-        readers = sorted(set().union(*again.moved.values()))
+        readers = sorted(set().union(*again.consumers.values()))
         row, col = np.repeat(readers, len(again.after)), np.tile(again.after, len(readers))
         self._row = np.concatenate([self._row, row.astype(self._row.dtype)])
         self._col = np.concatenate([self._col, col.astype(self._col.dtype)])

@@ -168,11 +168,11 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     keys = keys_of(ed, [*fed, *own, *targets, *tensors_read])
     new_part = part(ed, region, keys, targets, ed.title, context.request)
     takes = (
-        {key: new_part.taken[name] for key, name in _keys_of_tensors(inputs, fed, keys).items()}
+        {key: new_part.inputs[name] for key, name in _keys_of_tensors(inputs, fed, keys).items()}
         if fed
-        else {keys[name]: here for name, here in new_part.taken.items()}
+        else {keys[name]: here for name, here in new_part.inputs.items()}
     )
-    gives = {key: new_part.given[name] for key, name in _keys_of_tensors(outputs, targets, keys).items()}
+    gives = {key: new_part.outputs[name] for key, name in _keys_of_tensors(outputs, targets, keys).items()}
     new_part.editor.opened = replace(new_part.editor.opened, inputs=takes, outputs=gives, ends=((), ()))
     return new_part.editor
 

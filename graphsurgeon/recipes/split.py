@@ -27,8 +27,8 @@ class ModelPart:
     """An editor of a part, and tensor of the whole -> tensor of the part, for the inputs and for the outputs."""
 
     editor: Editor
-    taken: Mapping[str, str]
-    given: Mapping[str, str]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
 
 
 def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list[str]) -> Selection:
@@ -210,9 +210,9 @@ def _reader(context: RecipeContext, tensor: tuple[int, int], within: Mask) -> st
 
 def _run(half: ModelPart, fed: Mapping[str, Any]) -> dict[str, Any]:
     """What a half gives, by tensors of the whole; each op runs as it is drawn."""
-    names = list(half.given.values())
-    ran = trace_targets(half.editor, {here: fed[there] for there, here in half.taken.items()}, names)
-    return {there: ran.results[here] for there, here in half.given.items()}
+    names = list(half.outputs.values())
+    ran = trace_targets(half.editor, {here: fed[there] for there, here in half.inputs.items()}, names)
+    return {there: ran.results[here] for there, here in half.outputs.items()}
 
 
 def _prove(

@@ -194,9 +194,9 @@ def put_back(stage: Stage, state: State, made: str) -> State:
     Raises:
         PlanError: if the text is not complete, or does not fit the graph.
     """
-    if stage.kept is None:
+    if stage.draft_storage is None:
         raise PlanError("put_back()", "no plan was kept for this graph", "Make the plan again")
-    plan, (inputs, outputs, included), notes = stage.kept.read(made)
+    plan, (inputs, outputs, included), notes = stage.draft_storage.read(made)
     parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
     state = state.replace(draft=plan, marks=Marks(inputs, outputs, included))
     state = with_message(stage, state, " · ".join([f"restored: {' and '.join(parts)}", *notes]))
@@ -205,11 +205,11 @@ def put_back(stage: Stage, state: State, made: str) -> State:
 
 def draft_data(stage: Stage, state: State) -> dict[str, str]:
     """Returns the text of the plan and the marks for the page to keep, with their graphs and kernel."""
-    if stage.kept is None:
+    if stage.draft_storage is None:
         return {}
     marks = state.marks
-    stored = stage.kept.written(stage.draft(state), (marks.inputs, marks.outputs, marks.included))
-    return {"of": stage.kept.of, "by": stage.kept.by, "made": stored}
+    stored = stage.draft_storage.written(stage.draft(state), (marks.inputs, marks.outputs, marks.included))
+    return {"of": stage.draft_storage.of, "by": stage.draft_storage.by, "made": stored}
 
 
 def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
@@ -229,10 +229,10 @@ def _at_copies(stage: Stage, state: State, effect: Effect, unfolded: frozenset[s
     scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
     if not stage.same or not scopes:
         return state
-    state = stage.settled(state)
+    state = stage.current_state(state)
     keys = keys_at(stage.tree_of(state, stage.expanded(stage.source)), scopes, unfolded)
-    state = state.seen(selected=scopes)
-    there = state.seen(unfolded=(state.view.unfolded or frozenset()) | keys)
+    state = state.with_view(selected=scopes)
+    there = state.with_view(unfolded=(state.view.unfolded or frozenset()) | keys)
     try:
         stage.draw(there, "source")
     except LayoutError:

@@ -163,7 +163,7 @@ class SerialExecutor:
 
     Example:
         >>> executor, results = SerialExecutor(), []
-        >>> executor.beside(lambda: results.append(1))
+        >>> executor.submit(lambda: results.append(1))
         >>> executor.wait()
         >>> results
         [1]
@@ -174,7 +174,7 @@ class SerialExecutor:
         self._idle = threading.Condition()
         self._busy = False
 
-    def beside(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
+    def submit(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
         """Does some work on the other thread, after earlier requests; returns when it is done, or soon."""
         here, finished = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
         with self._idle:

@@ -33,7 +33,7 @@ class RunOverlay:
         graph: the graph that ran, in the form of the pane.
         pane: source, or destination for a plan that was tried.
         code: the Python that does the same.
-        apart: op -> the distance of its outputs from those of the other graph; None without a comparison.
+        distances: op -> the distance of its outputs from those of the other graph; None without a comparison.
         first: the first op whose numbers differ; None if no numbers differ.
     """
 
@@ -41,7 +41,7 @@ class RunOverlay:
     graph: Graph
     pane: str = "source"
     code: str = ""
-    apart: Mapping[str, float] | None = None
+    distances: Mapping[str, float] | None = None
     first: FirstDifference | None = None
 
     def numbers(self, what: str) -> dict[str, float]:
@@ -52,12 +52,12 @@ class RunOverlay:
         """
         if what != "difference":
             return self.trace.numbers(what)
-        if self.apart is None:
+        if self.distances is None:
             problem = "this run has no comparison"
             raise LayoutError(
                 f"paint({what!r})", problem, "Try the plan first, with the button Try or ed.screen.run(of='plan')"
             )
-        return dict(self.apart)
+        return dict(self.distances)
 
     def fits(self, graph: Graph) -> bool:
         """Whether a graph is still the one that ran."""
@@ -102,12 +102,12 @@ class RunOverlay:
         """The most useful measure for colors."""
         if self.shown["bad"]:
             return "not finite"
-        return "ms" if self.apart is None else "difference"
+        return "ms" if self.distances is None else "difference"
 
     @property
     def distance_data(self) -> dict[str, str] | None:
         """The report of the comparison for the page: the first op whose numbers differ; None without a comparison."""
-        if self.apart is None:
+        if self.distances is None:
             return None
         if self.first is None:
             return {"op": "", "text": "all compared values are equal", "instead": ""}
@@ -123,7 +123,7 @@ class RunOverlay:
             many += f"; stopped: {trace.stopped}"
         finite = "all values so far are finite" if trace.stopped else "all values are finite"
         words = [many, f"first not finite: {bad.note.where}" if bad else finite]
-        if self.apart is not None:
+        if self.distances is not None:
             words.append(f"first difference: {self.first_op}" if self.first is not None else "no values differ")
         return "; ".join(words)
 

@@ -168,7 +168,7 @@ class Screen:
             finally:
                 self._acting = outer
             state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
-            self._set_state(self._stage.called(remembered(self._stage, before, state, act.__name__)))
+            self._set_state(self._stage.apply_renames(remembered(self._stage, before, state, act.__name__)))
             return answer
 
     def restore(self, state: State) -> None:
@@ -178,7 +178,7 @@ class Screen:
             state: the state to show, by the current names of ops.
         """
         with self.lock:
-            self._set_state(state.replace(called=self._stage.called(State()).called))
+            self._set_state(state.replace(called=self._stage.apply_renames(State()).called))
 
     def _set_state(self, state: State) -> None:
         if state is not self.state:
@@ -188,7 +188,7 @@ class Screen:
     def _current_state(self) -> State:
         """The state with its consequences for the current graphs."""
         with self.lock, gc_paused():  # the scopes of a large graph would set off a search through all of TensorFlow
-            self.state = self._stage.settled(self.state)
+            self.state = self._stage.current_state(self.state)
             return self.state
 
     # -- telling the page -----------------------------------------------------------------------------
@@ -233,7 +233,7 @@ class Screen:
             self.state = self._refused(self.state)
         self.graph_changed()
 
-    def leave(self) -> None:
+    def stop_inference(self) -> None:
         """Ends that, if no view is left."""
         for subject in (self.destination, self.source):
             if (waiting := pending(subject.snapshot.owner)) is not None:
@@ -284,7 +284,7 @@ class Screen:
                         stage.panes["source"].scene,
                         () if region is None else stage.visible_positions(state, region),
                     ),
-                    "swap": stage.turned(state),
+                    "swap": stage.is_reversed(state),
                 },
                 "plan": {
                     **plan_data(draft, last_applied(stage), self.source.snapshot),

@@ -55,7 +55,7 @@ class Stage:
         recipes: Callable[[], Iterable[Recipe]] = tuple,
         storage: DraftStorage | None = None,
     ) -> None:
-        self.destination, self.source, self.facts, self.kept = destination, source, facts, storage
+        self.destination, self.source, self.facts, self.draft_storage = destination, source, facts, storage
         self._recipe_source = recipes
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
@@ -108,7 +108,7 @@ class Stage:
             self._calls.appendleft(calls)
         return calls
 
-    def shown(self, state: State, pane: str, also: Iterable[str] = ()) -> ExpandedGraph:
+    def picture(self, state: State, pane: str, also: Iterable[str] = ()) -> ExpandedGraph:
         """Returns the graph of a pane with its open calls unfolded.
 
         Args:
@@ -124,7 +124,7 @@ class Stage:
 
     def tree(self, state: State, pane: str, also: Iterable[str] = ()) -> Tree:
         """Returns the tree of the graph of a pane, with its open calls, and others, unfolded."""
-        return self.tree_of(state, self.shown(state, pane, also))
+        return self.tree_of(state, self.picture(state, pane, also))
 
     def around(self, graph: Graph, names: Iterable[str]) -> ExpandedGraph:
         """Returns a graph with the calls unfolded that boxes, ops and tensors of these names are inside of.
@@ -188,7 +188,7 @@ class Stage:
         return self.subject(pane).opened.ends
 
     def draft(self, state: State) -> Plan:
-        """Returns the plan being made, over the graphs as they are now: `settled` keeps it."""
+        """Returns the plan being made, over the graphs as they are now: `current_state` keeps it."""
         now, source, old = self.destination.snapshot, self.source.snapshot, state.draft
         if old is None:
             return self.destination.plan()
@@ -236,14 +236,14 @@ class Stage:
         except SelectionError as error:
             return None, f"{error.problem}. {error.suggestion}"
 
-    def turned(self, state: State) -> bool:
+    def is_reversed(self, state: State) -> bool:
         """Returns whether the boundary is valid only with inputs and outputs swapped."""
         marks = state.marks
         return bool(marks.inputs and marks.outputs and self.region(state)[1] and self._between(marks.swapped)[0])
 
     def visible_positions(self, state: State, region: Selection) -> Ints:
         """Returns the numbers of some ops of the source in the picture, with the ops that they call."""
-        calls, picture = self.calls(state, "source"), self.shown(state, "source")
+        calls, picture = self.calls(state, "source"), self.picture(state, "source")
         own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, picture.graph))
         both = calls.expanded({*own, *open_})
         inside = both.seen_in(calls.expanded(own))
@@ -261,9 +261,9 @@ class Stage:
             return region
         return selection_of(*self.holding(state, "source", selected))
 
-    def settled(self, state: State) -> State:
+    def current_state(self, state: State) -> State:
         """Returns the state with its consequences for the graphs: the current plan, and first pictures."""
-        state = self.called(state)
+        state = self.apply_renames(state)
         draft = self.draft(state)
         if draft is not state.draft:
             state = state.replace(draft=draft)
@@ -271,11 +271,11 @@ class Stage:
             state = state.without_run()
         if self._last_source is not self.source.snapshot:
             self._last_source = self.source.snapshot
-            state = self.there(state)
+            state = self.prune_selection(state)
         if state.view.unfolded is None:
             tree = self.tree(state, "source")
             keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends("source")))
-            state = state.seen(unfolded=keys, rows=state.view.rows | keys)
+            state = state.with_view(unfolded=keys, rows=state.view.rows | keys)
         if self.same and not draft.steps:
             return state if state.after is None else state.replace(after=None, copies=frozenset())
         scopes = frozenset(copied.step.to for copied in draft.effect.copies)
@@ -290,7 +290,7 @@ class Stage:
             return state.replace(after=keys | (state.after or frozenset()), copies=scopes)
         return state if scopes == state.copies else state.replace(copies=scopes)
 
-    def called(self, state: State) -> State:
+    def apply_renames(self, state: State) -> State:
         """Returns the state by the current names, after plans were applied, undone or redone."""
         subjects = (self.source, self.destination)
         now = tuple(map(self._names_of, subjects))
@@ -309,13 +309,13 @@ class Stage:
             self._names[subject] = graph, subject.history.renamed
         return self._names[subject][1]
 
-    def there(self, state: State) -> State:
+    def prune_selection(self, state: State) -> State:
         """Returns the state without selected boxes that are no longer in the graph or in the picture."""
         tree, boxes = self.holding(state, "source", state.view.selected)
         alive = ~tree.graph.mask(tree.graph.index[name] for name in tree.filters.gone if name in tree.graph.index)
         masks = [ops_named(tree, box) for box in boxes]
         stay = [mask is not None and bool((mask & alive).any()) for mask in masks]
-        return state if all(stay) else state.seen(selected=tuple(itertools.compress(state.view.selected, stay)))
+        return state if all(stay) else state.with_view(selected=tuple(itertools.compress(state.view.selected, stay)))
 
     def unfolded(self, state: State, pane: str) -> frozenset[str]:
         """Returns the fold keys that are open in a pane of a settled state."""
@@ -359,7 +359,7 @@ class Stage:
             marks.setdefault(graph.index[name], "orphan")
         if pane == "source" and self.same:
             marks |= dict.fromkeys(draft.effect.removed, "removed")
-        marks = self.shown(state, pane).spread(marks)
+        marks = self.picture(state, pane).spread(marks)
         pins = self.panes[pane].pins(tree, self.ends(pane))
         return PaneSpec(tree, self.unfolded(state, pane), marks, pins, self._edge_step(state, pane))
 
@@ -403,14 +403,14 @@ class Stage:
         Raises:
             LayoutError: there would be more boxes than allowed, and more than before.
         """
-        state = self.settled(state)
+        state = self.current_state(state)
         boxes, before = self.draw(state, pane)["boxes"], self.unfolded(state, pane)
         now = frozenset(change(before))
         opened, closed = now - before, before - now
         if self.staged(state):
             return self._fold_both(state, pane, opened, closed, len(boxes))
         if pane == "source":
-            state = state.seen(unfolded=now, rows=(state.view.rows - closed) | opened)
+            state = state.with_view(unfolded=now, rows=(state.view.rows - closed) | opened)
         else:
             state = state.replace(after=now)
         return self._with_drawing(state, pane, len(boxes))
@@ -425,7 +425,7 @@ class Stage:
         before = self.tree(state, "source", opened)
         both = opened if pane == "source" else {k for k in opened if find_item(before, k.removesuffix("+")) is not None}
         keys = ((state.view.unfolded or frozenset()) - closed) | both
-        state = state.seen(unfolded=keys, rows=(state.view.rows - closed) | both)
+        state = state.with_view(unfolded=keys, rows=(state.view.rows - closed) | both)
         state = state.replace(after=((state.after or frozenset()) - closed) | (opened - both))
         self.draw(state, "source" if pane == "destination" else "destination")
         return self._with_drawing(state, pane, boxes)

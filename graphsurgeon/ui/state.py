@@ -395,7 +395,7 @@ class State:
             undone=tuple(one.renamed(source) if isinstance(one, UndoEntry) else one for one in self.undone),
         )
 
-    def seen(self, **changes: Any) -> State:
+    def with_view(self, **changes: Any) -> State:
         """Returns the state with parts of its source view changed."""
         return replace(self, view=replace(self.view, **changes))
 

@@ -91,7 +91,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self.last_error: BaseException | None = None
         self._lock = threading.Lock()
         self._pushing = self._stale = False
-        self._turns = SerialExecutor()
+        self._executor = SerialExecutor()
         super().__init__(**screen.traits())
         self.on_msg(self._on_message)
         screen.on_change(self.push)
@@ -153,9 +153,9 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
                 self._infer()
             return self._replied(answer(request.id, None), send)
         if send and COMMAND_SPECS[request.verb].looks:
-            self._turns.beside(lambda: self._replied(self._executed(request)))
+            self._executor.submit(lambda: self._replied(self._executed(request)))
             return {}
-        self._turns.wait()
+        self._executor.wait()
         return self._replied(self._executed(request), send)
 
     def _executed(self, request: Request) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self.layout.close()
         super().close()
         if not sys.is_finalizing():  # the remaining work ends with this process
-            self._screen.leave()
+            self._screen.stop_inference()
 
     def _replied(self, reply: dict[str, Any], send: bool = True) -> dict[str, Any]:
         if send:

@@ -16,7 +16,7 @@ tf1 = tf.compat.v1
 
 @pytest.fixture(autouse=True)
 def _empty():
-    CLIPBOARD.held = None
+    CLIPBOARD.item = None
 
 
 def _reads(screen) -> dict[str, list[str]]:

@@ -26,7 +26,7 @@ def screen():
     screen.fold_all()
     for scope in "ab":
         screen.fold(f"{scope}/in/")
-    screen.state = screen.state.seen(back=())
+    screen.state = screen.state.with_view(back=())
     return screen
 
 

@@ -50,7 +50,7 @@ def test_a_copy_that_is_tried_reads_what_the_original_reads():
     shown = traits(screen)
     assert shown["status"]["text"].endswith("no values differ")
     assert shown["run"]["apart"] == {"op": "", "text": "all compared values are equal", "instead": ""}
-    apart = screen.state.ran.apart
+    apart = screen.state.ran.distances
     assert apart["again/y"] == apart["y"] == 0.0
     screen.paint("ms")
     assert traits(screen)["scenes"]["destination"]["legend"]["title"].startswith("ms")
@@ -65,15 +65,15 @@ def test_a_copy_with_values_of_its_own_parts_where_they_are_read():
     screen.set_policy(step, "net/w", "initial")
     screen.run({"x:0": "[[1, 1]]"}, of="plan")
     assert traits(screen)["run"]["apart"]["op"].startswith("again/")
-    assert screen.state.ran.apart["y"] == 0.0
-    assert screen.state.ran.apart["again/y"] > 0.0
+    assert screen.state.ran.distances["y"] == 0.0
+    assert screen.state.ran.distances["again/y"] > 0.0
 
 
 def test_names_that_a_plan_changes_are_followed():
     screen = gs.open(trained()).screen
     screen.rename("net/b", "net/active")
     screen.run({"x:0": "[[1, 1]]"}, of="plan")
-    assert screen.state.ran.apart["net/active"] == 0.0
+    assert screen.state.ran.distances["net/active"] == 0.0
     assert screen.state.ran.first is None
 
 
@@ -140,7 +140,7 @@ def test_an_applied_copy_is_compared_with_its_original():
     screen.copy("again")
     screen.apply()
     screen.run(of="applied", seed=3)
-    assert screen.state.ran.apart["again/y"] == 0.0
+    assert screen.state.ran.distances["again/y"] == 0.0
     assert traits(screen)["status"]["text"].endswith("no values differ")
 
 

@@ -52,22 +52,22 @@ def say(widget, id, verb, **args):
 def test_works_are_done_in_order_on_one_thread_that_ends():
     turns, done = SerialExecutor(), []
     gate = threading.Event()
-    turns.beside(lambda: done.append(gate.wait(10)), timeout=0)
+    turns.submit(lambda: done.append(gate.wait(10)), timeout=0)
     for i in range(5):
-        turns.beside(lambda i=i: done.append((i, threading.current_thread().name)), timeout=0)
+        turns.submit(lambda i=i: done.append((i, threading.current_thread().name)), timeout=0)
     assert done == []
     gate.set()
     turns.wait()
     assert done == [True, *((i, "graphsurgeon-turns") for i in range(5))]
-    turns.beside(lambda: done.clear(), timeout=10)
+    turns.submit(lambda: done.clear(), timeout=10)
     assert done == []
 
 
 def test_a_work_that_fails_stops_nothing(monkeypatch):
     monkeypatch.setattr(threading, "excepthook", lambda args: None)
     turns, done = SerialExecutor(), []
-    turns.beside(lambda: [][0], timeout=10)
-    turns.beside(lambda: done.append(1), timeout=10)
+    turns.submit(lambda: [][0], timeout=10)
+    turns.submit(lambda: done.append(1), timeout=10)
     turns.wait()
     assert done == [1]
 
@@ -76,7 +76,7 @@ def test_a_work_knows_what_its_caller_knew():
     known = contextvars.ContextVar("known", default="nothing")
     known.set("the cell")
     seen = []
-    SerialExecutor().beside(lambda: seen.append(known.get()), timeout=10)
+    SerialExecutor().submit(lambda: seen.append(known.get()), timeout=10)
     assert seen == ["the cell"]
 
 
@@ -84,7 +84,7 @@ def test_the_kernel_is_free_while_a_picture_is_made_and_may_call_it_off(widget, 
     say(widget, 1, "unfold", name="mixed/")
     assert widget.reported == []  # and this thread goes on
     say(widget, 2, "cancel")
-    widget._turns.wait()
+    widget._executor.wait()
     assert screen.cancelled == 1
     assert sorted(widget.reported) == [1, 2]
 

@@ -243,12 +243,12 @@ def select_between(stage: Stage, state: State, a: str, b: str) -> State:
     """
     graph, first, last = _path_ends(stage, state, a, b, "source", "select_between")
     inside = listed(graph, forward(graph, first) & backward(graph, last))
-    state = stage.settled(state)
+    state = stage.current_state(state)
     stage.draw(state, "source")
     scene = stage.panes["source"].scene
     assert scene is not None
     names = tuple(scene.held(stage.visible_positions(state, inside)))
-    return state.seen(selected=names).with_status(f"{counted(len(inside), 'ops')} are between {a} and {b}")
+    return state.with_view(selected=names).with_status(f"{counted(len(inside), 'ops')} are between {a} and {b}")
 
 
 def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
@@ -358,7 +358,7 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
         raise SelectionError("suggest_boundaries()", "nothing is selected", "Click a box first")
     tree, boxes = stage.holding(state, "source", state.view.selected)
     mask = ops_of(tree, boxes, "suggest_boundaries")
-    state = stage.settled(state)
+    state = stage.current_state(state)
     with suppress(LayoutError):  # without a picture there are no boxes to highlight
         stage.draw(state, "source")
     own = Marks.around(stage.selection(state))

@@ -34,7 +34,7 @@ from .edits import remove
 class ClipboardItem:
     """The copied or cut ops, and the editor of their graph."""
 
-    chosen: Selection
+    selection: Selection
     subject: Subject
 
 
@@ -42,7 +42,7 @@ class Clipboard:
     """The content that Ctrl+V pastes: one clipboard for all screens of a process."""
 
     def __init__(self) -> None:
-        self.held: ClipboardItem | None = None
+        self.item: ClipboardItem | None = None
 
 
 CLIPBOARD = Clipboard()
@@ -57,7 +57,7 @@ def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source")
         pane: the pane of the boxes.
     """
     selection = _selected_ops(stage, state, names, pane, "hold")
-    CLIPBOARD.held = ClipboardItem(selection, stage.subject(pane))
+    CLIPBOARD.item = ClipboardItem(selection, stage.subject(pane))
     return state.with_status(
         f"{counted(len(selection), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
     )
@@ -84,7 +84,7 @@ def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False)
     Raises:
         PlanError: if the clipboard is empty.
     """
-    item = CLIPBOARD.held
+    item = CLIPBOARD.item
     if item is None:
         raise PlanError("paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call hold(names)")
     return _pasted(stage, state, item, to, keep)
@@ -201,7 +201,7 @@ def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[
 def _pasted(stage: Stage, state: State, item: ClipboardItem, to: str | None, keep: bool) -> State:
     """The state with a copy of the clipboard in its plan."""
     plan = stage.draft(state)
-    graph, selection = plan.after(), item.chosen
+    graph, selection = plan.after(), item.selection
     scope = to or free_name("copy", graph.taken)
     inputs: dict[str, str] = {}
     if keep and not _is_own(plan, selection):
@@ -212,10 +212,10 @@ def _pasted(stage: Stage, state: State, item: ClipboardItem, to: str | None, kee
 
 def _copy(plan: Plan, item: ClipboardItem, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
     """A plan with the copy; between two graphs, placeholders feed the inputs that cannot be kept."""
-    own, values = _is_own(plan, item.chosen), item.subject if item.subject.values.known else None
+    own, values = _is_own(plan, item.selection), item.subject if item.subject.values.known else None
     if own and unmapped == "keep":
-        return plan.copy(item.chosen, to=scope, inputs=inputs, unmapped=unmapped, values=values)
-    selection, control = _with_helpers(item.chosen), None if own else "drop"
+        return plan.copy(item.selection, to=scope, inputs=inputs, unmapped=unmapped, values=values)
+    selection, control = _with_helpers(item.selection), None if own else "drop"
     return plan.copy(selection, to=scope, inputs=inputs, unmapped="placeholder", control=control, values=values)
 
 
@@ -272,9 +272,9 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
     request = f"takers({tensor!r})"
     name = only_output(stage, state, tensor, "takers", pane) if tensor[:1] == "~" or tensor[-1:] == "/" else tensor
     where = "source" if stage.same and not stage.draft(state).steps else "destination"
-    state = stage.settled(state)
+    state = stage.current_state(state)
     stage.draw(state, where)
-    scene, graph = stage.panes[where].scene, stage.shown(state, where).graph
+    scene, graph = stage.panes[where].scene, stage.picture(state, where).graph
     assert scene is not None
     name, copies, bench, end = _read(stage, state, name, pane, graph, request)
     data = graph.data

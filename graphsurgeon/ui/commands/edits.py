@@ -292,7 +292,7 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
     stage.draw(state, "source")
     at = np.flatnonzero(ops.mask)
-    spots = stage.around(stage.graph(state, "source"), inside).seen_in(stage.shown(state, "source"))[at]
+    spots = stage.around(stage.graph(state, "source"), inside).seen_in(stage.picture(state, "source"))[at]
     boxes = hits_data(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
     selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}

@@ -65,8 +65,8 @@ def _with_filters(stage: Stage, state: State, filters: Filters, message: str) ->
     if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
         # a scope opened with all its helpers would still show the ops that are now hidden
         keys = state.view.unfolded
-        state = state.seen(unfolded=keys and frozenset(key.removesuffix("+") for key in keys) - {""})
-    state = stage.settled(state)
+        state = state.with_view(unfolded=keys and frozenset(key.removesuffix("+") for key in keys) - {""})
+    state = stage.current_state(state)
     scene = stage.draw(state, "source")
     if stage.panes["destination"].placed is not None and (stage.draft(state).steps or not stage.same):
         stage.draw(state, "destination")

@@ -41,7 +41,7 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
             else f", inside {few(inside.outer)}: an edit inlines the call"
         )
         message += ": a copy does not change it" if slopes else ", a copy does not change it"
-    return state.seen(selected=selected).with_status(message)
+    return state.with_view(selected=selected).with_status(message)
 
 
 def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
@@ -141,7 +141,7 @@ def outline_open(stage: Stage, state: State, name: str) -> State:
     Args:
         name: the name of the scope.
     """
-    return state.seen(rows=state.view.rows | {*_row_keys(stage, state, name)})
+    return state.with_view(rows=state.view.rows | {*_row_keys(stage, state, name)})
 
 
 def outline_close(stage: Stage, state: State, name: str) -> State:
@@ -150,7 +150,7 @@ def outline_close(stage: Stage, state: State, name: str) -> State:
     Args:
         name: the name of the scope.
     """
-    return state.seen(rows=state.view.rows - {name, *_row_keys(stage, state, name)})
+    return state.with_view(rows=state.view.rows - {name, *_row_keys(stage, state, name)})
 
 
 def _row_keys(stage: Stage, state: State, name: str) -> tuple[str, ...]:
@@ -168,14 +168,14 @@ def details(stage: Stage, state: State, name: str, pane: str = "source") -> tupl
     subject = stage.subject(pane)
     result = details_of(stage.tree(state, pane), name, stage.facts, stage.calls(state, pane))
     layers = stage.layers(stage.graph(state, pane))
-    rows, python = layer_rows(stage.shown(state, pane).graph, layers, name)
+    rows, python = layer_rows(stage.picture(state, pane).graph, layers, name)
     result["rows"], result["python"] = rows + result["rows"], python or result["python"]
     if state.ran is not None and state.ran.pane == pane:
         result["rows"] += state.ran.rows(ops_inside(stage.tree(state, pane), name, stage.calls(state, pane)))
         result["run"] = state.ran.tensors(name)
-    op = stage.shown(state, pane).graph.index.get(name)
+    op = stage.picture(state, pane).graph.index.get(name)
     if op is not None:
-        changes, graph = stage.draft(state).effect.changes, stage.shown(state, pane).graph
+        changes, graph = stage.draft(state).effect.changes, stage.picture(state, pane).graph
         result["device"] = device_of(graph, op, changes)
         result["attributes"] = attributes_of(stage.facts, graph, [op], changes)
     if pane == "source":
@@ -201,7 +201,7 @@ def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[
     """
     whole = stage.calls(state, pane).listed
     stage.draw(state, pane)
-    layers, picture = stage.layers(stage.graph(state, pane)), stage.shown(state, pane)
+    layers, picture = stage.layers(stage.graph(state, pane)), stage.picture(state, pane)
     spots, tree = whole.seen_in(picture), stage.tree(state, pane)
     hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.shown_whole)
     # may make the live graph of a file
@@ -261,7 +261,7 @@ def leaving(state: State, pane: str = "source") -> State:
     here, back = state.view.place, state.view.back
     if not back or back[-1] != here:
         back = (*back[-MOST_VIEWS + 1 :], here)
-    return state.seen(back=back, forward=())
+    return state.with_view(back=back, forward=())
 
 
 def back(stage: Stage, state: State) -> State:
@@ -322,7 +322,7 @@ def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, sug
         places = places[:-1]
     if not places:
         raise SelectionError(f"{way}()", problem, suggestion)
-    state = state.seen(**{way: places[:-1], other: (*getattr(state.view, other), here)})
+    state = state.with_view(**{way: places[:-1], other: (*getattr(state.view, other), here)})
     return _go(stage, state, places[-1])
 
 
@@ -339,7 +339,7 @@ def _saved(state: State, name: str, verb: str) -> NavEntry:
 def _go(stage: Stage, state: State, place: NavEntry) -> State:
     tree = stage.tree(state, "source", place.unfolded)
     selected = tuple(name for name in place.selected if ops_named(tree, name) is not None)
-    return stage.fold(state.seen(selected=selected), "source", lambda _: place.unfolded)
+    return stage.fold(state.with_view(selected=selected), "source", lambda _: place.unfolded)
 
 
 STAGES = {

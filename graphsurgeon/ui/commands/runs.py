@@ -34,13 +34,13 @@ class DryRun:
 
     Args:
         trace: the graph as the plan makes it.
-        apart: op of it -> how far its outputs are from those of the op as it is, or of the one that it is a copy of;
-            None without a comparison.
+        distances: op after the plan -> the distance of its outputs from those of the same op before it, or of the
+            original of a copy; None without a comparison.
         first: the first op whose numbers differ; `other` is the same op after the plan.
     """
 
     trace: Trace
-    apart: Mapping[str, float] | None
+    distances: Mapping[str, float] | None
     first: FirstDifference | None
 
 
@@ -231,14 +231,19 @@ def run(
     if of == "plan":
         comparison = dry_run(stage.destination, stage.draft(state), feed_values, how)
         ran = RunOverlay(
-            comparison.trace, stage.graph(state, "destination"), "destination", code, comparison.apart, comparison.first
+            comparison.trace,
+            stage.graph(state, "destination"),
+            "destination",
+            code,
+            comparison.distances,
+            comparison.first,
         )
     elif of == "applied":
         comparison, pane = (
             compare_with_previous(stage.destination, feed_values, how),
             "source" if stage.same else "destination",
         )
-        ran = RunOverlay(comparison.trace, stage.graph(state, pane), pane, code, comparison.apart, comparison.first)
+        ran = RunOverlay(comparison.trace, stage.graph(state, pane), pane, code, comparison.distances, comparison.first)
     else:
         trace = stage.source.trace(feed_values or None, **ends, **how)
         ran = RunOverlay(trace, stage.graph(state, "source"), "source", code)

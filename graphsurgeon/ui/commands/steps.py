@@ -25,14 +25,14 @@ class FieldType:
     """How an argument is written in a form, and read again.
 
     Args:
-        shown: the text of a value.
+        to_text: the text of a value.
         read: the value of a text; raises ValueError if the text is not valid.
         words: its name in messages.
         choices: all that it may be; empty: any text.
         unfit: the problem of a text that is not valid, and a suggestion; None: the text is not of this kind.
     """
 
-    shown: Callable[[Any], str]
+    to_text: Callable[[Any], str]
     read: Callable[[str], Any]
     words: str
     choices: tuple[str, ...] = ()
@@ -187,7 +187,7 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
             continue  # it was not given, or it is not a text
         if isinstance(step, steps.InsertStep) and field.name == "name" and not isinstance(value, str):
             continue
-        out.append({"name": field.name, "label": label, "value": field.kind.shown(value), "choices": options})
+        out.append({"name": field.name, "label": label, "value": field.kind.to_text(value), "choices": options})
     return out
 
 
@@ -442,7 +442,7 @@ def _applied(stage: Stage) -> int:
 
 def _back(stage: Stage, state: State, was: UndoEntry) -> State:
     """The state as it was then; removed boxes are not selected."""
-    return stage.there(state.replace(draft=was.draft, marks=was.marks).seen(selected=was.selected))
+    return stage.prune_selection(state.replace(draft=was.draft, marks=was.marks).with_view(selected=was.selected))
 
 
 def _steps(state: State) -> tuple[Step, ...]:

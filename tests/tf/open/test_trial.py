@@ -199,7 +199,7 @@ def test_a_file_whose_verdict_is_asked_for_is_tried_though_nobody_looks_any_more
     running = threading.Thread(target=ed.screen.infer)
     running.start()
     assert STARTED.wait(60.0)
-    ed.screen.leave()
+    ed.screen.stop_inference()
     child = trial_of(ed)._process
     assert not child.ended.is_set()
     child.kill()
