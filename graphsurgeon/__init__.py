@@ -23,7 +23,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .plan.menu import offer
+from .plan.menu import register_recipe
 
 if TYPE_CHECKING:
     from . import recipes as recipes
@@ -190,4 +190,4 @@ def _recipes() -> tuple[Recipe, ...]:
     return TABLE
 
 
-offer(_recipes)
+register_recipe(_recipes)

@@ -73,7 +73,7 @@ def copy_variable_to_graph(
         )
     request = f"{verb}({_word(org_instance)}, ...)"
     namespace = _either(namespace, scope, request)
-    call = _request(verb, org_instance, to_graph, namespace, copied_variables)
+    call = _copy_call(verb, org_instance, to_graph, namespace, copied_variables)
     if call.text:
         problem = f"a text is given for variables: {call.text!r}"
         raise PlanError(request, problem, "Give the namespace once, and a dict of name to variable, or none")
@@ -136,7 +136,7 @@ def copy_to_graph(
         [1.0, 0.25]
     """
     verb = "copy_to_graph"
-    call = _request(verb, org_instance, to_graph, namespace, copied_variables)
+    call = _copy_call(verb, org_instance, to_graph, namespace, copied_variables)
     if call.text:
         call.tell()
     return _copy(call, values, after)
@@ -176,7 +176,7 @@ def copy_op_to_graph(
     """
     if isinstance(variables, str) and isinstance(scope, str) and not scope:
         variables, scope = None, variables
-    call = _request("copy_op_to_graph", org_instance, to_graph, scope, variables)
+    call = _copy_call("copy_op_to_graph", org_instance, to_graph, scope, variables)
     return _copy(call, values, after)
 
 
@@ -198,14 +198,14 @@ def get_copied(original: Any, graph: TFGraph, copied_variables: Any = None, name
         >>> copy_to_graph(y, b, namespace="N") is get_copied(y, b, namespace="N")
         True
     """
-    call = _request("get_copied", original, graph, namespace, copied_variables)
+    call = _copy_call("get_copied", original, graph, namespace, copied_variables)
     if call.text and not call.scope:
-        within = _request("get_copied", original, graph, call.text, None)
+        within = _copy_call("get_copied", original, graph, call.text, None)
         if _find(call) is None and _find(within) is not None:
             return _find(within)  # the only copy is in that namespace
     if call.text:
         call.tell()
-    return _found(call)
+    return _require_copy(call)
 
 
 def get_copied_op(org_instance: Any, graph: TFGraph, scope: str = "", variables: Any = None) -> Any:
@@ -225,14 +225,14 @@ def get_copied_op(org_instance: Any, graph: TFGraph, scope: str = "", variables:
         >>> copy_op_to_graph(y, b, [], "N") is get_copied_op(y, b, "N")
         True
     """
-    return _found(_request("get_copied_op", org_instance, graph, scope, variables))
+    return _require_copy(_copy_call("get_copied_op", org_instance, graph, scope, variables))
 
 
 # -- what is asked ------------------------------------------------------------------------------------------
 
 
 @dataclass
-class _Request:
+class _CopyCall:
     """What a call asks for, with each argument looked at and of its kind.
 
     Args:
@@ -273,7 +273,7 @@ class _Request:
         )
 
 
-def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) -> _Request:
+def _copy_call(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) -> _CopyCall:
     """Looks at the arguments of a call; nothing is done before all of them are of their kind."""
     from .tf import graph_parts
 
@@ -301,15 +301,15 @@ def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) 
         words = "Use letters, digits, '_', '.', '-' and '/' between parts"
         raise PlanError(request, f"namespace {scope!r} is not a name scope", words)
     if isinstance(variables, str):
-        return _Request(verb, thing, graph, bare_scope, {}, None, variables)
-    variables_by_name = _known(variables, request)
+        return _CopyCall(verb, thing, graph, bare_scope, {}, None, variables)
+    variables_by_name = _replacement_map(variables, request)
     # A dict may serve several graphs: each has its own variables under these names.
     mine = {name: v for name, v in variables_by_name.items() if v.graph is graph}
     book = variables if isinstance(variables, MutableMapping) else None
-    return _Request(verb, thing, graph, bare_scope, mine, book, "")
+    return _CopyCall(verb, thing, graph, bare_scope, mine, book, "")
 
 
-def _known(variables: Any, request: str) -> dict[str, Any]:
+def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
     """Variables by the names under which they are used: from a dict, an iterable, or one alone."""
     from .tf import graph_parts
 
@@ -349,7 +349,7 @@ def _either(namespace: Any, scope: Any, request: str) -> Any:
 # -- finding ------------------------------------------------------------------------------------------------
 
 
-def _find(call: _Request) -> Any:
+def _find(call: _CopyCall) -> Any:
     """Returns the copy of the requested thing; None if there is no copy."""
     from .tf.values.variables import variable_objects
 
@@ -365,17 +365,19 @@ def _find(call: _Request) -> Any:
         return None
 
 
-def _found(call: _Request) -> Any:
+def _require_copy(call: _CopyCall) -> Any:
     result = _find(call)
     if result is not None:
         return result
     name = under(call.scope, call.thing.name)
     first = "copy_variable_to_graph" if call.is_variable else "copy_to_graph"
     problem = f"there is no copy {name!r} of it in that graph"
-    raise SelectionError(call.request, problem, _elsewhere(call) or f"Call {first} first, with the same namespace")
+    raise SelectionError(
+        call.request, problem, _other_scope_hint(call) or f"Call {first} first, with the same namespace"
+    )
 
 
-def _elsewhere(call: _Request) -> str:
+def _other_scope_hint(call: _CopyCall) -> str:
     """Returns the other namespace that has a copy of the requested thing; empty if there is none."""
     scopes = {scope for scope, _ in _COPIED.get(call.graph, {}).get(call.thing.graph, {})}
     others = (replace(call, scope=scope) for scope in sorted(scopes - {call.scope}))
@@ -386,20 +388,20 @@ def _elsewhere(call: _Request) -> str:
 # -- copying ------------------------------------------------------------------------------------------------
 
 
-def _copy(call: _Request, values: Any, after: Any = None) -> Any:
+def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
     # 1. What to copy: the thing and all that it needs.
     thing, scope = call.thing, call.scope
     same = thing.graph is call.graph
     source = open(thing.graph, title="the source")
     destination = source if same else open(call.graph, title="the destination")
-    waits = _waits(call, after, values)
+    waits = _ops_to_wait_for(call, after, values)
     target = thing.op.name if hasattr(thing, "op") else thing.name
-    block, readers = _again(call, source, target) if waits else (_needed(source, target), ())
+    block, readers = _ops_to_recompute(call, source, target) if waits else (_needed_block(source, target), ())
     # 2. What is there already, from earlier calls or as variables the caller brings.
     books = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(thing.graph, {})
     copied_ops = books.setdefault((scope, frozenset(waits)), set())
     reuse = {name: under(scope, name) for name in copied_ops}
-    reuse.update({} if waits else _brought(call, source, destination))
+    reuse.update({} if waits else _replacements(call, source, destination))
     # 3. Copy the rest, with current values as initial ones if a session is given.
     constants, apart = _current(source, block, set(reuse), values)
     fresh = _selection_of(source.snapshot, [name for name in block if name not in reuse])
@@ -409,15 +411,15 @@ def _copy(call: _Request, values: Any, after: Any = None) -> Any:
             unmapped="keep" if waits else "refuse", collections="none" if waits else "variables", constants=constants,
         )  # fmt: skip
         for info, array in apart:
-            plan = _started(plan, source.snapshot, info, scope, array)
+            plan = _with_initial_value(plan, source.snapshot, info, scope, array)
         for name in readers:
             if name not in reuse:
                 plan = plan.add_control(under(scope, name), waits)
-        copied_ops.update(_carried_out(call, destination, plan, fresh))
-    return _found(call)
+        copied_ops.update(_apply(call, destination, plan, fresh))
+    return _require_copy(call)
 
 
-def _carried_out(call: _Request, destination: Any, plan: Any, fresh: Selection) -> set[str]:
+def _apply(call: _CopyCall, destination: Any, plan: Any, fresh: Selection) -> set[str]:
     """Applies a plan; returns the names of the source ops that have a copy now."""
     faults, scope = plan.check(), call.scope
     if faults:
@@ -442,7 +444,7 @@ def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
     return listed(graph, (graph.index[name] for name in names))
 
 
-def _needed(source: Any, target: str) -> Selection:
+def _needed_block(source: Any, target: str) -> Selection:
     """An op, its ancestors, the ops that these were made for, the ancestors of those, and so on."""
     from .tf import graph_parts
 
@@ -459,7 +461,7 @@ def _needed(source: Any, target: str) -> Selection:
     return block
 
 
-def _keep_originals(call: _Request, names: set[str]) -> None:
+def _keep_originals(call: _CopyCall, names: set[str]) -> None:
     """Sets the original op of each copy whose source has one to the copy of that one."""
     from .tf import graph_parts
 
@@ -475,7 +477,7 @@ def _keep_originals(call: _Request, names: set[str]) -> None:
         graph_parts.set_original(call.graph.get_operation_by_name(under(scope, name)), copy)
 
 
-def _brought(call: _Request, source: Any, destination: Any) -> dict[str, str]:
+def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, str]:
     """Ops of variables that the caller says are copied: these are not made again."""
     from .plan.dependencies import variable_parts
 
@@ -513,7 +515,7 @@ def _brought(call: _Request, source: Any, destination: Any) -> dict[str, str]:
 # -- computing again ----------------------------------------------------------------------------------------
 
 
-def _waits(call: _Request, after: Any, values: Any) -> list[str]:
+def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
     """Names of the ops that a copy within the graph has to wait for; none: it is a plain copy."""
     from .tf import graph_parts
 
@@ -544,7 +546,7 @@ def _waits(call: _Request, after: Any, values: Any) -> list[str]:
     return [op.name for op in sorted(set(after_tops), key=graph_parts.number_of)]
 
 
-def _again(call: _Request, source: Any, target: str) -> tuple[Selection, list[str]]:
+def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Selection, list[str]]:
     """Returns the ops that must be computed again if variables change, and those of them that read variables."""
     graph = source.snapshot
     needed = source.select(name=[target]).ancestors().mask
@@ -591,7 +593,7 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict
     return alone, apart
 
 
-def _started(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
+def _with_initial_value(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
     """The plan, with a constant as the initial value of one copied variable alone."""
     from .tf.values.variables import constantly
 

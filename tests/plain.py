@@ -8,7 +8,7 @@ from typing import Any
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.variables import CollectionEntry, GraphState, VariableInfo
-from graphsurgeon.plan.effect import Verdict
+from graphsurgeon.plan.effect import InferenceResult
 from graphsurgeon.plan.plan import Plan
 
 Shape = tuple[int | None, ...] | None
@@ -108,5 +108,5 @@ def net(**about: Any) -> Graph:
 
 def unjudged(plan: Plan) -> Plan:
     """Returns the same plan, of which no shape inference is asked."""
-    kind = type("Unjudged", (type(plan.backend),), {"verdict": lambda self, effect: Verdict()})
+    kind = type("Unjudged", (type(plan.backend),), {"verdict": lambda self, effect: InferenceResult()})
     return replace(plan, backend=kind())

@@ -11,10 +11,10 @@ from ..errors import SelectionError, counted, one_of
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFGraph
 from ..graph.variables import VARIABLE_TYPES
-from ..plan.copy_result import Copied
-from ..plan.effect import Effect, Replaced
+from ..plan.copy_result import CopyResult
+from ..plan.effect import PlanResult, Replacement
 from ..plan.plan import Plan
-from ..plan.result import Made
+from ..plan.result import AppliedOps
 from ..plan.step_text import steps_text
 from ..plan.steps import EditStep
 
@@ -38,13 +38,13 @@ class Applied:
 
     plan: Plan
     graph: TFGraph
-    made: Made
+    made: AppliedOps
     session: Callable[[], Any] = lambda: None
     scope: str | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
-    def effect(self) -> Effect:
+    def effect(self) -> PlanResult:
         """What the plan said it would do."""
         return self.plan.effect
 
@@ -72,12 +72,12 @@ class Applied:
         return replace(self, scope=scope.strip("/"))
 
     @property
-    def matches(self) -> list[Replaced]:
+    def matches(self) -> list[Replacement]:
         """For each match that was replaced, in order: `match`, and `outputs`, `ops`, `kept` by name."""
         return list(self.effect.replaced)
 
     @property
-    def copies(self) -> list[Copied]:
+    def copies(self) -> list[CopyResult]:
         """What each copy step has made, and each `on_copies`."""
         own = (c for c in self.effect.copies if c.role != "graft")
         return [c for c in own if self.scope is None or c.step.to == self.scope]
@@ -167,7 +167,7 @@ class Applied:
         problem = f"{op_name!r} was made from no other op"
         raise SelectionError(f"original({name!r})", problem, one_of(op_name, copied_ops))
 
-    def _in(self, copied: Copied, name: str) -> Any:
+    def _in(self, copied: CopyResult, name: str) -> Any:
         op, colon, port = name.partition(":")
         number = copied.source.index.get(op)
         if number is None:

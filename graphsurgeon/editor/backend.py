@@ -13,10 +13,10 @@ from ..graph.lazy_graph import pending
 from ..graph.match.pattern import Pattern
 from ..graph.tf_types import TFNodeDef
 from ..plan.adapters import Adapter
-from ..plan.backend import Backend, Opener, Piece, Site
+from ..plan.backend import Backend, BuiltSubgraph, GraphOpener, InsertionSite
 from ..plan.check import unknown_fault
-from ..plan.copy_result import Copied
-from ..plan.effect import Effect, Verdict
+from ..plan.copy_result import CopyResult
+from ..plan.effect import InferenceResult, PlanResult
 from ..plan.fault import Fault
 from ..plan.plan import Plan
 from .history import layers_of, log_of
@@ -39,13 +39,13 @@ def _refusal(graph: Graph) -> OpenError | None:
 class _TensorFlow(Backend):
     """TensorFlow, which is imported when something is asked of it."""
 
-    def verdict(self, effect: Effect) -> Verdict:
+    def verdict(self, effect: PlanResult) -> InferenceResult:
         from ..tf.edit.validation import verdict
 
         refusals = dict.fromkeys(map(_refusal, (effect.base, *(copied.source for copied in effect.copies))))
         faults = [Fault.of(refusal) for refusal in refusals if refusal is not None]
         faults += [] if (unknown := unknown_fault(effect)) is None else [unknown]
-        return Verdict(tuple(faults)) if faults else verdict(effect)
+        return InferenceResult(tuple(faults)) if faults else verdict(effect)
 
     def layers(self, graph: Graph) -> Layers:
         return layers_of(graph)
@@ -56,7 +56,7 @@ class _TensorFlow(Backend):
 
         return materialized(graph) if graph.unfolded is None else unfolded(graph)
 
-    def value_faults(self, effect: Effect) -> list[Fault]:
+    def value_faults(self, effect: PlanResult) -> list[Fault]:
         from ..tf.copy.append import value_faults
 
         return value_faults(effect)
@@ -66,7 +66,7 @@ class _TensorFlow(Backend):
 
         return lacks_memory(error)
 
-    def picture(self, effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
+    def picture(self, effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:
         from ..ui.pane import plan_picture
 
         return plan_picture(effect, marks, text)
@@ -76,17 +76,17 @@ class _TensorFlow(Backend):
 
         return parts_of(thing)
 
-    def notes(self, copied: Copied) -> list[str]:
+    def notes(self, copied: CopyResult) -> list[str]:
         from ..tf.functions.library import report
 
         return report(copied) if _refusal(copied.source) is None else []
 
-    def unproved(self, copied: Copied) -> dict[str, str]:
+    def unproved(self, copied: CopyResult) -> dict[str, str]:
         from ..tf.copy.append import unproved_of
 
         return unproved_of(copied) if _refusal(copied.source) is None else {}
 
-    def opener(self, graph: Graph) -> Opener | None:
+    def opener(self, graph: Graph) -> GraphOpener | None:
         return log_of(graph)
 
     def pattern(self, thing: Any, request: str, **about: Any) -> Pattern:
@@ -99,7 +99,9 @@ class _TensorFlow(Backend):
 
         return array_of(node)
 
-    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, request: str) -> Piece:
+    def built(
+        self, function: Callable[..., Any] | str, sites: Sequence[InsertionSite], graph: Graph, request: str
+    ) -> BuiltSubgraph:
         from ..tf.edit.subgraphs import trace_sites
 
         return trace_sites(function, sites, graph, request)

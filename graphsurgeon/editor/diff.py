@@ -16,7 +16,7 @@ from ..graph.graph import Graph
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.rewiring import cut_out
-from ..plan.dependencies import needed
+from ..plan.dependencies import needed_ops
 from .editor import Editor
 from .history import layers_of
 from .open import open
@@ -101,5 +101,5 @@ def _snapshot(thing: Any) -> Graph:
     orphans = orphan_mask(graph)
     if not orphans.any():
         return graph
-    removed = orphans & ~needed(graph, ~orphans)  # undone ops are not a difference, unless they have consumers
+    removed = orphans & ~needed_ops(graph, ~orphans)  # undone ops are not a difference, unless they have consumers
     return cut_out(graph, np.flatnonzero(removed).tolist())

@@ -25,9 +25,9 @@ from ..graph.security import Risks, origins, risks
 from ..graph.selection import OpView, Selection, select, words_of
 from ..graph.tf_types import TFSession
 from ..graph.trace import Trace
-from ..plan.menu import offered
+from ..plan.menu import registered_recipes
 from ..plan.plan import Plan
-from ..plan.resolve.remove import Blocks, blocks
+from ..plan.resolve.remove import RemovalBlockers, find_removal_blockers
 from ..plan.steps import RebuildStep
 from ..running.convertibility import check, explained
 from ..running.trace import feeds_needed, trace
@@ -427,7 +427,7 @@ class Editor:
         selected = selection if isinstance(selection, Selection) else resolver.ops(selection)
         return explain(self.snapshot, resolver.op(op), selected)
 
-    def removal_blockers(self, what: Any) -> Blocks:
+    def removal_blockers(self, what: Any) -> RemovalBlockers:
         """Returns the reasons why an op or a selection cannot be removed; false if it can be removed.
 
         Args:
@@ -437,7 +437,7 @@ class Editor:
             SelectionError: if there is no such op, or the selection is empty.
         """
         selection = what if isinstance(what, Selection) else self._resolver(f"removal_blockers({what!r})").ops(what)
-        return blocks(self.snapshot, selection, self.opened.served(self.history.renamed))
+        return find_removal_blockers(self.snapshot, selection, self.opened.served(self.history.renamed))
 
     def match(
         self,
@@ -1257,7 +1257,7 @@ class Editor:
         from ..ui.screen import Screen
 
         storage = DraftCodec((self, source), (self._timeline.log, log_of(source.snapshot)))
-        screen = Screen(self, source, facts=op_facts, recipes=offered, storage=storage)
+        screen = Screen(self, source, facts=op_facts, recipes=registered_recipes, storage=storage)
         self._journal_screen(screen)
         return screen
 

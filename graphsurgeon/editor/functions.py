@@ -16,11 +16,11 @@ from ..graph.open_graph import OpenedGraph
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..graph.variables import PLACEHOLDER_TYPES
-from ..plan.subject import Subject
+from ..plan.subject import EditorLike
 from .values import Values
 
 
-def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: str, also: Any) -> Any:
+def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name: str, also: Any) -> Any:
     """Returns a TF2 callable made from a part of a graph, as `Editor.function` does.
 
     Args:
@@ -51,7 +51,7 @@ def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: s
 
 
 def layer_of(
-    editor: Subject, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None, trainable: bool
+    editor: EditorLike, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None, trainable: bool
 ) -> Any:
     """Returns a Keras layer made from a part of a graph, as `Editor.keras_layer` does.
 
@@ -81,7 +81,7 @@ def layer_of(
     return keras_layer(graph, takes, gives, _value_source(editor, values), name, training, trainable, request)
 
 
-def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:
+def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:
     """Returns a Keras model that computes what a graph does, as `Editor.keras_model` does.
 
     Args:
@@ -196,7 +196,7 @@ def _selected_tensors(selection: Selection, verb: str) -> SelectionError:
 _LISTED_MOST = 4
 
 
-def _value_source(editor: Subject, values: Any) -> Any:
+def _value_source(editor: EditorLike, values: Any) -> Any:
     """What gives values: a session, a mapping, or a call that gives a session; by default those of an editor."""
     from ..tf.values.transfer import giver_of
 

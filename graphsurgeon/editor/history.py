@@ -19,17 +19,17 @@ from ..graph.names import free_name, op_name, renamed_again
 from ..graph.open_graph import OpenedFile, OpenedGraph
 from ..graph.provenance import OpOrigin, claim, leave, orphans_of
 from ..graph.tf_types import TFGraph, TFOp
-from ..plan.effect import Effect
+from ..plan.effect import PlanResult
 from ..plan.plan import Plan
-from ..plan.result import Made
+from ..plan.result import AppliedOps
 from ..plan.step_text import steps_text
 from ..plan.steps import CopyStep
-from ..plan.subject import Subject
+from ..plan.subject import EditorLike
 from .applied import Applied
 from .transfer import transfer
 
 
-def before(editor: Subject) -> Any:
+def before(editor: EditorLike) -> Any:
     """Returns an editor of the graph before the last plan, as `Editor.before` does."""
     live_events = [event for event in editor.history if not event.undone]
     if not live_events:
@@ -307,7 +307,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= 90 else f"{text[:89]}…"
 
 
-def _layers_copied(effect: Effect) -> list[tuple[Layers, dict[str, str], str]]:
+def _layers_copied(effect: PlanResult) -> list[tuple[Layers, dict[str, str], str]]:
     """The layers of what is copied, as far as editors know it, with what it is called in the copy, and its scope."""
     copies = []
     for one in effect.copies:
@@ -560,7 +560,7 @@ class Timeline:
             old.drop()
         self.events.append(event)
 
-    def _read_back(self, plan: Plan, applied_ops: Made) -> list[str]:
+    def _read_back(self, plan: Plan, applied_ops: AppliedOps) -> list[str]:
         """Reads the result, and returns the differences from the prediction of the plan."""
         from ..tf.copy.append import differences
         from ..tf.open.snapshot import confirm_snapshot

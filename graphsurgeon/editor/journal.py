@@ -26,7 +26,7 @@ from typing import Any
 from ..errors import OpenError, counted
 from ..graph.atomic_files import lock, why
 from ..graph.open_graph import OpenedFile
-from ..plan.serialization import Unwritable
+from ..plan.serialization import NotSerializable
 from ..plan.steps import Step
 from .history import Event, Log
 from .serialization import MOST_RECORD, StepEncoder, file_of
@@ -243,7 +243,7 @@ class Journal:
             return (yield)
         try:
             yield
-        except Unwritable as error:
+        except NotSerializable as error:
             self._stop(str(error))
         except OSError as error:
             self._stop(why(error, self._place))
@@ -263,9 +263,9 @@ class Journal:
             data = line(self._first()) + data
             self._make()
         if len(data) > MOST_RECORD or self._end + len(data) > MOST:
-            raise Unwritable("it would be too large")
+            raise NotSerializable("it would be too large")
         if not os.fstat(self._number).st_nlink:
-            raise Unwritable("it was deleted")
+            raise NotSerializable("it was deleted")
         # Of a record that was interrupted, no byte stays.
         os.ftruncate(self._number, self._end)
         os.lseek(self._number, self._end, os.SEEK_SET)
@@ -331,10 +331,10 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
     else:
         file = log.file
         if file is None:
-            raise Unwritable(f"{log.title} is in no file")
+            raise NotSerializable(f"{log.title} is in no file")
         options = {"title": log.title, **file.options}
         if any(not isinstance(one, str | bool | list | tuple | None) for one in options.values()):
-            raise Unwritable(f"what was given to open {log.title} is not a plain value")
+            raise NotSerializable(f"what was given to open {log.title} is not a plain value")
         source = {"path": file.path, "options": options, "digest": _digest(file)}
     events = [] if when is None else log.at(when)
     events_done = []
@@ -357,7 +357,7 @@ class _NoSources:
 
     def source(self, log: Log, when: int) -> int:
         """Refuses it."""
-        raise Unwritable(f"{self.log.title} was itself made of {log.title}")
+        raise NotSerializable(f"{self.log.title} was itself made of {log.title}")
 
 
 def _digest(file: OpenedFile) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OpenError, SurgeryError, counted
-from ..plan.serialization import Unreadable
+from ..plan.serialization import NotDeserializable
 from .editor import Editor
 from .journal import SETTING, Records, digest_of, folder, journals
 from .open import open
@@ -59,7 +59,7 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
     reader = _JournalReader(request, trust)
     try:
         editor: Editor = reader.opened(records.records[0]["of"], changed, True)
-    except (Unreadable, KeyError, TypeError, ValueError) as error:
+    except (NotDeserializable, KeyError, TypeError, ValueError) as error:
         raise OpenError(
             request, f"{which.name} does not say what was opened: {error}", "Open the file itself"
         ) from error
@@ -113,7 +113,7 @@ class _JournalReader:
             path, options = of["path"], dict(of["options"])
             option_names = {"tags", "signature", "function", "training", "raw", "title"}
             if not isinstance(path, str) or not options.keys() <= option_names:
-                raise Unreadable("the arguments are not those of gs.open")
+                raise NotDeserializable("the arguments are not those of gs.open")
             digest = digest_of(_main(path)) if _main(path).exists() else None
             if digest is not None and digest != of["digest"] and not changed:
                 problem = f"{path!r} has changed since: the steps in the journal were done to other bytes"
@@ -150,15 +150,23 @@ class _JournalReader:
                 elif kind in ("undo", "redo"):
                     event = editor.undo() if kind == "undo" else editor.redo()
                     if event.number != numbers.get(record["number"]):
-                        raise Unreadable(f"it would {kind} another step")
+                        raise NotDeserializable(f"it would {kind} another step")
                 elif kind == "draft":
                     draft = [*draft[: record["keep"]], *record["steps"]]
                     self.notes += record.get("lost", [])
                 elif kind == "look":
                     looks = record
                 elif kind != "saved":
-                    raise Unreadable(f"there is no record of kind {kind!r}")
-            except (SurgeryError, Unreadable, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+                    raise NotDeserializable(f"there is no record of kind {kind!r}")
+            except (
+                SurgeryError,
+                NotDeserializable,
+                KeyError,
+                TypeError,
+                ValueError,
+                AttributeError,
+                IndexError,
+            ) as error:
                 remaining = sum(one["kind"] in ("plan", "undo", "redo") for one in rest[at + 1 :])
                 what = f"step {record.get('number')} ({record.get('text', kind)})"
                 more = f", nor the {counted(remaining, 'steps')} after it" if remaining else ""
@@ -175,7 +183,7 @@ class _JournalReader:
         size = editor.snapshot.size
         if size != record["ops"]:
             problem = f"the graph had {counted(record['ops'], 'ops')} then, and has {size:,} now"
-            raise Unreadable(f"{problem}: what a program has added by itself is not in the journal")
+            raise NotDeserializable(f"{problem}: what a program has added by itself is not in the journal")
         plan = self.steps.plan(editor, record["steps"])
         editor.apply(plan, record=bool(record["record"]))
         self.notes += [f"step {record['number']}: {text}" for text in record.get("lost", [])]
@@ -196,7 +204,7 @@ class _JournalReader:
                 views = {str(k): NavEntry(frozenset(_texts(u)), _texts(s), tuple(map(float, a)))
                          for k, u, s, a in looks["views"]}  # fmt: skip
                 state = state.replace(marks=marks, views=views)
-        except (SurgeryError, Unreadable, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (SurgeryError, NotDeserializable, KeyError, TypeError, ValueError, AttributeError) as error:
             self.notes.append(f"what was planned on screen could not come back: {error}")
         editor.screen.restore(state)
 
@@ -218,12 +226,12 @@ def _inlined(call: Any) -> list[str]:
     """Returns the calls that were inlined, from the text of the record, which is parsed as literals."""
     text = str(call)
     if not (text.startswith(".inlined(") and text.endswith(")")):
-        raise Unreadable(f"{text!r} is not a call that makes an editor of another")
+        raise NotDeserializable(f"{text!r} is not a call that makes an editor of another")
     names = ast.literal_eval(f"[{text[len('.inlined(') : -1]}]")
     return [str(one) for one in names]
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise Unreadable(f"{value!r} is not a list of names")
+        raise NotDeserializable(f"{value!r} is not a list of names")
     return tuple(value)

@@ -22,7 +22,7 @@ from ..graph.match.pattern import Pattern
 from ..graph.open_graph import OpenedFile
 from ..graph.selection import Query, Selection
 from ..plan.plan import Plan
-from ..plan.serialization import Unreadable, Unwritable, packed, unpacked
+from ..plan.serialization import NotDeserializable, NotSerializable, deserialize, serialize
 from ..plan.steps import CopyStep, RenameStep, ReplaceStep, Step
 from .history import Event, Log, log_of, logs_of
 
@@ -67,9 +67,9 @@ class StepEncoder:
             if isinstance(step, ReplaceStep):
                 return self._replace(step)
             if isinstance(step, CopyStep | RenameStep) and step.values is not None:
-                return packed(replace(step, values=_EncodedValues(self._values(step.values))), self._other)
-            return packed(step, self._other)
-        except Unwritable as error:
+                return serialize(replace(step, values=_EncodedValues(self._values(step.values))), self._other)
+            return serialize(step, self._other)
+        except NotSerializable as error:
             return {"lost": str(error)}
 
     def _other(self, value: Any) -> Any:
@@ -81,8 +81,8 @@ class StepEncoder:
         if isinstance(number, int):
             return {"tf dtype": number}
         if callable(value):
-            raise Unwritable(f"the Python function {getattr(value, '__name__', value)!r}")
-        raise Unwritable(f"a value of type {type(value).__name__}")
+            raise NotSerializable(f"the Python function {getattr(value, '__name__', value)!r}")
+        raise NotSerializable(f"a value of type {type(value).__name__}")
 
     def _selection(self, selection: Selection) -> list[Any]:
         ends = [[selection.graph.name(one) for one in some] for some in (selection.inputs, selection.outputs)]
@@ -98,7 +98,7 @@ class StepEncoder:
             return ["before", earlier.number]
         log = log_of(graph.folded)
         if log is None or not self._place.reaches(log):
-            raise Unwritable(f"ops of {graph.title}, which is in no file")
+            raise NotSerializable(f"ops of {graph.title}, which is in no file")
         return ["source", self._place.source(log, _LATER)]
 
     def _values(self, values: Any) -> Any:
@@ -107,10 +107,10 @@ class StepEncoder:
         if isinstance(values, Mapping):
             sizes = [getattr(one, "nbytes", 0) for one in values.values()]
             if sum(sizes) < MOST_RECORD // 2:
-                with suppress(Unwritable):
+                with suppress(NotSerializable):
                     arrays = {str(getattr(k, "name", k)): one.read() if hasattr(one, "read") else one
                             for k, one in values.items()}  # fmt: skip
-                    return packed(arrays, self._other)
+                    return serialize(arrays, self._other)
             self.lost.append("the arrays that give variables their values are too large to be kept")
             return None
         snapshot = getattr(values, "snapshot", None)
@@ -129,11 +129,11 @@ class StepEncoder:
     def _replace(self, step: ReplaceStep) -> Any:
         """A replacement is asked for again: what looks like a selection, by an op type."""
         if not isinstance(step.by, str):
-            raise Unwritable(f"the Python function {getattr(step.by, '__name__', step.by)!r}")
+            raise NotSerializable(f"the Python function {getattr(step.by, '__name__', step.by)!r}")
         what, options, within = step.given, step.options, step.within
         if not isinstance(step.what, Pattern):
             if not step.what:
-                raise Unwritable("a replacement of nothing")
+                raise NotSerializable("a replacement of nothing")
             graph = step.what[0].graph
             numbers = sorted({i for one in step.what for i in one.numbers})
             within = Selection(graph, graph.mask(numbers), Query("names", tuple(graph.names[i] for i in numbers)))
@@ -141,9 +141,9 @@ class StepEncoder:
         if isinstance(what, Pattern) and what.made_of is not None:
             what, options = what.made_of
         if not isinstance(what, Selection):
-            raise Unwritable("a pattern that is not a selection")
+            raise NotSerializable("a pattern that is not a selection")
         about = {"within": within, "external": step.external, "to": step.to, **dict(options)}
-        return {"replace": [packed(what, self._other), step.by, packed(about, self._other)]}
+        return {"replace": [serialize(what, self._other), step.by, serialize(about, self._other)]}
 
 
 @dataclass(frozen=True)
@@ -178,17 +178,17 @@ class StepDecoder:
         self._base = plan.base
         for data in records:
             if isinstance(data, dict) and "lost" in data:
-                raise Unreadable(f"it has {data['lost']}, which cannot be kept")
+                raise NotDeserializable(f"it has {data['lost']}, which cannot be kept")
             if isinstance(data, dict) and "replace" in data:
                 what, by, about = data["replace"]
-                arguments = unpacked(about, self._other)
+                arguments = deserialize(about, self._other)
                 if not isinstance(by, str) or not isinstance(arguments, dict):
-                    raise Unreadable("a replacement names no op type")
-                plan = plan.replace(unpacked(what, self._other), by, **arguments)
+                    raise NotDeserializable("a replacement names no op type")
+                plan = plan.replace(deserialize(what, self._other), by, **arguments)
                 continue
-            step = unpacked(data, self._other)
+            step = deserialize(data, self._other)
             if not isinstance(step, Step):
-                raise Unreadable(f"{step!r} is not a step")
+                raise NotDeserializable(f"{step!r} is not a step")
             plan = replace(plan, steps=(*plan.steps, step))
         return plan
 
@@ -202,12 +202,12 @@ class StepDecoder:
             from ..tf.graph_parts import dtype_of
 
             return dtype_of(int(content))
-        raise Unreadable(f"there is no value of kind {kind!r}")
+        raise NotDeserializable(f"there is no value of kind {kind!r}")
 
     def _source(self, where: Any) -> Any:
         kind, number = where
         if kind != "source" or type(number) is not int:
-            raise Unreadable(f"{where!r} is not a place")
+            raise NotDeserializable(f"{where!r} is not a place")
         return self._place(number)
 
     def _selection(self, where: Any, names: Any, inputs: Any, outputs: Any) -> Selection:
@@ -304,7 +304,7 @@ class DraftCodec:
             notes = [*([other] if other else []), *map(str, data["lost"])]
         except SurgeryError as error:
             raise PlanError(request, ": ".join([*([other] if other else []), error.problem]), how) from error
-        except (Unreadable, zlib.error, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        except (NotDeserializable, zlib.error, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise PlanError(request, f"it cannot be made again: {error}", how) from error
         return plan, marks, notes
 

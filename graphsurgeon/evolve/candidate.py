@@ -129,7 +129,7 @@ class Candidate:
         for name in self.needed:
             number = graph.index[name]
             args = [texts.get(op_name(t), "…") for t in graph.input_names(number)]
-            texts[name] = _said(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
+            texts[name] = _op_formula(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
         text = texts.get(op_name(self.output), self.output)
         return text[1:-1] if _wrapped(text) else text
 
@@ -141,7 +141,7 @@ class Candidate:
         return f"<Candidate of {counted(self.size, 'ops')}, {score}: {self.formula[:80]}>"
 
 
-def _said(kind: str, args: Sequence[str], node: TFNodeDef) -> str:
+def _op_formula(kind: str, args: Sequence[str], node: TFNodeDef) -> str:
     if kind == "Const":
         from ..tf.edit.patterns import array_of
 
@@ -167,7 +167,7 @@ def _wrapped(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Subexpression:
     """Ops of a candidate that go into a new one.
 
     Args:
@@ -192,7 +192,7 @@ class Assembly:
 
     def __init__(self, like: Candidate) -> None:
         self._like = like
-        self._pieces: list[tuple[Piece, dict[str, str]]] = []
+        self._pieces: list[tuple[Subexpression, dict[str, str]]] = []
         self._taken = set(like.inputs)
         self._new = {f"{name}:0": f"{name}:0" for name in like.inputs}
 
@@ -201,7 +201,7 @@ class Assembly:
         """How many ops it has so far."""
         return sum(len(piece.ops) for piece, _ in self._pieces)
 
-    def add(self, piece: Piece) -> dict[str, str]:
+    def add(self, piece: Subexpression) -> dict[str, str]:
         """Adds a piece, and returns its current tensors -> their names in the new candidate."""
         graph = piece.of.editor.snapshot
         variable_names = self._of_variables(piece)
@@ -212,7 +212,7 @@ class Assembly:
         outputs = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
         return {**inputs, **piece.reads, **outputs}
 
-    def _of_variables(self, piece: Piece) -> dict[str, str]:
+    def _of_variables(self, piece: Subexpression) -> dict[str, str]:
         """Op of a variable of a piece -> its name in the new candidate: the same, unless that is taken."""
         graph = piece.of.editor.snapshot
         out: dict[str, str] = {}
@@ -343,21 +343,21 @@ def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> C
         if not fitting:
             continue
         graft = fitting[rng.integers(len(fitting))].tensor
-        child = _grafted(one, point.tensor, other, graft, "crossover", limit)
+        child = _graft(one, point.tensor, other, graft, "crossover", limit)
         if child is not None:
             return child
     return None
 
 
-def _grafted(one: Candidate, tensor: str, other: Candidate, graft: str, born: str, limit: int) -> Candidate | None:
+def _graft(one: Candidate, tensor: str, other: Candidate, graft: str, born: str, limit: int) -> Candidate | None:
     """`one`, of which everything that read `tensor` reads a copy of the tensor `graft` of another candidate."""
     assembly = Assembly(one)
     ops = () if op_name(graft) in other.inputs else other.below(graft)
-    new = assembly.add(Piece(other, ops))[graft]
-    return _replaced(one, tensor, new, assembly, born, limit)
+    new = assembly.add(Subexpression(other, ops))[graft]
+    return _replace(one, tensor, new, assembly, born, limit)
 
 
-def _replaced(
+def _replace(
     one: Candidate,
     tensor_cut: str,
     new: str,
@@ -366,7 +366,7 @@ def _replaced(
     limit: int,
     mapping: Mapping[str, str] | None = None,
 ) -> Candidate | None:
-    """Returns `one` with the consumers of `tensor_cut` reading the tensor `new` of an assembly; None if it does not fit.
+    """Returns `one` with the consumers of `tensor_cut` reading the tensor `new` of an assembly, or None.
 
     Args:
         one: the parent.
@@ -383,7 +383,7 @@ def _replaced(
         rest = tuple(name for name in one.below(one.output, without=[op_name(tensor_cut)]) if name not in there)
         if _reads_another(one, rest, tensor_cut):
             return None  # an op with several outputs of which others are read
-        output = assembly.add(Piece(one, rest, {**mapping, tensor_cut: new}))[one.output]
+        output = assembly.add(Subexpression(one, rest, {**mapping, tensor_cut: new}))[one.output]
     if assembly.size > limit:
         return None
     try:
@@ -419,7 +419,7 @@ def jitter(one: Candidate, rng: Any) -> Candidate | None:
         return None
     values = old + rng.normal(0.0, _JITTER, old.shape) * np.maximum(np.abs(old), 1.0 if rng.random() < 0.5 else 0.1)
     assembly = Assembly(one)
-    piece = Piece(one, one.needed, constants={f"{name}:0": np.asarray(values, old.dtype)})
+    piece = Subexpression(one, one.needed, constants={f"{name}:0": np.asarray(values, old.dtype)})
     return assembly.made(assembly.add(piece)[one.output], "jitter")
 
 
@@ -469,11 +469,11 @@ class Rule:
         if op_name(output) in base:
             return None
         assembly = Assembly(one)
-        mapping = assembly.add(Piece(one, tuple(name for name in one.needed if name in base)))
+        mapping = assembly.add(Subexpression(one, tuple(name for name in one.needed if name in base)))
         reads = {f"{name}:0": mapping[tensor_name(tensor)] for name, tensor in match.inputs.items()}
         rule = self.replacement
-        new = assembly.add(Piece(rule, rule.needed, reads))[rule.output]
-        return _replaced(one, output, new, assembly, "rule", limit, mapping)
+        new = assembly.add(Subexpression(rule, rule.needed, reads))[rule.output]
+        return _replace(one, output, new, assembly, "rule", limit, mapping)
 
 
 def grow(
@@ -507,4 +507,4 @@ def sprout(one: Candidate, fresh: Candidate, rng: Any, limit: int = 200) -> Cand
     cuts = [p for p in one.points if p.kind == kind]
     if not cuts:
         return None
-    return _grafted(one, cuts[rng.integers(len(cuts))].tensor, fresh, fresh.output, "growth", limit)
+    return _graft(one, cuts[rng.integers(len(cuts))].tensor, fresh, fresh.output, "growth", limit)

@@ -151,17 +151,17 @@ def evolve(
         how = "Give inputs= and functions=, or give graphs in initial=[...]"
         raise PlanError("evolve(...)", "no functions and no graphs to start from are given", how)
     specs = refuse_mixed(inputs) if functions or rules else dict(inputs)
-    _refuse_strangers(starters, list(specs))
+    _refuse_other_inputs(starters, list(specs))
     for function in functions:
         arity(function)
     known_rules = [Rule(a, b, next(iter(specs.values()))) for a, b in rules]
     rng = np.random.default_rng(seed)
-    judge = _Judge(score, workers_of(workers, timeout))
+    judge = _Scorer(score, workers_of(workers, timeout))
 
     def new() -> Candidate:
         return grow(specs, functions, rng, constants, depth)
 
-    nursery = _Nursery(rng, new if functions else None, known_rules, limit)
+    nursery = _Breeder(rng, new if functions else None, known_rules, limit)
     population = starters[:population_size]
     while len(population) < population_size:
         population.append(new() if functions else starters[len(population) % len(starters)])
@@ -178,7 +178,7 @@ def evolve(
         population = nursery.after(population, best)
 
 
-class _Judge:
+class _Scorer:
     """Rates candidates; of those that are the same graph one is tried.
 
     Args:
@@ -203,7 +203,7 @@ class _Judge:
             one.score = scores_by_key[key]
 
 
-class _Nursery:
+class _Breeder:
     """Brings up the children of a population, of which no two are alike while that can be had.
 
     Args:
@@ -286,7 +286,7 @@ def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
             raise PlanError("evolve(rules=...)", f"{rule!r} is not a pair of functions", how)
 
 
-def _refuse_strangers(starters: list[Candidate], inputs: list[str]) -> None:
+def _refuse_other_inputs(starters: list[Candidate], inputs: list[str]) -> None:
     for one in starters:
         if sorted(one.inputs) != sorted(inputs):
             raise PlanError(

@@ -68,7 +68,7 @@ def unique_name(graph: TFGraph, name: str) -> str:
     return free_name(name, partial(graph_parts.is_name_taken, graph), as_tensorflow=True)
 
 
-class Names(Mapping[str, str]):
+class CopyNames(Mapping[str, str]):
     """Source op -> name of its copy; source tensor -> name of its placeholder.
 
     Args:
@@ -213,7 +213,8 @@ class TransformerInfo:
             TypeError: it is something else.
         """
         return util.transform_tree(
-            original, lambda top: _moved(graph_parts.unwrap(top), self._graph, self._graph_, self._new, missing_fn)
+            original,
+            lambda top: _counterpart(graph_parts.unwrap(top), self._graph, self._graph_, self._new, missing_fn),
         )
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
@@ -224,7 +225,8 @@ class TransformerInfo:
             missing_fn: called with an unknown op or tensor; the default returns None.
         """
         return util.transform_tree(
-            transformed, lambda top: _moved(graph_parts.unwrap(top), self._graph_, self._graph, self._old, missing_fn)
+            transformed,
+            lambda top: _counterpart(graph_parts.unwrap(top), self._graph_, self._graph, self._old, missing_fn),
         )
 
     def load_values(self, session: TFSession, source: Any = None) -> int:
@@ -271,7 +273,7 @@ class TransformerInfo:
         return "\n".join(lines) + "\n"
 
 
-def _moved(top: Any, here: Any, there: Any, lookup: Callable[[Any], Any], missing_fn: Any) -> Any:
+def _counterpart(top: Any, here: Any, there: Any, lookup: Callable[[Any], Any], missing_fn: Any) -> Any:
     """What became of an op, tensor or variable of one graph, or of the name of one, in another."""
     if graph_parts.is_variable_object(top):
         op = lookup(top.op)

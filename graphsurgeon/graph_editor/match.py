@@ -72,13 +72,16 @@ class OpMatcher:
             return False
         if self.input_op_matches is not None and not _in_order(self.input_op_matches, [t.op for t in op.inputs]):
             return False
-        if self.control_input_op_matches is not None and not _matched(self.control_input_op_matches, op.control_inputs):
+        if self.control_input_op_matches is not None and not _match_each(
+            self.control_input_op_matches, op.control_inputs
+        ):
             return False
         readers = self.output_op_matches
         if readers is None:
             return True
         return len(readers) == len(op.outputs) and all(
-            pattern is None or _matched(pattern, t.consumers()) for pattern, t in zip(readers, op.outputs, strict=True)
+            pattern is None or _match_each(pattern, t.consumers())
+            for pattern, t in zip(readers, op.outputs, strict=True)
         )
 
     def input_ops(self, *args: Any) -> OpMatcher:
@@ -131,7 +134,7 @@ def _in_order(matchers: list[Any], ops: list[Any]) -> bool:
     )
 
 
-def _matched(matchers: list[Any], ops: Any) -> bool:
+def _match_each(matchers: list[Any], ops: Any) -> bool:
     """Whether each matcher can have a different op."""
     ops = list(ops)
     if len(matchers) != len(ops):
@@ -139,7 +142,7 @@ def _matched(matchers: list[Any], ops: Any) -> bool:
     if not matchers:
         return True
     first, rest = matchers[0], matchers[1:]
-    return any((first is None or first(op)) and _matched(rest, ops[:i] + ops[i + 1 :]) for i, op in enumerate(ops))
+    return any((first is None or first(op)) and _match_each(rest, ops[:i] + ops[i + 1 :]) for i, op in enumerate(ops))
 
 
 def _matcher(thing: Any) -> Any:

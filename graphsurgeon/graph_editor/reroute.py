@@ -94,7 +94,7 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
         count = rewiring.connect([(op, at, new) for (op, at), new in changes.items()], request)
     if count:
         graph = ts0[0].graph
-        _tell_sessions(graph)
+        _notify_sessions(graph)
         unsure = rewiring.journal(graph).unsure
         if unsure:
             problem = "static shapes that TensorFlow keeps, but that are not sure any more"
@@ -123,7 +123,7 @@ def _ends(old: Any, new: Any, may: Callable[[Any], bool]) -> list[tuple[Any, int
     return [(op, at, new) for op in ops for at, t in enumerate(op.inputs) if t is old]
 
 
-def _tell_sessions(graph: TFGraph) -> None:
+def _notify_sessions(graph: TFGraph) -> None:
     stale = rewiring.stale_sessions(graph)
     if stale:
         tell(
@@ -273,7 +273,7 @@ def _order(op: TFOp, control_inputs: list[TFOp], request: str) -> None:
     with as_values():
         rewiring.order(op, control_inputs, request)
     if differs:
-        _tell_sessions(op.graph)
+        _notify_sessions(op.graph)
 
 
 def _control(op: TFOp, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:

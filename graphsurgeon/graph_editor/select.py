@@ -114,7 +114,7 @@ class Wiring:
         return out
 
 
-class Found:
+class OpWalk:
     """What a walk has met, in order.
 
     Args:
@@ -130,14 +130,14 @@ class Found:
         """The ops."""
         return self.order if self.wiring is None else [self.wiring.ops[i] for i in self.order.tolist()]
 
-    def also_in(self, other: Found) -> list[Any]:
+    def also_in(self, other: OpWalk) -> list[Any]:
         """Returns those that the other has met, too."""
         if self.wiring is None or self.wiring is not other.wiring:
             members = set(other.ops)
             return [op for op in self.ops if op in members]
         there = np.zeros(len(self.wiring.ops), np.bool_)
         there[other.order] = True
-        return Found(self.wiring, self.order[there[self.order]]).ops
+        return OpWalk(self.wiring, self.order[there[self.order]]).ops
 
 
 _TRUSTED: ContextVar[dict[int, Wiring] | None] = ContextVar("_TRUSTED", default=None)
@@ -210,7 +210,7 @@ def make_regex(obj: Any) -> re.Pattern[str]:
 
 def _get_input_ts(ops: Any) -> list[Any]:
     """Returns the tensors that ops read, each once. Existing programs call it under this name."""
-    return list(_read_by(util.make_list_of_op(ops)).values())
+    return list(_inputs_of(util.make_list_of_op(ops)).values())
 
 
 def _get_output_ts(ops: Any) -> list[Any]:
@@ -346,7 +346,7 @@ def select_ops_and_ts(*args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
 # -- boundaries ------------------------------------------------------------------------------------
 
 
-def _read_by(ops: Iterable[Any]) -> dict[int, Any]:
+def _inputs_of(ops: Iterable[Any]) -> dict[int, Any]:
     operands = list(chain.from_iterable(map(_INPUTS, ops)))
     return dict(zip(map(id, operands), operands, strict=True))
 
@@ -417,7 +417,7 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
 def boundary_of(ops: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """Returns the same of what is a list of ops of one graph."""
-    operands = _read_by(ops)
+    operands = _inputs_of(ops)
     computed = list(chain.from_iterable(map(_OUTPUTS, ops)))
     outputs = dict(zip(map(id, computed), computed, strict=True))
     if ops and len(ops) == len(made_in := ops[0].graph.get_operations()) and ops == made_in:
@@ -508,7 +508,7 @@ def _walk(
     within_ops: Any,
     within_ops_fn: Any,
     stop_at_ts: Any,
-) -> Found:
+) -> OpWalk:
     """The ops that a walk meets; once it has become a large one, by the edges that are kept of the graph."""
     within = None if within_ops is None else set(util.make_list_of_op(within_ops, allow_graph=False))
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
@@ -520,7 +520,7 @@ def _walk(
             plain, wiring = False, wiring_of(first[0].graph)
             if wiring is not None:
                 order = wiring.walk(first, ahead, stop, within)
-                return Found(wiring, order if inclusive else order[len(first) :])
+                return OpWalk(wiring, order if inclusive else order[len(first) :])
         fresh = []
         for op in wave:
             for near in _next(op, ahead, control, stop):
@@ -531,7 +531,7 @@ def _walk(
                 reached[near] = None
                 fresh.append(near)
         wave = fresh
-    return Found(None, list(reached) if inclusive else list(reached)[len(first) :])
+    return OpWalk(None, list(reached) if inclusive else list(reached)[len(first) :])
 
 
 def _next(op: TFOp, ahead: bool, control: Callable[[Any], Iterable[Any]] | None, stop: set[int]) -> Iterator[Any]:
@@ -572,7 +572,7 @@ def get_forward_walk_ops(
 
 def _forward(
     seed_ops: Any, inclusive: bool, within_ops: Any, within_ops_fn: Any, control_outputs: Any, stop_at_ts: Any = ()
-) -> Found:
+) -> OpWalk:
     _, control_outputs = check_cios(False, control_outputs)
     control = None if control_outputs is None else control_outputs.get
     seeds = _seeds(seed_ops, util.get_consuming_ops)
@@ -602,7 +602,7 @@ def get_backward_walk_ops(
 
 def _backward(
     seed_ops: Any, inclusive: bool, within_ops: Any, within_ops_fn: Any, control_inputs: Any, stop_at_ts: Any = ()
-) -> Found:
+) -> OpWalk:
     control = attrgetter("control_inputs") if control_inputs else None
     seeds = _seeds(seed_ops, util.get_generating_ops)
     return _walk(seeds, False, control, inclusive, within_ops, within_ops_fn, stop_at_ts)
@@ -615,7 +615,7 @@ def _both(
     backward_inclusive: bool,
     within: tuple[Any, Any],
     control: tuple[Any, Any, Any],
-) -> tuple[Found, Found]:
+) -> tuple[OpWalk, OpWalk]:
     control_inputs, control_outputs = check_cios(*control)
     with one_look():
         ahead = _forward(forward_seed_ops, forward_inclusive, *within, control_outputs)

@@ -31,7 +31,7 @@ from .handlers import (
     replace_t_with_placeholder_handler,
     transform_op_if_inside_handler,
 )
-from .info import Names, OutputMap, TensorMap, TmpInfo, TransformerInfo, unique_name
+from .info import CopyNames, OutputMap, TensorMap, TmpInfo, TransformerInfo, unique_name
 from .util import WrongValue, as_values, expected, tell
 
 #: a plan copies a part that has more than one of this number of ops of the graph
@@ -53,7 +53,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
     Raises:
         ValueError: the engine refuses; the destination is as it was.
     """
-    inputs, stand_ins = _from_outside(info, transformer, replaced, variables)
+    inputs, stand_ins = _external_inputs(info, transformer, replaced, variables)
     few = None if variables else copied_plainly(info, inputs)
     if few is not None:
         _keep(info, inputs, few)
@@ -62,7 +62,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
         return [new for _, new in few]
     # If all names are the old ones under a new scope, the engine needs no table of them.
     plain = info.fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
-    names = None if plain else Names(info)
+    names = None if plain else CopyNames(info)
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
     try:
         applied, copied = _apply(info, inputs, variables, names, quiet)
@@ -81,7 +81,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
     note_originals(info, transformer, pairs)
     if quiet:
         _custom_collections(info, transformer, pairs, applied)
-    _say(info, copied, applied, stand_ins)
+    _warn(info, copied, applied, stand_ins)
     return [new for _, new in pairs]
 
 
@@ -105,7 +105,7 @@ def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]
         return None
     if any(new is not t and (graph_parts.is_reference(t) or new.dtype != t.dtype) for t, new in inputs.items()):
         return None
-    names = dict(Names(info))
+    names = dict(CopyNames(info))
     # What waits for a replaced tensor waits for the new one.
     waits = {t.op: new.op for t, new in inputs.items()}
     copies = graph_parts.copy_plain_ops(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
@@ -118,7 +118,7 @@ def _keep(info: Any, inputs: TensorMap, pairs: list[tuple[Any, Any]]) -> None:
     info.given = TensorMap(inputs.items())
 
 
-def _from_outside(
+def _external_inputs(
     info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]
 ) -> tuple[TensorMap, set[int]]:
     """Asks the handlers about each tensor that enters, once; what is to become a placeholder is left to the engine."""
@@ -155,7 +155,7 @@ def _entering(sgv: Any) -> list[Any]:
 
 
 def _apply(
-    info: Any, inputs: TensorMap, variables: Mapping[str, Any], names: Names | None, quiet: bool
+    info: Any, inputs: TensorMap, variables: Mapping[str, Any], names: CopyNames | None, quiet: bool
 ) -> tuple[Any, Any]:
     same = info.graph is info.graph_
     with as_values():
@@ -187,7 +187,7 @@ def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]
     graph_parts.join_collections(info.graph, info.graph_, variables_by_name, info.new_collection)
 
 
-def _say(info: Any, copied: Any, applied: Any, hidden: set[int]) -> None:
+def _warn(info: Any, copied: Any, applied: Any, hidden: set[int]) -> None:
     """Says, in one warning, what was not copied as it was."""
     messages = []
     anew = [p.was for p in copied.placeholders if id(info.graph.as_graph_element(p.was)) in hidden]

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ..graph.graph import Graph, TensorInfo, shape_text
-from .type_check import bare, fits, shapes_differ
+from .type_check import base_dtype, fits, shapes_differ
 
 _Sizes = tuple[int | None, ...]
 #: TensorFlow has kernels for these alone if a window moves along three axes.
@@ -70,8 +70,8 @@ class Reshape:
         shape = self.shape
         if info.shape is not None and None not in info.shape and shape.count(None) == 1:
             rest = prod(n for n in shape if n is not None)
-            shape = tuple(_whole(info.shape) // rest if n is None and rest else n for n in shape)
-        return TensorInfo(bare(info.dtype), shape)
+            shape = tuple(_element_count(info.shape) // rest if n is None and rest else n for n in shape)
+        return TensorInfo(base_dtype(info.dtype), shape)
 
     def __str__(self) -> str:
         return f"reshape to {shape_text(self.shape)}"
@@ -86,7 +86,7 @@ class Transpose:
     def gives(self, info: TensorInfo) -> TensorInfo:
         """Returns dtype and shape of its result for a tensor."""
         shape = None if info.shape is None else tuple(info.shape[axis] for axis in self.perm)
-        return TensorInfo(bare(info.dtype), shape)
+        return TensorInfo(base_dtype(info.dtype), shape)
 
     def __str__(self) -> str:
         return f"transpose by {list(self.perm)}"
@@ -104,7 +104,7 @@ class Pad:
         shape = info.shape
         if shape is not None:
             shape = tuple(None if n is None else n + sum(p) for n, p in zip(shape, self.paddings, strict=True))
-        return TensorInfo(bare(info.dtype), shape)
+        return TensorInfo(base_dtype(info.dtype), shape)
 
     def __str__(self) -> str:
         return f"pad by {[list(pair) for pair in self.paddings]}" + (f" with {self.value}" if self.value else "")
@@ -120,7 +120,7 @@ class Resize:
 
     def gives(self, info: TensorInfo) -> TensorInfo:
         """Returns dtype and shape of its result for a tensor."""
-        dtype = bare(info.dtype) if self.method == "nearest" else "float32"
+        dtype = base_dtype(info.dtype) if self.method == "nearest" else "float32"
         shape = info.shape
         return TensorInfo(dtype, None if shape is None else _set(shape, _spatial(4, self.data_format), self.size))
 
@@ -148,8 +148,8 @@ class Pool:
                 shape = reduced if self.keep else tuple(n for axis, n in enumerate(shape) if axis not in axes)
             else:
                 windows = zip(axes, self.window, self.strides, strict=True)
-                shape = _set(shape, axes, [_windows(shape[axis], size, step) for axis, size, step in windows])
-        return TensorInfo(bare(info.dtype), shape)
+                shape = _set(shape, axes, [_window_count(shape[axis], size, step) for axis, size, step in windows])
+        return TensorInfo(base_dtype(info.dtype), shape)
 
     def __str__(self) -> str:
         whole = "mean" if self.mode == "avg" else "maximum"
@@ -170,20 +170,20 @@ class Dense:
         shape = info.shape
         if shape is not None:
             shape = _set(shape, [_channel(len(shape), self.data_format)], [self.units])
-        return TensorInfo(bare(info.dtype), shape)
+        return TensorInfo(base_dtype(info.dtype), shape)
 
     def __str__(self) -> str:
         return f"dense to {self.units}"
 
 
-Part = Cast | Dense | Pad | Pool | Reshape | Resize | Transpose
+AdapterPart = Cast | Dense | Pad | Pool | Reshape | Resize | Transpose
 
 
 @dataclass(frozen=True)
 class Adapter:
     """Parts that make a tensor fit, one after another."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[AdapterPart, ...]
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ class Adapter:
 
 
 @dataclass(frozen=True)
-class Wish:
+class AdapterSpec:
     """A request for an adapter.
 
     Args:
@@ -218,10 +218,10 @@ class Wish:
 
     def wanted(self, info: TensorInfo) -> TensorInfo:
         """Returns dtype and shape of the result for a consumer of this dtype and shape."""
-        return TensorInfo(self.dtype or bare(info.dtype), info.shape if self.shape is None else self.shape)
+        return TensorInfo(self.dtype or base_dtype(info.dtype), info.shape if self.shape is None else self.shape)
 
 
-def kind_of(part: Part) -> str:
+def kind_of(part: AdapterPart) -> str:
     """Returns the name of a part."""
     return type(part).__name__.lower()
 
@@ -250,12 +250,14 @@ def proposals(source: TensorInfo, target: TensorInfo, data_format: str = "") -> 
     out = dict[tuple[str, ...], Adapter]()
     for kinds in _chains(source, target):
         if not any(_within(shorter, kinds) for shorter in out):
-            adapter = _made(kinds, source, target, dict(options))
+            adapter = _build_adapter(kinds, source, target, dict(options))
             out |= {} if adapter is None else {kinds: adapter}
     return tuple(out.values())
 
 
-def asked_for(source: TensorInfo, target: TensorInfo, spec: Wish, data_format: str = "") -> Adapter | None:
+def requested_adapter(
+    source: TensorInfo, target: TensorInfo, spec: AdapterSpec, data_format: str = ""
+) -> Adapter | None:
     """Returns the requested adapter; None if it cannot make a tensor fit.
 
     Args:
@@ -266,15 +268,14 @@ def asked_for(source: TensorInfo, target: TensorInfo, spec: Wish, data_format: s
 
     Example:
         >>> a, b = TensorInfo("uint8", (None, 28, 28)), TensorInfo("float32", (None, 784))
-        >>> print(asked_for(a, b, Wish(("reshape",)))), print(asked_for(a, b, Wish(("pool",))))
+        >>> print(requested_adapter(a, b, AdapterSpec(("reshape",))))
         cast to float32, then reshape to (?, 784)
-        None
-        (None, None)
+        >>> requested_adapter(a, b, AdapterSpec(("pool",)))
     """
     options = {**({"data_format": data_format} if data_format in _FORMATS else {}), **dict(spec.options)}
     if spec.by:
-        return _made(spec.by, source, target, options, free=True)
-    candidates = (_made(kinds, source, target, options) for kinds in _chains(source, target))
+        return _build_adapter(spec.by, source, target, options, free=True)
+    candidates = (_build_adapter(kinds, source, target, options) for kinds in _chains(source, target))
     return None if fits(source, target) else next(filter(None, candidates), None)
 
 
@@ -288,15 +289,15 @@ def data_format_of(graph: Graph, ops: Iterable[int]) -> str:
     return ""
 
 
-def tuples_of(value: Any) -> Any:
+def as_tuples(value: Any) -> Any:
     """Returns the value of an option with tuples for lists and arrays, however deep.
 
     Example:
-        >>> tuples_of([[0, 1], [2, 0]]), tuples_of("avg")
+        >>> as_tuples([[0, 1], [2, 0]]), as_tuples("avg")
         (((0, 1), (2, 0)), 'avg')
     """
     value = value.tolist() if hasattr(value, "tolist") else value
-    return tuple(map(tuples_of, value)) if isinstance(value, (list, tuple)) else value
+    return tuple(map(as_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
 def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
@@ -347,7 +348,7 @@ def _within(kinds: Sequence[str], others: Sequence[str]) -> bool:
     return all(kind in rest for kind in kinds)
 
 
-def _made(
+def _build_adapter(
     kinds: Sequence[str], source: TensorInfo, target: TensorInfo, options: dict[str, Any], free: bool = False
 ) -> Adapter | None:
     """An adapter of these kinds, with the casts that it needs; None if it would not fit.
@@ -355,14 +356,18 @@ def _made(
     Args:
         free: the user has chosen the kinds: the result only has to fit.
     """
-    goal, info, parts = bare(target.dtype), TensorInfo(bare(source.dtype), source.shape), list[Part]()
+    goal, info, parts = (
+        base_dtype(target.dtype),
+        TensorInfo(base_dtype(source.dtype), source.shape),
+        list[AdapterPart](),
+    )
     if info.dtype != goal and not _castable(info.dtype, goal):
         return None
     if goal in FLOATS and info.dtype != goal and tuple(kinds) != ("cast",):
         parts.append(Cast(goal))
         info = parts[-1].gives(info)
     for at, kind in enumerate(kinds):
-        aim = _aim(kind, kinds[at + 1 :], info, target, options)
+        aim = _part_target(kind, kinds[at + 1 :], info, target, options)
         part = None if aim is None else _MAKERS[kind](info, aim, options, free)
         if part is None or (not free and part.gives(info) == info):
             return None
@@ -379,7 +384,7 @@ def _castable(source: str, target: str) -> bool:
     return (source in plain and target in (*plain, *_COMPLEX)) or (source in _COMPLEX and target in _COMPLEX)
 
 
-def _aim(
+def _part_target(
     kind: str, later: Sequence[str], info: TensorInfo, target: TensorInfo, options: dict[str, Any]
 ) -> TensorInfo | None:
     """The result that a part must have for the next parts to work; None if no result is suitable."""
@@ -403,30 +408,30 @@ def _before_dense(shape: _Sizes, target: TensorInfo, options: dict[str, Any]) ->
     return TensorInfo(target.dtype, _set(out, [_channel(len(out), layout)], [shape[_channel(len(shape), layout)]]))
 
 
-def _cast(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
-    return Cast(bare(aim.dtype)) if bare(aim.dtype) != info.dtype else None
+def _cast(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
+    return Cast(base_dtype(aim.dtype)) if base_dtype(aim.dtype) != info.dtype else None
 
 
-def _reshape(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+def _reshape(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
     source, shape = info.shape, aim.shape
     if shape is None:
         return None
     if source is None:
         return Reshape(shape) if free and shape.count(None) < 2 else None
-    squeezed = _squeezed(source, shape)
+    squeezed = _squeeze(source, shape)
     if squeezed is not None:
         return squeezed
     if source and shape and not shapes_differ(source[:1], shape[:1]):
-        rest = _filled(source[1:], shape[1:])
+        rest = _fill(source[1:], shape[1:])
         if rest is not None:
             return Reshape((shape[0] if source[0] is None else source[0], *rest))
-    whole = _filled(source, shape)
+    whole = _fill(source, shape)
     if whole is not None:
         return Reshape(whole)
     return Reshape(shape) if free and None in source and shape.count(None) == 1 else None
 
 
-def _squeezed(source: _Sizes, shape: _Sizes) -> Reshape | None:
+def _squeeze(source: _Sizes, shape: _Sizes) -> Reshape | None:
     """The reshape in which only axes of size 1 are added or removed; None if more would change."""
     more = abs(len(source) - len(shape))
     longer = source if len(source) > len(shape) else shape
@@ -452,11 +457,11 @@ def _squeezed(source: _Sizes, shape: _Sizes) -> Reshape | None:
     return None
 
 
-def _filled(source: _Sizes, shape: _Sizes) -> _Sizes | None:
+def _fill(source: _Sizes, shape: _Sizes) -> _Sizes | None:
     """A shape of as many numbers as a known one, with its one unknown size computed; None if that is not possible."""
     if None in source or shape.count(None) > 1:
         return None
-    whole, rest = _whole(source), prod(n for n in shape if n is not None)
+    whole, rest = _element_count(source), prod(n for n in shape if n is not None)
     if None not in shape:
         return shape if whole == rest else None
     if not rest or whole % rest:
@@ -464,7 +469,7 @@ def _filled(source: _Sizes, shape: _Sizes) -> _Sizes | None:
     return tuple(whole // rest if n is None else n for n in shape)
 
 
-def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
     source, shape = info.shape, aim.shape
     if "perm" in options:
         perm = tuple(options["perm"])
@@ -487,7 +492,7 @@ def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free:
     return None
 
 
-def _pad(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+def _pad(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
     source, shape, value = info.shape, aim.shape, options.get("value", 0)
     if "paddings" in options:
         return Pad(tuple((int(a), int(b)) for a, b in options["paddings"]), value)
@@ -501,7 +506,7 @@ def _pad(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool)
     return Pad(tuple(pairs), value)
 
 
-def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
     source, shape = info.shape, aim.shape
     if source is None or shape is None or len(source) != 4 or len(shape) != 4:
         return None
@@ -509,11 +514,11 @@ def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bo
     size = [source[axis] if shape[axis] is None else shape[axis] for axis in _spatial(4, data_format)]
     if None in size or info.dtype in (*_COMPLEX, "bool"):
         return None
-    plain = "bilinear" if bare(aim.dtype) in FLOATS else "nearest"
+    plain = "bilinear" if base_dtype(aim.dtype) in FLOATS else "nearest"
     return Resize((size[0] or 0, size[1] or 0), options.get("method", plain), data_format)
 
 
-def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
     source, shape, mode = info.shape, aim.shape, options.get("mode", "avg")
     if source is None or shape is None or not 3 <= len(source) <= 5 or info.dtype not in FLOATS:
         return None
@@ -543,11 +548,11 @@ def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool
     return Pool(tuple(window), tuple(strides), mode, data_format) if free or max(window) > 1 else None
 
 
-def _dense(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+def _dense(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
     source, shape = info.shape, aim.shape
     if source is None or shape is None or len(source) != len(shape) or len(source) < 2:
         return None
-    if info.dtype not in FLOATS or bare(aim.dtype) not in FLOATS:
+    if info.dtype not in FLOATS or base_dtype(aim.dtype) not in FLOATS:
         return None
     data_format = _format(source, shape, options, dense=True)
     at = _channel(len(source), data_format)
@@ -557,7 +562,7 @@ def _dense(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: boo
     return Dense(units, bool(options.get("bias", True)), options.get("seed"), data_format)
 
 
-_MAKERS: dict[str, Callable[[TensorInfo, TensorInfo, dict[str, Any], bool], Part | None]] = {
+_MAKERS: dict[str, Callable[[TensorInfo, TensorInfo, dict[str, Any], bool], AdapterPart | None]] = {
     "cast": _cast, "dense": _dense, "pad": _pad, "pool": _pool, "reshape": _reshape, "resize": _resize,
     "transpose": _transpose,
 }  # fmt: skip
@@ -606,9 +611,9 @@ def _set(shape: _Sizes, axes: Sequence[int], sizes: Sequence[int | None]) -> _Si
     return tuple(new.get(axis, n) for axis, n in enumerate(shape))
 
 
-def _windows(n: int | None, size: int, step: int) -> int | None:
+def _window_count(n: int | None, size: int, step: int) -> int | None:
     return None if n is None else (n - size) // step + 1
 
 
-def _whole(shape: _Sizes) -> int:
+def _element_count(shape: _Sizes) -> int:
     return prod(n for n in shape if n is not None)

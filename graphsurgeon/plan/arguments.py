@@ -20,13 +20,13 @@ from ..graph.tf_types import TFNodeDef
 from .adapters import CASTABLE
 from .backend import Backend
 from .dependencies import POLICIES, is_tensor, with_unshared_variables
-from .function_source import function_word
+from .function_source import function_name
 from .resolve import resolve
 from .step_code import functions_of
-from .steps import InlineStep, RenameStep, ReplaceStep, Role, Step, named_by, renamed_by
+from .steps import InlineStep, RenameStep, ReplaceStep, Role, Step, names_of, renames_of
 
 
-def calls_to(graph: Graph, name: str) -> list[str]:
+def call_path(graph: Graph, name: str) -> list[str]:
     """Returns the calls to inline, the outermost first, so that an op, scope or tensor of a function exists.
 
     Inlining a call includes the calls inside it. A cond, case or loop in a call is also returned if the op is in one of
@@ -42,11 +42,11 @@ def calls_to(graph: Graph, name: str) -> list[str]:
     for lead in scopes_around(op):
         number = graph.index.get(lead)
         if number is not None:
-            return _way(graph, graph.nodes[number], lead, op[len(lead) + 1 :]) or []
+            return _path_inside(graph, graph.nodes[number], lead, op[len(lead) + 1 :]) or []
     return []
 
 
-def _way(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[str] | None:
+def _path_inside(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[str] | None:
     """The calls on the way to an op inside a call; None if there is no op of that name."""
     functions, calls, visited = graph.functions, [path], set[str]()
     flow = not gives_way(node, functions)
@@ -70,7 +70,7 @@ def _way(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[str] | Non
             flow = True
 
 
-def opened(graph: Graph, steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
+def with_inlined_calls(graph: Graph, steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
     """Returns the steps of a plan with another, and with the calls that it names something in inlined before it.
 
     Args:
@@ -78,7 +78,7 @@ def opened(graph: Graph, steps: tuple[Step, ...], step: Step) -> tuple[Step, ...
         steps: its steps so far.
         step: the other.
     """
-    calls = list(dict.fromkeys(call for name in _named(step) for call in calls_to(graph, name)))
+    calls = list(dict.fromkeys(call for name in _inner_names(step) for call in call_path(graph, name)))
     if isinstance(step, InlineStep):
         return (*steps, replace(step, ops=tuple(dict.fromkeys([*calls, *step.ops]))))
     for at, one in enumerate(steps) if calls else ():
@@ -94,13 +94,13 @@ def _below(calls: list[str], step: InlineStep) -> list[str]:
     return [call for call in calls if any(call.startswith(f"{op}/") for op in step.ops)]
 
 
-def _named(step: Step) -> Iterator[str]:
+def _inner_names(step: Step) -> Iterator[str]:
     """The names that a step says, of what may be inside of a call."""
     if isinstance(step, ReplaceStep):
         matches = () if isinstance(step.what, Pattern) else step.what
         for place in (step.within, step.given, *matches):
             yield from place.names if isinstance(place, (Selection, Match)) else ()
-    yield from named_by(step, (Role.HERE, Role.POLICY))
+    yield from names_of(step, (Role.HERE, Role.POLICY))
 
 
 DEVICES = ("clear", "keep")
@@ -157,7 +157,7 @@ class Arguments:
         """Returns the name after the steps so far of what had a name before any of them."""
         for step in self.steps:
             if isinstance(step, RenameStep):
-                name = renamed_by(step, name)
+                name = renames_of(step, name)
         return name
 
     def name_in(self, graph: Graph, thing: Any) -> str:
@@ -331,7 +331,7 @@ class Arguments:
 
     def word(self, thing: Any, otherwise: str) -> str:
         """Returns the name of a function in code: its own name, if no other function of the plan has it."""
-        wish = function_word(thing, otherwise) if callable(thing) else otherwise
+        wish = function_name(thing, otherwise) if callable(thing) else otherwise
         functions = {word: one for step in self.steps for word, one in functions_of(step).items()}
         return free_name(wish, lambda name: name in functions and functions[name] is not thing)
 
@@ -414,7 +414,7 @@ class Arguments:
         return tuple(rules.items())
 
 
-def shown(things: Any) -> Any:
+def display_text(things: Any) -> Any:
     """Returns the text of an argument, for a message."""
     if isinstance(things, Selection):
         return counted(len(things), "ops")
@@ -424,7 +424,7 @@ def shown(things: Any) -> Any:
     return [str(getattr(thing, "name", thing)) for thing in things]
 
 
-def shown_by(name: Callable[[Any], str], thing: Any) -> str:
+def display_name(name: Callable[[Any], str], thing: Any) -> str:
     """Returns one thing that was given, for a message, by the name that this call gives it."""
     return repr(name(thing) if is_named(thing) else thing)
 

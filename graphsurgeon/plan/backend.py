@@ -14,15 +14,15 @@ from ..graph.layers import NO_LAYERS, Layers
 from ..graph.match.pattern import Pattern
 from ..graph.tf_types import TFNodeDef
 from .adapters import Adapter
-from .copy_result import Copied
-from .effect import Effect, Verdict
+from .copy_result import CopyResult
+from .effect import InferenceResult, PlanResult
 from .fault import Fault
 
 _INSTEAD = "Make the plan with gs.open(graph).plan()"
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class InsertionSite:
     """One place that gets a subgraph.
 
     Args:
@@ -39,7 +39,7 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class BuiltSubgraph:
     """The subgraphs for some sites, built in a separate graph.
 
     Args:
@@ -53,7 +53,7 @@ class Piece:
     outputs: tuple[Mapping[str, str], ...]
 
 
-class Opener(Protocol):
+class GraphOpener(Protocol):
     """Knows how a graph was opened."""
 
     code: str
@@ -73,15 +73,15 @@ class Backend:
         """Returns the Keras layers of a graph."""
         return NO_LAYERS
 
-    def verdict(self, effect: Effect) -> Verdict:
+    def verdict(self, effect: PlanResult) -> InferenceResult:
         """Returns what shape inference says of an effect that is faultless else."""
-        return Verdict()
+        return InferenceResult()
 
-    def value_faults(self, effect: Effect) -> list[Fault]:
+    def value_faults(self, effect: PlanResult) -> list[Fault]:
         """Returns why the values for copies are not available; computed at each call, because sessions change."""
         return []
 
-    def check(self, effect: Effect) -> tuple[Fault, ...]:
+    def check(self, effect: PlanResult) -> tuple[Fault, ...]:
         """Returns every fault of an effect at once."""
         return effect.verdict.faults or tuple(self.value_faults(effect))
 
@@ -89,7 +89,7 @@ class Backend:
         """Returns whether an error means that memory has run out."""
         return is_memory_error(error)
 
-    def picture(self, effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
+    def picture(self, effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:
         """Returns a drawing of an effect, as mime type -> text.
 
         Args:
@@ -103,15 +103,15 @@ class Backend:
         """Takes an object apart into the tensors it is made of, for example a SparseTensor."""
         return [thing]
 
-    def notes(self, copied: Copied) -> list[str]:
+    def notes(self, copied: CopyResult) -> list[str]:
         """Returns the parts of a copy that are not in the snapshot, such as functions, in sentences."""
         return []
 
-    def unproved(self, copied: Copied) -> dict[str, str]:
+    def unproved(self, copied: CopyResult) -> dict[str, str]:
         """Returns which variables a copy would get initial values of, though it was given values, and why."""
         return {}
 
-    def opener(self, graph: Graph) -> Opener | None:
+    def opener(self, graph: Graph) -> GraphOpener | None:
         """Returns the opener of the graph of a snapshot; None if the graph was not opened."""
         return None
 
@@ -125,7 +125,9 @@ class Backend:
         """Returns the array that a constant holds."""
         return None
 
-    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, request: str) -> Piece:
+    def built(
+        self, function: Callable[..., Any] | str, sites: Sequence[InsertionSite], graph: Graph, request: str
+    ) -> BuiltSubgraph:
         """Builds the subgraphs that a function, or an op type, makes for some sites of a graph."""
         raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
 

@@ -12,13 +12,13 @@ from ..graph.control_flow import context_fault
 from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, name_problem, under, unfit, valid_name
 from ..graph.op_packages import refuse_unknown
-from .effect import Effect
+from .effect import PlanResult
 from .fault import Fault
-from .fixes import cured_mapping
+from .fixes import with_mapping_fixes
 from .step_code import request_of
 from .steps import CopyStep
-from .type_check import bare, fits, fitting
-from .workbench import Workbench
+from .type_check import base_dtype, fits, fitting_text
+from .workbench import MutableGraph
 
 #: Ops that meet their partners under a key that belongs to the whole process, or to several of them.
 _MEETING = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
@@ -80,7 +80,7 @@ def custom_gradients(graph: Graph, mask: Mask) -> dict[int, str]:
     return {i: name for i, name in gradients if name.startswith("CustomGradient-")}
 
 
-def seeded(graph: Graph, mask: Mask) -> list[str]:
+def seed_ops(graph: Graph, mask: Mask) -> list[str]:
     """Returns the names of random ops with a seed, but for those that make the initial value of a variable."""
     leads = tuple(name + "/" for name in graph.state.variables)
     out = []
@@ -91,14 +91,14 @@ def seeded(graph: Graph, mask: Mask) -> list[str]:
     return out
 
 
-def far_places(graph: Graph, mask: Mask, devices: set[str]) -> list[tuple[str, str]]:
+def far_devices(graph: Graph, mask: Mask, devices: set[str]) -> list[tuple[str, str]]:
     """Returns (op, other op) if an op is to be placed with another that is neither copied nor mapped."""
     ops, others, names = graph.places
     far = np.flatnonzero(mask[ops] & ~((others >= 0) & mask[others])).tolist() if names else []
     return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in devices]
 
 
-def given_name_faults(step: CopyStep, base: Workbench) -> list[Fault]:
+def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """Faults of the scope and the names that a copy gives, if TensorFlow refuses them; kept names are not checked."""
     names = step.names or {}
     if step.to and not valid_name(step.to):
@@ -108,13 +108,13 @@ def given_name_faults(step: CopyStep, base: Workbench) -> list[Fault]:
     return [Fault(f"copy(to={step.to!r}, names=...)", *problem)] if problem else []
 
 
-def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
+def namespace_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """Faults of the scope that a copy is made under; if names are given, see `name_faults`."""
     problem = None if step.names is not None else _namespace_fault(step, base)
     return [Fault(request_of(step), *problem)] if problem else []
 
 
-def _namespace_fault(step: CopyStep, base: Workbench) -> tuple[str, str] | None:
+def _namespace_fault(step: CopyStep, base: MutableGraph) -> tuple[str, str] | None:
     if step.reuse is not None:
         clash = [n for n in step.selection.names if n not in step.reuse and under(step.to, n) in base.index]
         problem = f"{under(step.to, clash[0])!r} is there already and is not a copy of {clash[0]!r}" if clash else ""
@@ -126,7 +126,7 @@ def _namespace_fault(step: CopyStep, base: Workbench) -> tuple[str, str] | None:
     return name_problem(step.to, base.taken, base.title, what="a name scope", key="to")
 
 
-def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[Fault]:
+def name_faults(step: CopyStep, base: MutableGraph, names: Sequence[str]) -> list[Fault]:
     """Faults of names that a copy is given one by one: taken in the destination, or given twice."""
     new_names: set[str] = set()
     for name in names:
@@ -201,7 +201,7 @@ def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
     )
 
 
-def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
+def mapping_faults(step: CopyStep, base: MutableGraph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
     """Reads ``inputs={...}``: source tensor -> destination tensor; and the faults in it: names, dtypes."""
     mapping, faults = {}, []
     graph = step.selection.graph
@@ -214,16 +214,16 @@ def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int
             faults.append(Fault.of(error))
             continue
         a, b = graph.info(*source), base.info(op, port)
-        if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
+        if a is not None and b is not None and base_dtype(a.dtype) != base_dtype(b.dtype):
             problem = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
             fault = Fault(request, problem, mapping_proposals(step, base.frozen(), (old, a), (new, b)))
-            faults.append(cured_mapping(base, fault, step, old, new))
+            faults.append(with_mapping_fixes(base, fault, step, old, new))
             continue
         mapping[source] = (base.names[op], port)
     return mapping, faults
 
 
-def reuse_faults(step: CopyStep, base: Workbench) -> list[Fault]:
+def reuse_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """Returns a fault for each op in ``reuse={...}`` that the destination does not have."""
     faults = []
     for old, new in (step.reuse or {}).items():
@@ -236,7 +236,7 @@ def reuse_faults(step: CopyStep, base: Workbench) -> list[Fault]:
 
 def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
     """Returns the tensors that would fit instead of a tensor of the source, and the other inputs that `new` fits."""
-    graph, suggestion = step.selection.graph, fitting(base, old[1])
+    graph, suggestion = step.selection.graph, fitting_text(base, old[1])
     for name in step.selection.boundary.inputs:
         info = graph.info(*graph.tensor(name))
         if name != old[0] and info is not None and fits(new[1], info):
@@ -244,7 +244,7 @@ def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], 
     return suggestion
 
 
-def unknown_fault(effect: Effect, request: str = "check()") -> Fault | None:
+def unknown_fault(effect: PlanResult, request: str = "check()") -> Fault | None:
     """Returns the fault of a result that holds ops which TensorFlow does not know; None if there are none.
 
     Args:

@@ -11,14 +11,14 @@ import numpy as np
 from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
 from .backend import Backend
-from .effect import Effect
+from .effect import PlanResult
 from .function_source import MODULES, Sources, array_code
 from .function_source import query_code as query_code
 from .step_code import call, rename_call
-from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, bare
+from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, unmuted
 
 
-def plan_code(effect: Effect, backend: Backend) -> str:
+def plan_code(effect: PlanResult, backend: Backend) -> str:
     """Returns Python source that opens the graphs, makes the plan and applies it.
 
     A graph that was opened from a file is opened from it again. A value that cannot be written down is a variable to
@@ -28,7 +28,7 @@ def plan_code(effect: Effect, backend: Backend) -> str:
     are ``pattern``, ``replacement``.
     """
     sources = Sources()
-    names = _Names(effect, backend, sources)
+    names = _ScriptNames(effect, backend, sources)
     if any(isinstance(step, RebuildStep) for step in effect.steps):
         lines: list[str] = []
         calls = [f"done = {names.of(effect.base)}.rebuild()"]
@@ -37,7 +37,7 @@ def plan_code(effect: Effect, backend: Backend) -> str:
         calls.append(f"done = {names.of(effect.base)}.apply(plan)")
     needs = [
         line
-        for line in _needs("\n".join([*names.openings, *sources.lines, *lines, *calls]))
+        for line in _required_imports("\n".join([*names.openings, *sources.lines, *lines, *calls]))
         if line not in sources.imports
     ]
     head = [*sources.imports, "import graphsurgeon as gs", *needs, ""]
@@ -47,7 +47,7 @@ def plan_code(effect: Effect, backend: Backend) -> str:
     return "\n".join([*head, *lines, *calls, ""])
 
 
-def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str], list[str]]:
+def plan_lines(effect: PlanResult, names: CodeNames, sources: Sources) -> tuple[list[str], list[str]]:
     """Returns the lines that make the selections of a plan, and those that make the plan; a muted step is a comment.
 
     Args:
@@ -57,10 +57,10 @@ def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str
     """
     sources.of, sources.query = names.of, names.query
     owner, lines = names.of(effect.base), list[str]()
-    copies = sum(isinstance(bare(step), CopyStep) for step in effect.steps)
+    copies = sum(isinstance(unmuted(step), CopyStep) for step in effect.steps)
     body = [f"{owner}.plan()"]
     for number, muted_or_step in enumerate(effect.steps):
-        step, mute = bare(muted_or_step), "# " if isinstance(muted_or_step, MutedStep) else ""
+        step, mute = unmuted(muted_or_step), "# " if isinstance(muted_or_step, MutedStep) else ""
         if isinstance(step, CopyStep):
             word = "block" if copies == 1 else f"block{number + 1}"
             lines.append(f"{mute}{word} = {sources.selection(step.selection)}")
@@ -79,13 +79,13 @@ def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str
     return lines, ["plan = (", f"    {body[0]}", *(f"    {part}" for part in body[1:]), ")"]
 
 
-def _renames_variables(effect: Effect, number: int) -> bool:
+def _renames_variables(effect: PlanResult, number: int) -> bool:
     """Returns whether a step has renamed variables of the graph."""
     base = effect.base
     return any(i < base.size and base.names[i] in base.state.variables for i in effect.revalued.get(number, ()))
 
 
-def _needs(text: str) -> list[str]:
+def _required_imports(text: str) -> list[str]:
     """The imports that literals in a text need."""
     return [line for mark, line in IMPORTS if mark in text]
 
@@ -94,7 +94,7 @@ def _needs(text: str) -> list[str]:
 IMPORTS = (("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"))
 
 
-class Names(Protocol):
+class CodeNames(Protocol):
     """Names the graphs, values and arrays of a plan in code."""
 
     short: bool
@@ -112,12 +112,12 @@ class Names(Protocol):
         """Returns the arrays that a copy takes for tensors, as code."""
 
 
-class _Names:
+class _ScriptNames:
     """Variable names for the graphs of a plan, and the lines that open them."""
 
     short = False
 
-    def __init__(self, effect: Effect, backend: Backend, sources: Sources) -> None:
+    def __init__(self, effect: PlanResult, backend: Backend, sources: Sources) -> None:
         self._backend, self._sources, self._by_owner = backend, sources, dict[int, str]()
         graphs = {id(g.owner): g for g in reversed([g.folded for g in _graphs(effect.steps)])}
         others = [g for key, g in reversed(graphs.items()) if key != id(effect.base.owner)]
@@ -165,7 +165,7 @@ class _Names:
 
 def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
     """The graphs of copied ops and of ops in other steps; then those of editors that give values."""
-    steps = [bare(step) for step in steps]
+    steps = [unmuted(step) for step in steps]
     for step in steps:
         for selection in (getattr(step, key, None) for key in ("selection", "given", "within")):
             if isinstance(selection, Selection):
@@ -204,7 +204,7 @@ def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
     return ast.unparse(tree) if renamed else code
 
 
-def _copy_call(step: CopyStep, word: str, names: Names, same: bool) -> str:
+def _copy_call(step: CopyStep, word: str, names: CodeNames, same: bool) -> str:
     policy = dict(step.variables)
     texts = {
         "inputs": "{" + ", ".join(f"{a!r}: {b!r}" for a, b in step.inputs) + "}" if step.inputs else "",

@@ -16,7 +16,7 @@ from ..graph.names import op_name, under
 from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, CollectionEntry, VariableInfo, variable_renamed
 from .dependencies import Closure
 from .steps import CopyStep
-from .workbench import Workbench
+from .workbench import MutableGraph
 
 _CARRY = (
     "carry what it held with table.export() in the original's graph and tf.raw_ops.LookupTableImportV2("
@@ -120,7 +120,7 @@ def new_variable(
     lead = f"{scope}/" if scope else ""
 
     def new(name: str) -> str:
-        return renamed(scope, name, names) if name else ""
+        return copied_name(scope, name, names) if name else ""
 
     variable = replace(variable_renamed(info, new), collections=())
     if info.initializer or not settable:
@@ -165,7 +165,7 @@ class Connection:
 
 
 @dataclass(frozen=True, eq=False)
-class Copied:
+class CopyResult:
     """The result of one copy step.
 
     Args:
@@ -247,7 +247,7 @@ class Copied:
 
     def renamed(self, name: str) -> str:
         """Returns the name an op or tensor of the source has in the copy."""
-        return renamed(self.step.to, name, self.step.names)
+        return copied_name(self.step.to, name, self.step.names)
 
     def original(self, name: str) -> str | None:
         """Returns the op of the source that an op of the copy was made from; None if there is none."""
@@ -258,7 +258,7 @@ class Copied:
     def _spots(self) -> dict[str, int]:
         return {name: at for at, name in enumerate(self.names)}
 
-    def called(self, new: Callable[[str], str]) -> Copied:
+    def called(self, new: Callable[[str], str]) -> CopyResult:
         """Returns the same copy after ops of the destination are renamed; `new` gives their names."""
         names = list(map(new, self.names))
         old = self.source.names
@@ -287,7 +287,7 @@ class Copied:
         return [*self.placeholders, *self.constants]
 
 
-def moved_entries(copied: Copied, collection: str) -> tuple[CollectionEntry, ...]:
+def copied_entries(copied: CopyResult, collection: str) -> tuple[CollectionEntry, ...]:
     """Returns the entries that a copy adds for a collection of the source, by their names in the destination.
 
     Args:
@@ -309,11 +309,12 @@ def moved_entries(copied: Copied, collection: str) -> tuple[CollectionEntry, ...
     return tuple(out)
 
 
-def renamed(scope: str, name: str, names: Mapping[str, str] | None) -> str:
+def copied_name(scope: str, name: str, names: Mapping[str, str] | None) -> str:
     """Returns the name that an op or tensor has in a copy under a scope.
 
     Example:
-        >>> renamed("copy", "a:1", None), renamed("copy", "a:1", {"a": "b"}), renamed("copy", "c", {"a": "b"})
+        >>> names = {"a": "b"}
+        >>> copied_name("copy", "a:1", None), copied_name("copy", "a:1", names), copied_name("copy", "c", names)
         ('copy/a:1', 'b:1', 'copy/c')
     """
     if names is None:
@@ -322,7 +323,7 @@ def renamed(scope: str, name: str, names: Mapping[str, str] | None) -> str:
     return names.get(op, under(scope, op)) + colon + port
 
 
-def now_read(graph: Graph, copied: Copied) -> dict[Tensor, tuple[str, int]]:
+def current_externals(graph: Graph, copied: CopyResult) -> dict[Tensor, tuple[str, int]]:
     """Returns what enters a copy after later steps: source tensor -> tensor of `graph`, which has the copy in it."""
     _, then = copied.source.data.within(copied.ops)
     _, now = graph.data.within(copied.place[copied.ops])
@@ -332,7 +333,7 @@ def now_read(graph: Graph, copied: Copied) -> dict[Tensor, tuple[str, int]]:
     return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copied.external if t in reads}
 
 
-def without(copied: Copied, dropped: Iterable[int]) -> Copied:
+def without_ops(copied: CopyResult, dropped: Iterable[int]) -> CopyResult:
     """Returns a copy of all of a graph without some of its ops, given by number."""
     lost = copied.source.mask(dropped)
     if not lost.any():
@@ -345,7 +346,7 @@ def without(copied: Copied, dropped: Iterable[int]) -> Copied:
     return replace(copied, ops=stay, names=[copied.renamed(n) for n in names], place=place, variables=variables)
 
 
-def append(base: Workbench, copied: Copied) -> None:
+def append_copy(base: MutableGraph, copied: CopyResult) -> None:
     """Puts a copy into the destination: edges by array arithmetic, no loop over ops."""
     graph, ops, place = copied.source, copied.ops, copied.place
     first = base.size
@@ -382,7 +383,7 @@ def append(base: Workbench, copied: Copied) -> None:
     _add_setters(base, copied)
 
 
-def _add_setters(base: Workbench, copied: Copied) -> None:
+def _add_setters(base: MutableGraph, copied: CopyResult) -> None:
     """Adds the ops that set variables; they come after the copies."""
     setters = [op for v in copied.variables for op in v.setter]
     if not setters:

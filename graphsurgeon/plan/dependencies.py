@@ -17,14 +17,14 @@ from ..graph.traversal import backward
 from ..graph.variables import ASKING_TYPES, FEED_TYPES, VariableInfo
 from .fault import Fault
 from .steps import CopyStep
-from .type_check import axis_text, bare, fitting, shapes_differ
-from .workbench import Workbench
+from .type_check import axis_text, base_dtype, fitting_text, shapes_differ
+from .workbench import MutableGraph
 
 _READERS = ASKING_TYPES | {"Identity", "ReadVariableOp"}
 
 
 @dataclass(frozen=True)
-class Pulled:
+class Dependency:
     """Ops copied as well: how many, why, a few of their names, and the bytes their constants and variables hold."""
 
     count: int
@@ -55,10 +55,10 @@ class Closure:
     variables: list[VariableInfo]
     substitutes: list[Substitute]
     gone: Mask
-    pulled: list[Pulled]
+    pulled: list[Dependency]
 
 
-def close(
+def copy_closure(
     graph: Graph, mask: Mask, cuts: frozenset[Tensor], policy: Mapping[str, str], unmapped: str, control: str
 ) -> Closure:
     """Returns the closure of a selection.
@@ -71,7 +71,7 @@ def close(
         unmapped: ``include`` pulls in the ops that compute the entering tensors.
         control: ``include`` pulls in the control inputs from outside.
     """
-    work = _Closing(graph, mask.copy(), cuts, policy)
+    work = _ClosureBuilder(graph, mask.copy(), cuts, policy)
     if unmapped == "include" or control == "include":
         work.take(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _ASKED)
     while True:  # ops that are also copied may need more
@@ -85,8 +85,8 @@ def close(
     for name in work.done:
         if policy.get(name) == "share":
             parts = np.flatnonzero(variable_parts(graph, work.done[name])).tolist()
-            excluded |= spare(graph, mask, parts, name) & mask
-    substitutes, without = substituted(graph, mask, policy)
+            excluded |= private_ops(graph, mask, parts, name) & mask
+    substitutes, without = substitutes_of(graph, mask, policy)
     excluded |= without
     order = sorted(work.done.values(), key=lambda v: graph.index[v.op])
     return Closure(mask & ~excluded, work.shared, order, substitutes, excluded, work.pulled)
@@ -95,11 +95,11 @@ def close(
 _ASKED = "needed by the selection, as include asks"
 
 
-class _Closing:
+class _ClosureBuilder:
     """A selection while what must go with it is found.
 
     Args:
-        graph, mask, cuts, policy: as for `close`.
+        graph, mask, cuts, policy: as for `copy_closure`.
 
     Attributes:
         done: the variables whose ops are all included.
@@ -109,7 +109,7 @@ class _Closing:
 
     def __init__(self, graph: Graph, mask: Mask, cuts: frozenset[Tensor], policy: Mapping[str, str]) -> None:
         self.graph, self.mask, self.cuts, self.policy = graph, mask, cuts, policy
-        self.done, self.pulled = dict[str, VariableInfo](), list[Pulled]()
+        self.done, self.pulled = dict[str, VariableInfo](), list[Dependency]()
         self.shared = np.zeros(graph.size, np.bool_)
 
     def take(self, reach: Mask, why: str) -> None:
@@ -118,7 +118,7 @@ class _Closing:
         count = int(np.count_nonzero(fresh))
         if count:
             names = tuple(self.graph.names[i] for i in np.flatnonzero(fresh)[:8].tolist())
-            self.pulled.append(Pulled(count, why, names, bytes_of(self.graph, fresh)))
+            self.pulled.append(Dependency(count, why, names, bytes_of(self.graph, fresh)))
         self.mask = self.mask | reach
 
     def variables(self) -> None:
@@ -222,7 +222,7 @@ def with_unshared_variables(graph: Graph, ops: Mask) -> Mask:
     return result | above
 
 
-def needed(graph: Graph, living: Mask) -> Mask:
+def needed_ops(graph: Graph, living: Mask) -> Mask:
     """Returns the living, all they need, and what belongs to that: parts of variables, of loops, table fillers."""
     state = graph.state
     wholes = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in state.contexts]
@@ -305,7 +305,7 @@ class Substitute:
     writers: tuple[str, ...]
 
 
-def substituted(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[list[Substitute], Mask]:
+def substitutes_of(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[list[Substitute], Mask]:
     """Returns the variables that a copy of `mask` freezes or replaces, and the ops that are left out for it."""
     excluded = np.zeros(graph.size, np.bool_)
     substitutes = []
@@ -320,10 +320,10 @@ def substituted(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[li
         start = [me, *(i for i in users if graph.types[i] in ASKING_TYPES)]
         if info.initializer in graph.index:
             start.append(graph.index[info.initializer])
-        excluded |= spare(graph, mask, start, name)
+        excluded |= private_ops(graph, mask, start, name)
         users = [i for i in users if not excluded[i]]
         if info.resource:
-            readers = {i: READERS[graph.types[i]] for i in users if _can_turn(graph, i)}
+            readers = {i: READERS[graph.types[i]] for i in users if _can_replace_read(graph, i)}
             writers = [graph.names[i] for i in users if i not in readers]
         else:
             readers = {}
@@ -376,14 +376,14 @@ def writes(kind: str) -> bool:
     return kind.startswith(REF_WRITERS) and kind != "ScatterNd"
 
 
-def _can_turn(graph: Graph, op: int) -> bool:
+def _can_replace_read(graph: Graph, op: int) -> bool:
     if graph.types[op] not in READERS:
         return False
     attributes = getattr(graph.nodes[op], "attr", {})
     return "batch_dims" not in attributes or not attributes["batch_dims"].i  # the plain Gather knows no batches
 
 
-def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask:
+def private_ops(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask:
     """Returns `start` and the ops under the variable's own name that only these need: its initial value, mostly."""
     todo = list(start)
     spared = graph.mask(todo)
@@ -400,7 +400,7 @@ def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask
     return spared
 
 
-def substitute_faults(step: CopyStep, base: Workbench, substitutes: Sequence[Substitute]) -> list[Fault]:
+def substitute_faults(step: CopyStep, base: MutableGraph, substitutes: Sequence[Substitute]) -> list[Fault]:
     """Faults of freezing and replacing: ops that change the variable, no values, a tensor that does not fit."""
     out: list[Fault] = []
     for sub in substitutes:
@@ -428,9 +428,9 @@ def substitute_faults(step: CopyStep, base: Workbench, substitutes: Sequence[Sub
             old = value_info(sub.info)
             if new is None:
                 continue
-            differ = bare(new.dtype) != bare(old.dtype)
+            differ = base_dtype(new.dtype) != base_dtype(old.dtype)
             if differ or shapes_differ(new.shape, old.shape):
                 why = "" if differ else f": {axis_text(new.shape, old.shape)}"
                 problem = f"{sub.tensor!r} is {new}, but {name!r} is {old}{why}"
-                out.append(Fault(request, problem, fitting(base.frozen(), old)))
+                out.append(Fault(request, problem, fitting_text(base.frozen(), old)))
     return out

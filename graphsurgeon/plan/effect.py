@@ -1,4 +1,4 @@
-"""Effect: the full effect of applying a plan, as a value: the sum of the effects of its steps."""
+"""PlanResult: the full effect of applying a plan, as a value: the sum of the effects of its steps."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..errors import counted, few
 from ..graph.boundary import Tensor
 from ..graph.concurrency import once
 from ..graph.graph import Graph, TensorInfo
-from .copy_result import Connection, Copied, NewPlaceholder, NewVariable
+from .copy_result import Connection, CopyResult, NewPlaceholder, NewVariable
 from .fault import Fault
 from .steps import Step
 
 
 @dataclass(frozen=True)
-class Change:
+class OpChange:
     """The changes of one op: attributes (None clears one), a device, control inputs that are added and removed."""
 
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -38,9 +38,9 @@ class Change:
         parts += [f"no longer after {few(self.frees)}"] if self.frees else []
         return ", ".join(parts)
 
-    def and_then(self, other: Change) -> Change:
+    def and_then(self, other: OpChange) -> OpChange:
         """Returns this change and another after it."""
-        return Change(
+        return OpChange(
             {**self.attributes, **other.attributes},
             self.device if other.device is None else other.device,
             (*self.waits, *other.waits),
@@ -91,7 +91,7 @@ class Region:
 
 
 @dataclass(frozen=True, eq=False)
-class Replaced:
+class Replacement:
     """What took the place of one match.
 
     Args:
@@ -114,7 +114,7 @@ class Replaced:
 
 
 @dataclass(frozen=True, eq=False)
-class Slice:
+class DownstreamCopy:
     """The ops that an `on_copies` step makes again.
 
     Args:
@@ -124,7 +124,7 @@ class Slice:
         along: ops that are made again although they do not change.
     """
 
-    copied: Copied
+    copied: CopyResult
     changed: tuple[str, ...]
     until: tuple[str, ...]
     along: tuple[str, ...]
@@ -139,7 +139,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class InferenceResult:
     """The result of shape inference for an effect.
 
     Args:
@@ -153,15 +153,15 @@ class Verdict:
     reshaped: Mapping[int, Sequence[TensorInfo]] = field(default_factory=dict)
 
 
-class Judge(Protocol):
+class ShapeChecker(Protocol):
     """Knows shape inference."""
 
-    def verdict(self, effect: Effect) -> Verdict:
+    def verdict(self, effect: PlanResult) -> InferenceResult:
         """Returns the result for an effect that has no other faults."""
 
 
 @dataclass(frozen=True, eq=False)
-class Effect:
+class PlanResult:
     """The whole outcome of some steps.
 
     Args:
@@ -192,29 +192,29 @@ class Effect:
     base: Graph
     steps: tuple[Step, ...]
     after: Graph
-    copies: tuple[Copied, ...] = ()
+    copies: tuple[CopyResult, ...] = ()
     connections: tuple[Connection, ...] = ()
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
     edits: tuple[tuple[str, int, str], ...] = ()
     added: tuple[NewNode, ...] = ()
-    changes: Mapping[str, Change] = field(default_factory=dict)
+    changes: Mapping[str, OpChange] = field(default_factory=dict)
     removed: Mapping[int, int] = field(default_factory=dict)
-    slices: tuple[Slice, ...] = ()
-    replaced: tuple[Replaced, ...] = ()
+    slices: tuple[DownstreamCopy, ...] = ()
+    replaced: tuple[Replacement, ...] = ()
     first: int = 0
     mode: str = "append"
     renamed: Mapping[str, str] = field(default_factory=dict)
     revalued: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     blame: Mapping[str, int] = field(default_factory=dict)
     decided: frozenset[int] = frozenset()
-    judge: Judge | None = field(default=None, repr=False)
+    judge: ShapeChecker | None = field(default=None, repr=False)
     lock: RLock = field(default_factory=RLock, repr=False)
 
-    @once(during=lambda effect: Verdict())
-    def verdict(self) -> Verdict:
+    @once(during=lambda effect: InferenceResult())
+    def verdict(self) -> InferenceResult:
         """The structural faults or, if there are none, the faults of shape inference."""
-        return Verdict(self.faults) if self.faults or self.judge is None else self.judge.verdict(self)
+        return InferenceResult(self.faults) if self.faults or self.judge is None else self.judge.verdict(self)
 
     def number(self, step: Step) -> int | None:
         """Returns the number of one of its steps; None if the step is not one of them."""
@@ -236,7 +236,7 @@ class Effect:
         return [p for c in self.copies for p in c.placeholders]
 
     @cached_property
-    def reordered(self) -> dict[str, Change]:
+    def reordered(self) -> dict[str, OpChange]:
         """Changed control inputs of existing ops that no step names, because other ops were removed or moved."""
         base, after = self.base, self.after
         if not (len(base.control.node) or len(after.control.node)):
@@ -260,7 +260,7 @@ class Effect:
             name = base.names[int(base.control.rows[at])]
             frees[self.renamed.get(name, name)].append(base.names[int(base.control.node[at])])
         return {
-            name: Change(waits=tuple(waits[name]), frees=tuple(frees[name]))
+            name: OpChange(waits=tuple(waits[name]), frees=tuple(frees[name]))
             for name in dict.fromkeys([*waits, *frees])
             if name not in self.changes
         }

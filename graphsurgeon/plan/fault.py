@@ -9,7 +9,7 @@ from ..errors import Kind, PlanError, SurgeryError
 
 
 @dataclass(frozen=True, eq=False)
-class Cure:
+class Fix:
     """A fix of a fault; `Plan.cured` applies it.
 
     Args:
@@ -43,7 +43,7 @@ class Fault:
     request: str
     problem: str
     suggestion: str
-    cures: tuple[Cure, ...] = field(default=(), compare=False)
+    cures: tuple[Fix, ...] = field(default=(), compare=False)
     step: int | None = field(default=None, compare=False, repr=False)
     kind: Kind = field(default=Kind.OTHER, compare=False, repr=False)
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
@@ -72,23 +72,23 @@ class Fault:
         return str(self.error())
 
 
-class Warned(str):
+class PlanWarning(str):
     """The text of a warning, with its kind.
 
     Example:
-        >>> Warned("leak: x:0 became a placeholder", Kind.LEAK).kind
+        >>> PlanWarning("leak: x:0 became a placeholder", Kind.LEAK).kind
         <Kind.LEAK: 'leak'>
     """
 
     __slots__ = ("kind",)
     kind: Kind
 
-    def __new__(cls, text: str, kind: Kind = Kind.OTHER) -> Warned:
+    def __new__(cls, text: str, kind: Kind = Kind.OTHER) -> PlanWarning:
         warning = super().__new__(cls, text)
         warning.kind = kind
         return warning
 
 
-def kind_of(warning: str) -> Kind:
+def warning_kind(warning: str) -> Kind:
     """Returns the kind of a warning of a plan."""
-    return warning.kind if isinstance(warning, Warned) else Kind.OTHER
+    return warning.kind if isinstance(warning, PlanWarning) else Kind.OTHER

@@ -9,15 +9,17 @@ from ..graph.boundary import Tensor
 from ..graph.graph import TensorInfo
 from ..graph.names import free_name
 from ..graph.traversal import forward
-from .adapters import KINDS, Adapter, Dense, Wish, data_format_of, proposals
-from .fault import Cure, Fault
+from .adapters import KINDS, Adapter, AdapterSpec, Dense, data_format_of, proposals
+from .fault import Fault, Fix
 from .step_code import request_of
 from .steps import AdaptStep, BypassStep, ConnectStep, CopyStep, RerouteStep, Step
-from .type_check import bare, serves
-from .workbench import Workbench
+from .type_check import base_dtype, is_training_op
+from .workbench import MutableGraph
 
 
-def adapters_of(bench: Workbench, tensor: Tensor, target: TensorInfo, readers: Sequence[int]) -> tuple[Adapter, ...]:
+def fitting_adapters(
+    bench: MutableGraph, tensor: Tensor, target: TensorInfo, readers: Sequence[int]
+) -> tuple[Adapter, ...]:
     """Returns the adapters that make a tensor fit ops of the same graph, the most sensible first.
 
     There are no adapters between data of a model and tensors of gradients or savers.
@@ -31,23 +33,25 @@ def adapters_of(bench: Workbench, tensor: Tensor, target: TensorInfo, readers: S
     source, graph = bench.info(*tensor), bench.frozen()
     if forward(graph, graph.mask(readers))[tensor[0]]:
         return ()
-    if source is None or serves(bench, tensor[0]) != all(serves(bench, op) for op in readers):
+    if source is None or is_training_op(bench, tensor[0]) != all(is_training_op(bench, op) for op in readers):
         return ()
     layout = data_format_of(graph, readers)
     return _proposals(bench, tensor, source, target, {bench.loop(op) for op in readers}, layout)
 
 
 def _proposals(
-    bench: Workbench, tensor: Tensor, source: TensorInfo, target: TensorInfo, loops: set[int], data_format: str
+    bench: MutableGraph, tensor: Tensor, source: TensorInfo, target: TensorInfo, loops: set[int], data_format: str
 ) -> tuple[Adapter, ...]:
-    """Like `adapters_of`; no variable is made inside a loop, and no loop is entered without an Enter."""
+    """Like `fitting_adapters`; no variable is made inside a loop, and no loop is entered without an Enter."""
     adapters, loop = proposals(source, target, data_format), bench.loop(tensor[0])
     if loops - {loop}:
         return ()
     return adapters if loop < 0 else tuple(one for one in adapters if not any(isinstance(p, Dense) for p in one.parts))
 
 
-def cured(bench: Workbench, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]) -> Fault:
+def with_suggested_fixes(
+    bench: MutableGraph, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]
+) -> Fault:
     """Returns the fault of a tensor that cannot take another's place, with what makes it fit, as data and in its text.
 
     Args:
@@ -60,11 +64,11 @@ def cured(bench: Workbench, fault: Fault, step: Step, old: Tensor, new: Tensor, 
     target = bench.info(*old)
     if target is None:
         return fault
-    make = _adapting(bench, step, (old, new), target, data_format_of(bench.frozen(), readers))
-    return fault if make is None else _with(fault, step, adapters_of(bench, new, target, readers), make)
+    make = _fix_builder(bench, step, (old, new), target, data_format_of(bench.frozen(), readers))
+    return fault if make is None else _with_fixes(fault, step, fitting_adapters(bench, new, target, readers), make)
 
 
-def cured_mapping(base: Workbench, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
+def with_mapping_fixes(base: MutableGraph, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
     """Returns the fault of a tensor that cannot feed an input of a copy, with the adapters that make it fit.
 
     Args:
@@ -80,48 +84,52 @@ def cured_mapping(base: Workbench, fault: Fault, step: CopyStep, old: str, new: 
     info, target = base.info(*source), graph.info(op, port)
     readers = graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()
     readers = [reader for reader in readers if step.selection.mask[reader]]
-    if info is None or target is None or serves(base, source[0]) != all(serves(graph, one) for one in readers):
+    if (
+        info is None
+        or target is None
+        or is_training_op(base, source[0]) != all(is_training_op(graph, one) for one in readers)
+    ):
         return fault
     name = free_name("adapter", lambda free: base.taken(free) or free == step.to)
     layout = data_format_of(graph, readers)
 
     def make(adapter: Adapter) -> tuple[Step, ...]:
         fed = tuple((one, f"{name}:0" if one == old else by) for one, by in step.inputs)
-        return AdaptStep(new, None, None, name, _wish(adapter, target, layout)), replace(step, inputs=fed)
+        return AdaptStep(new, None, None, name, _adapter_spec(adapter, target, layout)), replace(step, inputs=fed)
 
     adapters = _proposals(base, source, info, target, {-1}, layout)
-    return _with(fault, step, adapters, make, f", then inputs={{{old!r}: '{name}:0'}}")
+    return _with_fixes(fault, step, adapters, make, f", then inputs={{{old!r}: '{name}:0'}}")
 
 
-def _wish(adapter: Adapter, target: TensorInfo, layout: str) -> Wish:
+def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterSpec:
     """The request for an adapter whose result has no known consumer yet."""
     options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.by) else ()
-    return Wish(adapter.by, bare(target.dtype), target.shape, options)
+    return AdapterSpec(adapter.by, base_dtype(target.dtype), target.shape, options)
 
 
-def _adapting(
-    bench: Workbench, step: Step, pair: tuple[Tensor, Tensor], target: TensorInfo, layout: str
+def _fix_builder(
+    bench: MutableGraph, step: Step, pair: tuple[Tensor, Tensor], target: TensorInfo, layout: str
 ) -> Callable[[Adapter], tuple[Step, ...]] | None:
     """A function of an adapter that returns the steps to replace a step; None if there is none."""
     there, replacement = map(bench.name, pair)
     match step:
         case ConnectStep():
-            return lambda one: (AdaptStep(replacement, step.to, step.input, "", Wish(one.by)),)
+            return lambda one: (AdaptStep(replacement, step.to, step.input, "", AdapterSpec(one.by)),)
         case BypassStep(ops=(_,)):
-            return lambda one: (AdaptStep(replacement, there, None, "", Wish(one.by)),)
+            return lambda one: (AdaptStep(replacement, there, None, "", AdapterSpec(one.by)),)
         case RerouteStep(old=(_,)):
-            return lambda one: (AdaptStep(replacement, there, None, "", Wish(one.by), step.only, step.exclude),)
+            return lambda one: (AdaptStep(replacement, there, None, "", AdapterSpec(one.by), step.only, step.exclude),)
         case RerouteStep():
             name, ends = free_name("adapter", bench.taken), zip(step.old, step.to, strict=True)
             to = tuple(f"{name}:0" if (old, new) == (there, replacement) else new for old, new in ends)
             return lambda one: (
-                AdaptStep(replacement, None, None, name, _wish(one, target, layout)),
+                AdaptStep(replacement, None, None, name, _adapter_spec(one, target, layout)),
                 replace(step, to=to),
             )
     return None
 
 
-def _with(
+def _with_fixes(
     fault: Fault,
     step: Step,
     adapters: Sequence[Adapter],
@@ -129,5 +137,5 @@ def _with(
     then: str = "",
 ) -> Fault:
     fixes = [(one, make(one)) for one in adapters]
-    cures = (Cure(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, then) for one, steps in fixes)
+    cures = (Fix(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, then) for one, steps in fixes)
     return replace(fault, cures=tuple(cures))

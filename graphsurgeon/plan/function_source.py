@@ -88,7 +88,7 @@ class Sources:
             if public.startswith("tf."):
                 self.imports += ["import tensorflow as tf"] * ("import tensorflow as tf" not in self.imports)
             return public
-        wish = function_word(function, wish)
+        wish = function_name(function, wish)
         name = self.free(wish)
         source = source_of(function, name)
         if source is None or not self._import(source[1]):
@@ -134,11 +134,11 @@ def _description(function: Callable[..., Any]) -> str:
     return f"{name} of {module}" if module else str(name)
 
 
-def function_word(function: Callable[..., Any], otherwise: str) -> str:
+def function_name(function: Callable[..., Any], otherwise: str) -> str:
     """Returns the name by which code can call a function: its own, or another for a lambda.
 
     Example:
-        >>> function_word(len, "f"), function_word(lambda x: x, "f")
+        >>> function_name(len, "f"), function_name(lambda x: x, "f")
         ('len', 'f')
     """
     name = getattr(getattr(function, "python_function", function), "__name__", "")
@@ -173,14 +173,14 @@ def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, s
         node.body = node.body[ast.get_docstring(node) is not None :] or [ast.Pass()]
         text = ast.unparse(node)
     # A text of several lines changes if the code is indented.
-    return (text, modules) if _made(text) == _made("if 1:\n" + textwrap.indent(text, "    ")) else None
+    return (text, modules) if _compiled(text) == _compiled("if 1:\n" + textwrap.indent(text, "    ")) else None
 
 
 def _defaults(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> bool:
     """Writes the values of defaults in their place, and leaves out annotations; False if a default has no code."""
     arguments = node.args
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    texts = [written(value) for value in defaults]
+    texts = [code_of(value) for value in defaults]
     if any(text is None for text in texts):
         return False
     nodes = [ast.parse(text or "", mode="eval").body for text in texts]
@@ -200,11 +200,11 @@ def _is_of(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> 
     modules = [name for name in function.__code__.co_names if inspect.ismodule(function.__globals__.get(name))]
     text = ast.unparse(node)
     # Python compiles a method of an imported module in another way if the import is in the same source.
-    candidates = (_made(text), _made(f"import {', '.join(modules)}\n{text}" if modules else text))
+    candidates = (_compiled(text), _compiled(f"import {', '.join(modules)}\n{text}" if modules else text))
     return _essence(function.__code__) in candidates
 
 
-def _made(text: str) -> Any:
+def _compiled(text: str) -> Any:
     """The behavior of the first function that a statement makes."""
     code = next(constant for constant in compile(text, "", "exec").co_consts if isinstance(constant, types.CodeType))
     return _essence(code)
@@ -242,7 +242,7 @@ def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda |
                 continue
             # More may have been found: the next argument, a loop over it. Of those inside one another, the innermost.
             lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-            fitting = [n for n in lambdas if _holds(_place(n.body, text[:start], first), places)]
+            fitting = [n for n in lambdas if _contains(_place(n.body, text[:start], first), places)]
             if fitting:
                 return fitting[-1]
             break
@@ -250,7 +250,7 @@ def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda |
     return None
 
 
-def _holds(place: tuple[int, int, int, int], inner: list[Any]) -> bool:
+def _contains(place: tuple[int, int, int, int], inner: list[Any]) -> bool:
     """Whether all places, by line and column, are in one."""
     begin, end = (place[0], place[2]), (place[1], place[3])
     return bool(inner) and all(begin <= (p[0], p[2]) and (p[1], p[3]) <= end for p in inner)
@@ -270,35 +270,35 @@ def _place(node: ast.expr, before: str, first: int) -> tuple[int, int, int, int]
     )
 
 
-class _Unwritten(Exception):
+class _NotLiteral(Exception):
     """Something that is not code."""
 
 
-def written(value: Any) -> str | None:
+def code_of(value: Any) -> str | None:
     """Returns Python code that makes a value again: numbers, texts, arrays, dtypes, shapes, specs, and lists, tuples,
     sets and dicts of them; None if there is no such code.
 
     Example:
-        >>> written([1, "a", np.float32(0.5)]), written(np.array([np.inf])), written({"x": object()})
+        >>> code_of([1, "a", np.float32(0.5)]), code_of(np.array([np.inf])), code_of({"x": object()})
         ("[1, 'a', np.float32(0.5)]", "np.array([np.inf], 'float64')", None)
     """
     try:
-        return _written(value)
-    except _Unwritten:
+        return _code_of(value)
+    except _NotLiteral:
         return None
 
 
 def literal(value: Any, sources: Sources | None = None) -> str:
-    """Returns a value as code, like `written`; a value without code is a parameter of `sources`, or shown as it is."""
-    text = written(value)
+    """Returns a value as code, like `code_of`; a value without code is a parameter of `sources`, or shown as it is."""
+    text = code_of(value)
     if text is not None:
         return text
     return repr(value) if sources is None else sources.parameter(value, "value", f"the {type(value).__name__} given")
 
 
-def _written(value: Any) -> str:
+def _code_of(value: Any) -> str:
     if isinstance(value, np.ndarray | np.generic):
-        return _exactly(value)
+        return _array_or_scalar_code(value)
     if value is None or value is Ellipsis or isinstance(value, bool):
         return repr(value)
     if isinstance(value, int | str | bytes):  # a subclass is written as its base class
@@ -307,13 +307,13 @@ def _written(value: Any) -> str:
     if isinstance(value, float | complex):
         return _number(value, f"float({str(value)!r})")
     if isinstance(value, list | tuple | set | frozenset):
-        items = [_written(item) for item in value]
+        items = [_code_of(item) for item in value]
         if isinstance(value, set | frozenset):
             return f"{type(value).__name__}([{', '.join(sorted(items))}])"
         inner = ", ".join(items)
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_written(key)}: {_written(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_code_of(key)}: {_code_of(item)}" for key, item in value.items()) + "}"
     if isinstance(value, os.PathLike):
         return repr(os.fspath(value))
     return _of_tensorflow(value)
@@ -335,7 +335,7 @@ def _of_tensorflow(value: Any) -> str:
         return f"np.{value.__name__}"
     if value in (bool, int, float, str, bytes, complex):
         return str(value.__name__)
-    raise _Unwritten
+    raise _NotLiteral
 
 
 def array_code(array: Any) -> str | None:
@@ -355,12 +355,12 @@ def array_code(array: Any) -> str | None:
     return f"np.array({plain}, {_dtype(array)})" if "np." in plain and array.dtype.kind in "fcV" else plain
 
 
-def _exactly(value: Any) -> str:
+def _array_or_scalar_code(value: Any) -> str:
     """An array or a number of NumPy, which keeps its dtype."""
     array = np.asarray(value)
     plain = array_code(array)
     if plain is None:
-        raise _Unwritten
+        raise _NotLiteral
     if isinstance(value, np.generic) and array.dtype.kind in "bUS":
         return plain
     if isinstance(value, np.generic) and array.dtype.kind in "iufc":
@@ -420,6 +420,6 @@ def option_code(value: Any, sources: Sources) -> str:
     """
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {option_code(item, sources)}" for key, item in value.items()) + "}"
-    if written(value) is None and callable(value):
+    if code_of(value) is None and callable(value):
         return sources.word(value, "test")
     return literal(value, sources)

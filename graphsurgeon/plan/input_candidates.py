@@ -11,12 +11,12 @@ from ..graph.boundary import Tensor
 from ..graph.rewiring import TURNING
 from ..graph.traversal import backward
 from .resolve.wiring import frame_fault, incompatibility, reference_fault
-from .type_check import handle_clash
-from .workbench import Workbench
+from .type_check import handle_mismatch
+from .workbench import MutableGraph
 
 
 @dataclass(frozen=True)
-class Taker:
+class InputCandidate:
     """An input of an op.
 
     Args:
@@ -34,7 +34,9 @@ class Taker:
     adaptable: bool = False
 
 
-def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) -> Iterator[Taker]:
+def find_input_candidates(
+    bench: MutableGraph, tensor: Tensor, inputs: Iterable[tuple[int, int]]
+) -> Iterator[InputCandidate]:
     """Yields inputs of ops in the order given, each with why it cannot read a tensor, if it cannot.
 
     Args:
@@ -45,7 +47,7 @@ def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
-        >>> [taker.why for taker in takers(Workbench(g), (1, 0), [(1, 0), (2, 0)])]
+        >>> [taker.why for taker in find_input_candidates(MutableGraph(g), (1, 0), [(1, 0), (2, 0)])]
         ["that makes a cycle: 'b:0' is computed from it", 'it reads that already']
     """
     graph, name = bench.graph, bench.name(tensor)
@@ -59,13 +61,13 @@ def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) 
             why = f"that makes a cycle: {name!r} is computed from it"
         else:
             differ = incompatibility(bench, op, at, tensor)
-            why = differ or _clash(bench, op, at, tensor)
-        yield Taker(graph.names[op], at, graph.name(reads), why, bool(differ))
+            why = differ or _incompatibility(bench, op, at, tensor)
+        yield InputCandidate(graph.names[op], at, graph.name(reads), why, bool(differ))
 
 
-def _clash(bench: Workbench, op: int, at: int, tensor: Tensor) -> str:
+def _incompatibility(bench: MutableGraph, op: int, at: int, tensor: Tensor) -> str:
     """Why an input of a variable or a loop cannot read the tensor; empty if it can."""
     edge = (op, at, tensor)
-    handles = handle_clash(bench, bench.row(op)[at], tensor)
+    handles = handle_mismatch(bench, bench.row(op)[at], tensor)
     fault = reference_fault(bench, edge, "") or frame_fault(bench, [edge], "")
     return handles[0] if handles else fault.problem if fault else ""

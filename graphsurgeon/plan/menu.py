@@ -12,7 +12,7 @@ PLAN, EDITORS, REPORT = "plan", "editors", "report"
 
 
 @dataclass(frozen=True)
-class Wish:
+class RecipeParameter:
     """One argument of a recipe: a field of the form.
 
     Args:
@@ -55,7 +55,7 @@ class Recipe:
     does: str
     function: Callable[..., Any]
     group: str
-    wishes: tuple[Wish, ...] = ()
+    wishes: tuple[RecipeParameter, ...] = ()
     gives: str = PLAN
     makes: tuple[str, ...] = ()
     table: str = ""
@@ -87,7 +87,7 @@ class Recipe:
 _TABLES: list[Callable[[], Iterable[Recipe]]] = []
 
 
-def offer(table: Callable[[], Iterable[Recipe]]) -> None:
+def register_recipe(table: Callable[[], Iterable[Recipe]]) -> None:
     """Puts recipes into the menu, in this order.
 
     Args:
@@ -96,12 +96,12 @@ def offer(table: Callable[[], Iterable[Recipe]]) -> None:
     _TABLES.append(table)
 
 
-def offered() -> tuple[Recipe, ...]:
+def registered_recipes() -> tuple[Recipe, ...]:
     """Returns all recipes of the menu.
 
     Example:
         >>> import graphsurgeon
-        >>> [recipe.name for recipe in offered()][:2]
+        >>> [recipe.name for recipe in registered_recipes()][:2]
         ['for_inference', 'strip_training']
     """
     return tuple(recipe for table in _TABLES for recipe in table())

@@ -16,12 +16,12 @@ from ..graph.match.pattern import Pattern
 from ..graph.names import op_name, tensor_name
 from ..graph.selection import Selection
 from . import steps
-from .adapters import Wish, option_fault, tuples_of
-from .arguments import Arguments, is_named, opened, shown, shown_by
+from .adapters import AdapterSpec, as_tuples, option_fault
+from .arguments import Arguments, display_name, display_text, is_named, with_inlined_calls
 from .backend import Backend
 from .code import plan_code
-from .effect import Effect
-from .fault import Cure, Fault
+from .effect import PlanResult
+from .fault import Fault, Fix
 from .preview import Preview
 from .resolve import resolve
 from .step_text import one_line, steps_text
@@ -75,7 +75,7 @@ class Plan:
         The steps are on the graph as the backend has it.
         """
         base = self.backend.settled(self.base)
-        return replace(self, base=base, steps=opened(base, self.steps, step))
+        return replace(self, base=base, steps=with_inlined_calls(base, self.steps, step))
 
     def _given(self, request: str) -> Arguments:
         """Returns the reader of the arguments of a call."""
@@ -179,7 +179,7 @@ class Plan:
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
                 plan = plan.connect(one, to=end, input=input if several else input + at)
             return plan
-        arguments = self._given(f"connect({shown_by(tensor_name, tensor)}, to={shown_by(op_name, to)})")
+        arguments = self._given(f"connect({display_name(tensor_name, tensor)}, to={display_name(op_name, to)})")
         return self._with(steps.ConnectStep(arguments.tensor(tensor), *arguments.consumer(to, arguments.number(input))))
 
     def with_policy(self, step: int, variable: str, policy: Any) -> Plan:
@@ -279,7 +279,7 @@ class Plan:
         at = number if before is None else before - (before > number)
         return replace(self, steps=(*others[:at], *([] if step is None else [step]), *others[at:]))
 
-    def cured(self, cure: Cure) -> Plan:
+    def cured(self, cure: Fix) -> Plan:
         """Returns the plan with a fix for one of its faults, for example an adapter for a tensor that does not fit.
 
         Args:
@@ -327,7 +327,7 @@ class Plan:
         if not 0 <= step < len(self.steps):
             problem = f"the plan has {counted(len(self.steps), 'steps')}"
             raise PlanError(f"with_muted({step})", problem, "They are numbered from 0")
-        one = steps.bare(self.steps[step])
+        one = steps.unmuted(self.steps[step])
         return self.with_step(step, steps.MutedStep(one) if on else one)
 
     def awake(self) -> Plan:
@@ -362,7 +362,7 @@ class Plan:
             >>> after.input_names(2), after.input_names(3)
             (['b:0'], ['a:0'])
         """
-        arguments = self._given(f"reroute({shown(old)!r}, to={shown(to)!r})")
+        arguments = self._given(f"reroute({display_text(old)!r}, to={display_text(to)!r})")
         limits = arguments.some_ops(only)
         return self._with(steps.RerouteStep(*arguments.two(old, to), limits, arguments.ops(exclude)))
 
@@ -373,7 +373,7 @@ class Plan:
             a: a tensor, a list of tensors, or a dict tensor -> tensor.
             b: the other tensor, or a list of the same length. Not given if `a` is a dict.
         """
-        return self._with(steps.SwapStep(*self._given(f"swap({shown(a)!r}, {shown(b)!r})").two(a, b)))
+        return self._with(steps.SwapStep(*self._given(f"swap({display_text(a)!r}, {display_text(b)!r})").two(a, b)))
 
     def bypass(self, ops: Any, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
         """Connects the consumers of ops to the inputs of these ops. The ops remain.
@@ -392,7 +392,7 @@ class Plan:
             >>> gs.Plan(g).bypass("s").after().input_names(3)
             ['x:0']
         """
-        arguments = self._given(f"bypass({shown(ops)!r})")
+        arguments = self._given(f"bypass({display_text(ops)!r})")
         first, last = (end if end is None or isinstance(end, int) else arguments.tensor(end) for end in (input, output))
         scope, names = arguments.scope_or_ops(ops)
         if not names:
@@ -418,7 +418,7 @@ class Plan:
             >>> after.input_names(2), after.input_names(3)
             (['y_0_detached:0'], ['y:0'])
         """
-        arguments = self._given(f"detach({shown(ops)!r})")
+        arguments = self._given(f"detach({display_text(ops)!r})")
         arguments.one_of("side", side, SIDES)
         return self._with(steps.DetachStep(arguments.ops(ops), side, arguments.some_ops(only), arguments.ops(exclude)))
 
@@ -449,7 +449,7 @@ class Plan:
             ['probe:0', 'probe_1:0']
         """
         word = self._given("insert()").word(op, "function") if callable(op) else ""
-        arguments = self._given(f"insert({word or repr(op)}, on={shown(on)!r})")
+        arguments = self._given(f"insert({word or repr(op)}, on={display_text(on)!r})")
         limits, pairs = arguments.some_ops(only), tuple(attributes.items())
         if callable(op) and pairs:
             problem = f"a function has no attribute {pairs[0][0]!r}"
@@ -511,9 +511,9 @@ class Plan:
             >>> plan.check(), plan.after().input_names(2)
             ((), ['fit:0'])
         """
-        arguments = self._given(f"adapt({shown_by(tensor_name, tensor)})")
+        arguments = self._given(f"adapt({display_name(tensor_name, tensor)})")
         kinds = (by,) if isinstance(by, str) else tuple(by)
-        pairs = tuple((key, tuples_of(value)) for key, value in options.items())
+        pairs = tuple((key, as_tuples(value)) for key, value in options.items())
         problem = option_fault(kinds, pairs)
         if problem is not None:
             raise PlanError(arguments.request, *problem)
@@ -524,7 +524,7 @@ class Plan:
             raise PlanError(arguments.request, f"input={at} is not of an op", "Give the op: to='op'")
         if (limits is not None or excluded) and (end is None or at is not None):
             raise PlanError(arguments.request, "only= and exclude= are not for one input", "Give a tensor: to='x:0'")
-        wish = Wish(kinds, None if dtype is None else arguments.dtype(dtype), arguments.shape(shape), pairs)
+        wish = AdapterSpec(kinds, None if dtype is None else arguments.dtype(dtype), arguments.shape(shape), pairs)
         return self._with(
             steps.AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, limits, excluded)
         )
@@ -538,7 +538,7 @@ class Plan:
             stitch: connect the consumers of output 0 of a removed op to its first input. If several ops are removed and
                 this does not fit, the only compatible tensor that enters them and leads there is used.
         """
-        return self._with(steps.RemoveStep(self._given(f"remove({shown(ops)!r})").removed(ops), bool(stitch)))
+        return self._with(steps.RemoveStep(self._given(f"remove({display_text(ops)!r})").removed(ops), bool(stitch)))
 
     def set_attr(self, ops: Any, name: str, value: Any) -> Plan:
         """Sets an attribute of ops; None clears an attribute whose name starts with ``_``.
@@ -548,7 +548,7 @@ class Plan:
             name: the name of the attribute, such as ``strides``.
             value: its new value in Python: a number, text, dtype, shape or list; None clears it.
         """
-        arguments = self._given(f"set_attr({shown(ops)!r}, {name!r})")
+        arguments = self._given(f"set_attr({display_text(ops)!r}, {name!r})")
         return self._with(steps.SetStep(arguments.ops(ops), ((name, value),)))
 
     def set_device(self, ops: Any, device: str) -> Plan:
@@ -558,7 +558,7 @@ class Plan:
             ops: names, objects, a selection or a scope.
             device: the device, such as ``/gpu:0``, or an empty text.
         """
-        arguments = self._given(f"set_device({shown(ops)!r}, {device!r})")
+        arguments = self._given(f"set_device({display_text(ops)!r}, {device!r})")
         return self._with(steps.SetStep(arguments.ops(ops), (), str(device)))
 
     def add_control(self, op: Any, after: Any) -> Plan:
@@ -568,7 +568,7 @@ class Plan:
             op: the op that waits.
             after: the op or ops that run before it.
         """
-        arguments = self._given(f"add_control({shown(op)!r})")
+        arguments = self._given(f"add_control({display_text(op)!r})")
         return self._with(steps.OrderStep(arguments.only_op(op), arguments.ops(after), False))
 
     def remove_control(self, op: Any, after: Any = None) -> Plan:
@@ -578,7 +578,7 @@ class Plan:
             op: the op that waits.
             after: the op or ops to remove from its control inputs. Default: all.
         """
-        arguments = self._given(f"remove_control({shown(op)!r})")
+        arguments = self._given(f"remove_control({display_text(op)!r})")
         others = arguments.some_ops(after)
         return self._with(steps.OrderStep(arguments.only_op(op), others, True))
 
@@ -590,7 +590,7 @@ class Plan:
             to: one op or several.
             only, exclude: the waiting ops, as in `reroute`.
         """
-        arguments = self._given(f"reroute_control({shown(old)!r}, to={shown(to)!r})")
+        arguments = self._given(f"reroute_control({display_text(old)!r}, to={display_text(to)!r})")
         limits = arguments.some_ops(only)
         return self._with(
             steps.RerouteOrderStep(arguments.only_op(old), arguments.ops(to), limits, arguments.ops(exclude))
@@ -618,7 +618,7 @@ class Plan:
             >>> gs.Plan(g).rename({"a": "b", "b": "a"}).after().names
             ['b/x', 'a/x']
         """
-        arguments = self._given(f"rename({shown(old)!r})")
+        arguments = self._given(f"rename({display_text(old)!r})")
         if isinstance(old, Mapping) == (to is not None):
             problem = "a dict says both names" if to is not None else "it has no new name"
             raise PlanError(arguments.request, problem, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
@@ -770,7 +770,7 @@ class Plan:
         Raises:
             PlanError: if `times` is not a number of iterations. `check` finds all other faults.
         """
-        arguments = self._given(f"unroll({shown_by(op_name, loop)}, {times!r})")
+        arguments = self._given(f"unroll({display_name(op_name, loop)}, {times!r})")
         count = arguments.number(times, "times", "the number of rounds", "it as times=3")
         if count < 0:
             raise PlanError(arguments.request, f"times={count} is less than 0", "Type the number of rounds as times=3")
@@ -800,7 +800,7 @@ class Plan:
             >>> after.names, after.input_names(2), after.input_names(3)
             (['x', 'p', 'b', 'y'], ['x:0'], ['b:0'])
         """
-        arguments = self._given(f"resolve_condition({shown_by(tensor_name, predicate)}, {value!r})")
+        arguments = self._given(f"resolve_condition({display_name(tensor_name, predicate)}, {value!r})")
         plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
         if not isinstance(plain, int):
             problem = f"{value!r} is neither a bool nor a number"
@@ -810,7 +810,7 @@ class Plan:
     # -- the effect -----------------------------------------------------------------------------
 
     @cached_property
-    def effect(self) -> Effect:
+    def effect(self) -> PlanResult:
         """The complete effect of the plan, computed once."""
         with self._naming_memory():
             result = resolve(self.base, self.steps, self.backend)

@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import counted, few
 from ..graph.graph import value_info
 from .backend import Backend
-from .copy_result import Copied
-from .effect import Effect
+from .copy_result import CopyResult
+from .effect import PlanResult
 from .resolve.on_copies import slice_size
 from .resolve.outcome import unused
 from .step_text import one_line, step_text
@@ -35,7 +35,7 @@ class Preview:
         no existing op changes
     """
 
-    effect: Effect
+    effect: PlanResult
     backend: Backend
 
     @cached_property
@@ -116,7 +116,7 @@ class Preview:
         """For each copy, the variables of the source that only have their initial value, and why."""
         return {id(copied): self.backend.unproved(copied) for copied in self.effect.copies}
 
-    def start_of(self, copied: Copied, variable: str, policy: str) -> str:
+    def start_of(self, copied: CopyResult, variable: str, policy: str) -> str:
         """Returns the value that a copy of a variable starts from, in words.
 
         Args:
@@ -171,7 +171,7 @@ class Preview:
         return "\n".join(lines)
 
 
-def _edit_lines(effect: Effect) -> list[str]:
+def _edit_lines(effect: PlanResult) -> list[str]:
     names, changes = effect.base.names, {**effect.changes, **effect.reordered}
     count = len(effect.replaced)
     return [
@@ -183,7 +183,7 @@ def _edit_lines(effect: Effect) -> list[str]:
     ]
 
 
-def _slice_lines(effect: Effect) -> list[str]:
+def _slice_lines(effect: PlanResult) -> list[str]:
     lines: list[str] = []
     for one in effect.slices:
         copied, indent = one.copied, "    "
@@ -201,7 +201,7 @@ def _kinds(types: list[str]) -> str:
     return top + " types" * (len(kinds) > 5)
 
 
-def _why_anew(effect: Effect) -> str:
+def _why_anew(effect: PlanResult) -> str:
     reasons = {
         "get other inputs": effect.edits,
         "change": effect.changes,
@@ -212,7 +212,7 @@ def _why_anew(effect: Effect) -> str:
     return "existing ops " + " and ".join(why)
 
 
-def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
+def _copied_lines(preview: Preview, copied: CopyResult, alone: bool) -> list[str]:
     place = "" if alone else f"{copied.step.to or 'the top'}/  "
     lines = [f"  {place}{counted(len(copied.ops), 'ops')}: {_kinds(copied.types)}"]
 

@@ -12,14 +12,14 @@ from ..graph.provenance import OpOrigin, written
 from ..graph.rewiring import Edge
 from ..graph.tf_types import TFGraph, TFNodeDef, TFOp, TFVariable
 from ..graph.variables import VariableInfo
-from .copy_result import Connection, Copied, NewPlaceholder
-from .effect import Change, Effect, NewNode, Replaced
+from .copy_result import Connection, CopyResult, NewPlaceholder
+from .effect import NewNode, OpChange, PlanResult, Replacement
 from .fault import Fault
 from .step_text import step_text
 
 
 @dataclass(frozen=True, eq=False)
-class Delta:
+class GraphDelta:
     """The effect of a step, added to that of the steps before it. Ops are given by number; new ops are the last.
 
     Args:
@@ -45,25 +45,25 @@ class Delta:
 
     faults: Sequence[Fault] = ()
     warnings: Sequence[str] = ()
-    copies: Sequence[Copied] = ()
+    copies: Sequence[CopyResult] = ()
     joins: Sequence[Connection] = ()
     nodes: Sequence[NewNode] = ()
     edges: Sequence[Edge] = ()
     waits: Mapping[int, Sequence[int]] = field(default_factory=dict)
     quiet: Mapping[int, Sequence[int]] = field(default_factory=dict)
     checked: bool = False
-    changes: Mapping[int, Change] = field(default_factory=dict)
+    changes: Mapping[int, OpChange] = field(default_factory=dict)
     removed: frozenset[int] = frozenset()
     decided: frozenset[int] = frozenset()
     anew: bool = False
     names: Mapping[int, str] = field(default_factory=dict)
     values: tuple[int, ...] = ()
-    replaced: Sequence[Replaced] = ()
-    effect: Effect | None = None
+    replaced: Sequence[Replacement] = ()
+    effect: PlanResult | None = None
 
 
 @dataclass
-class Made:
+class AppliedOps:
     """The result of a plan in the live graph.
 
     Args:
@@ -101,7 +101,7 @@ class Made:
     init_ops: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
-def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, OpOrigin]]) -> bytes:
+def record(effect: PlanResult, step: int, before: Callable[[Graph], Mapping[str, OpOrigin]]) -> bytes:
     """Returns the facts of a plan that its graph keeps.
 
     Args:
@@ -144,7 +144,7 @@ def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, OpO
     return written(step, about)
 
 
-def _copy_record(copied: Copied, origins: Mapping[str, OpOrigin]) -> dict[str, Any]:
+def _copy_record(copied: CopyResult, origins: Mapping[str, OpOrigin]) -> dict[str, Any]:
     source = copied.source
     ops = [source.names[i] for i in copied.ops.tolist()]
     out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}

@@ -15,40 +15,40 @@ from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 import numpy as np
 
 from . import steps
-from .adapters import Wish
+from .adapters import AdapterSpec
 
 #: What can be packed, by the name that it has there.
-_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(steps.Step), Wish)}
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(steps.Step), AdapterSpec)}
 #: So deep may values lie in one another.
 _DEEPEST = 40
 _Other = Callable[[Any], Any]
 
 
-class Unwritable(Exception):
+class NotSerializable(Exception):
     """A value cannot be written down; the text names the value."""
 
 
-class Unreadable(Exception):
-    """Data that `packed` could not have made; the text names the place."""
+class NotDeserializable(Exception):
+    """Data that `serialize` could not have made; the text names the place."""
 
 
-def packed(value: Any, other: _Other) -> Any:
+def serialize(value: Any, other: _Other) -> Any:
     """Returns a step, or a value in one, as plain data.
 
     Args:
         value: the step or value.
-        other: packs a value that is not plain, as a dict with one key that is not used here; raises `Unwritable` if it
-            cannot.
+        other: packs a value that is not plain, as a dict with one key that is not used here; raises `NotSerializable`
+            if that is not possible.
 
     Raises:
-        Unwritable: the value contains something that cannot be written down, such as a Python function.
+        NotSerializable: the value contains something that cannot be written down, such as a Python function.
 
     Example:
         >>> def no(value):
-        ...     raise Unwritable(f"a value of type {type(value).__name__}")
-        >>> packed(steps.ConnectStep("a:0", "b", 1), no)
+        ...     raise NotSerializable(f"a value of type {type(value).__name__}")
+        >>> serialize(steps.ConnectStep("a:0", "b", 1), no)
         {'step': ['ConnectStep', {'tensor': 'a:0', 'to': 'b', 'input': 1}]}
-        >>> unpacked(packed(steps.SetStep(("a",), (("T", 1.5),)), no), no)
+        >>> deserialize(serialize(steps.SetStep(("a",), (("T", 1.5),)), no), no)
         SetStep(ops=('a',), attributes=(('T', 1.5),), device=None)
     """
     if value is None or type(value) in (bool, int, str):
@@ -56,44 +56,44 @@ def packed(value: Any, other: _Other) -> Any:
     if type(value) is float:
         return {"float": value.hex()}
     if type(value) is tuple:
-        return [packed(one, other) for one in value]
+        return [serialize(one, other) for one in value]
     if type(value) is list:
-        return {"list": [packed(one, other) for one in value]}
+        return {"list": [serialize(one, other) for one in value]}
     if type(value) is bytes:
         return {"bytes": _text(value)}
     if isinstance(value, Mapping):
-        return {"map": [[packed(key, other), packed(one, other)] for key, one in value.items()]}
+        return {"map": [[serialize(key, other), serialize(one, other)] for key, one in value.items()]}
     if isinstance(value, np.ndarray | np.generic):
-        return _packed_array(np.asarray(value), isinstance(value, np.generic))
+        return _serialize_array(np.asarray(value), isinstance(value, np.generic))
     if isinstance(value, np.dtype):
         return {"dtype": value.name}
     if isinstance(value, type) and issubclass(value, np.generic):
         return {"dtype": np.dtype(value).name}
     if _KINDS.get(type(value).__name__) is type(value):
-        values = {key: packed(getattr(value, key), other) for key in _hints(cast(type, type(value)))}
+        values = {key: serialize(getattr(value, key), other) for key in _hints(cast(type, type(value)))}
         return {"step": [type(value).__name__, values]}
     return other(value)
 
 
-def unpacked(data: Any, other: _Other, depth: int = 0) -> Any:
+def deserialize(data: Any, other: _Other, depth: int = 0) -> Any:
     """Returns the step or value that plain data describes.
 
     Args:
         data: the data.
-        other: unpacks a dict with one key that is not known here; raises `Unreadable` if it cannot.
+        other: unpacks a dict with one key that is not known here; raises `NotDeserializable` if it cannot.
         depth: the depth of the data in other data.
 
     Raises:
-        Unreadable: `packed` makes no such data; a step lacks a field, has one more, or one of another kind.
+        NotDeserializable: `serialize` makes no such data; a step lacks a field, has one more, or one of another kind.
     """
     if depth > _DEEPEST:
-        raise Unreadable("values lie too deep in one another")
+        raise NotDeserializable("values lie too deep in one another")
     if data is None or type(data) in (bool, int, str):
         return data
     if type(data) is list:
-        return tuple(unpacked(one, other, depth + 1) for one in data)
+        return tuple(deserialize(one, other, depth + 1) for one in data)
     if type(data) is not dict or len(data) != 1:
-        raise Unreadable(f"{_short(data)} is not a value")
+        raise NotDeserializable(f"{_short(data)} is not a value")
     [(kind, payload)] = data.items()
     reader = _READERS.get(kind)
     if reader is None:
@@ -101,21 +101,23 @@ def unpacked(data: Any, other: _Other, depth: int = 0) -> Any:
     try:
         return reader(payload, other, depth + 1)
     except (ValueError, TypeError, OverflowError) as error:
-        raise Unreadable(f"{_short(data)} cannot be read as {kind}: {error}") from error
+        raise NotDeserializable(f"{_short(data)} cannot be read as {kind}: {error}") from error
 
 
 def _step(payload: Any, other: _Other, depth: int) -> Any:
     name, field_values = payload
     kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise Unreadable(f"there is no step {_short(name)}")
+        raise NotDeserializable(f"there is no step {_short(name)}")
     hints = _hints(kind)
     if type(field_values) is not dict or field_values.keys() != hints.keys():
-        raise Unreadable(f"{name} has the fields {', '.join(hints)}, not {_short(sorted(map(str, field_values)))}")
-    values = {key: unpacked(one, other, depth) for key, one in field_values.items()}
+        raise NotDeserializable(
+            f"{name} has the fields {', '.join(hints)}, not {_short(sorted(map(str, field_values)))}"
+        )
+    values = {key: deserialize(one, other, depth) for key, one in field_values.items()}
     for key, value in values.items():
         if not fits(value, hints[key]):
-            raise Unreadable(f"{key} of {name} cannot be {_short(value)}")
+            raise NotDeserializable(f"{key} of {name} cannot be {_short(value)}")
     return kind(**values)
 
 
@@ -155,16 +157,16 @@ def fits(value: Any, hint: Any) -> bool:
 # -- arrays and the like --------------------------------------------------------------------------
 
 
-def _packed_array(array: np.ndarray, scalar: bool) -> dict[str, Any]:
+def _serialize_array(array: np.ndarray, scalar: bool) -> dict[str, Any]:
     if array.dtype.hasobject:
         items = array.ravel().tolist()
         if not all(isinstance(one, bytes | str) for one in items):
-            raise Unwritable("an array of Python objects")
+            raise NotSerializable("an array of Python objects")
         return {"texts": [list(array.shape), [_text(one) if isinstance(one, bytes) else [one] for one in items]]}
     if array.dtype.fields is not None:
-        raise Unwritable("an array of records")
+        raise NotSerializable("an array of records")
     if array.dtype.kind in "SU":
-        return _packed_array(array.astype(object), scalar)
+        return _serialize_array(array.astype(object), scalar)
     data = _text(np.ascontiguousarray(array).tobytes())
     return {"scalar" if scalar else "array": [array.dtype.name, list(array.shape), data]}
 
@@ -199,13 +201,13 @@ def _shape(payload: Any) -> tuple[int, ...]:
 
 
 def _map(payload: Any, other: _Other, depth: int) -> dict[Any, Any]:
-    return {unpacked(key, other, depth): unpacked(one, other, depth) for key, one in payload}
+    return {deserialize(key, other, depth): deserialize(one, other, depth) for key, one in payload}
 
 
 _READERS: dict[str, Callable[[Any, _Other, int], Any]] = {
     "step": _step,
     "float": lambda held, other, depth: float.fromhex(held),
-    "list": lambda held, other, depth: [unpacked(one, other, depth) for one in held],
+    "list": lambda held, other, depth: [deserialize(one, other, depth) for one in held],
     "bytes": lambda held, other, depth: _bytes(held),
     "map": _map,
     "array": _array,

@@ -10,7 +10,7 @@ from ..graph.concurrency import once
 from ..graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
-from .effect import Effect
+from .effect import PlanResult
 
 Shape = tuple[int | None, ...] | None
 
@@ -20,12 +20,14 @@ _WHOLE = ("int32", "int64")
 _HANDLES = ("resource", "variant")
 
 
-def refines(new: Shape, old: Shape) -> bool:
+def is_subshape(new: Shape, old: Shape) -> bool:
     """Returns whether all that fits one shape fits another, which may say less.
 
     Example:
-        >>> refines((5, 8), (None, 8)), refines((None, 8), (5, 8)), refines((2,), None), refines((2,), (2, 2))
-        (True, False, True, False)
+        >>> is_subshape((5, 8), (None, 8)), is_subshape((None, 8), (5, 8))
+        (True, False)
+        >>> is_subshape((2,), None), is_subshape((2,), (2, 2))
+        (True, False)
     """
     if old is None:
         return True
@@ -34,7 +36,7 @@ def refines(new: Shape, old: Shape) -> bool:
     return all(b is None or a == b for a, b in zip(new, old, strict=True))
 
 
-def unsure(effect: Effect) -> Mask:
+def stale_shapes(effect: PlanResult) -> Mask:
     """Returns a mask over the ops after a plan: those whose outputs may have other shapes than their originals'.
 
     A shape that the program set (`set_shape`) also holds for a copy, if all tensors that the copy is computed from have
@@ -55,11 +57,11 @@ def unsure(effect: Effect) -> Mask:
         same = effect.mode == "append" and copied.source.owner is effect.base.owner
         first = effect.first if same else 0
         _mark(start, after, copied.source, copied.ops, place, first, fed)
-    start[changed(effect)] = True
+    start[changed_ops(effect)] = True
     return forward(after, start, control=False) if start.any() else start
 
 
-def changed(effect: Effect) -> list[int]:
+def changed_ops(effect: PlanResult) -> list[int]:
     """Returns the numbers of the ops that get attributes which TensorFlow reads: those with a ``_`` are marks."""
     index = effect.after.index
     operands = (
@@ -127,10 +129,10 @@ def _takes_place(source: Graph, old: tuple[int, int], after: Graph, new: tuple[i
     if a is None or b is None:
         return False
     if a.dtype in _HANDLES:
-        old_variable = _held(source, old[0])
-        mine = _held(after, new[0]) if b.dtype == a.dtype else b
-        return old_variable is not None and mine is not None and refines(mine.shape, old_variable.shape)
-    if not refines(b.shape, a.shape):
+        old_variable = _variable_of_handle(source, old[0])
+        mine = _variable_of_handle(after, new[0]) if b.dtype == a.dtype else b
+        return old_variable is not None and mine is not None and is_subshape(mine.shape, old_variable.shape)
+    if not is_subshape(b.shape, a.shape):
         return False
     if a.dtype not in _WHOLE or (a.shape is not None and len(a.shape) > 1) or source.types[old[0]] in _OPEN:
         return True
@@ -144,7 +146,7 @@ def _is_handle(graph: Graph, tensor: tuple[int, int]) -> bool:
     return info is not None and info.dtype in _HANDLES
 
 
-def _held(graph: Graph, op: int) -> TensorInfo | None:
+def _variable_of_handle(graph: Graph, op: int) -> TensorInfo | None:
     variable = graph.state.variables.get(graph.names[op])
     return None if variable is None else value_info(variable)
 
@@ -154,7 +156,7 @@ def _value(node: object) -> object:
     return attrs["value"].tensor if getattr(node, "op", "") == "Const" and "value" in attrs else None
 
 
-class Foreseen:
+class PredictedOutputs:
     """Tells dtype and shape of the outputs of ops after a plan; a shape that only TensorFlow can tell is unknown.
 
     Of an op with other attributes it does not even tell how many outputs there are.
@@ -163,12 +165,12 @@ class Foreseen:
         effect: the effect, with all its steps.
     """
 
-    def __init__(self, effect: Effect) -> None:
+    def __init__(self, effect: PlanResult) -> None:
         self._effect, self._original_outputs = effect, effect.after.outputs_of
         self.lock = effect.lock
-        self._whole: Effect | None = None
+        self._whole: PlanResult | None = None
 
-    def complete(self, effect: Effect) -> None:
+    def complete(self, effect: PlanResult) -> None:
         """Takes the complete effect, which includes this object: TensorFlow can infer shapes from here on."""
         self._whole = effect
 
@@ -191,12 +193,12 @@ class Foreseen:
     @once(during=lambda self: np.zeros(self._effect.after.size, np.bool_))
     def _loose(self) -> Mask:
         """A mask of the ops whose outputs may have other shapes than those of their originals."""
-        return unsure(self._effect)
+        return stale_shapes(self._effect)
 
     @once(during=lambda foreseen: frozenset[int]())
     def _changed(self) -> frozenset[int]:
         """The ops that get other attributes."""
-        return frozenset(changed(self._effect))
+        return frozenset(changed_ops(self._effect))
 
     def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
         """The shapes that TensorFlow infers for ops whose known shapes are not true after the plan."""

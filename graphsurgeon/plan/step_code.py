@@ -69,7 +69,7 @@ def call(step: Step, owner: str, sources: Sources) -> str:
         case steps.AdaptStep():
             return _adapt_call(step, sources)
         case steps.BypassStep():
-            what = _chosen(step, sources) if len(step.ops) != 1 or isinstance(step.given, str) else repr(step.ops[0])
+            what = _ops_code(step, sources) if len(step.ops) != 1 or isinstance(step.given, str) else repr(step.ops[0])
             return f".bypass({what}{_ends(step)})"
         case steps.RemoveStep():
             return f".remove({one_or_all(step.ops)!r}{', stitch=True' if step.stitch else ''})"
@@ -92,7 +92,7 @@ def call(step: Step, owner: str, sources: Sources) -> str:
         case steps.ReplaceStep():
             return _replace_call(step, owner, sources)
         case steps.CollapseStep():
-            return f".collapse({_chosen(step, sources)}, name={step.name!r})"
+            return f".collapse({_ops_code(step, sources)}, name={step.name!r})"
         case steps.InlineStep():
             return f".inline({one_or_all(step.ops)!r})"
         case steps.UnrollStep():
@@ -105,7 +105,7 @@ def call(step: Step, owner: str, sources: Sources) -> str:
             more += f", collections={step.collections!r}" if step.collections != "none" else ""
             return f".on_copies(scope={step.to!r}{more})"
         case _:
-            raise TypeError(f"no method of a plan adds a {type(step).__name__}")
+            raise TypeError(f"no method of a plan adds {type(step).__name__}")
 
 
 def rename_call(step: steps.RenameStep, values: str) -> str:
@@ -152,7 +152,7 @@ def _adapt_call(step: steps.AdaptStep, sources: Sources) -> str:
     return f".adapt({', '.join(parts)}{_limits(step)})"
 
 
-def _chosen(step: steps.BypassStep | steps.CollapseStep, sources: Sources) -> str:
+def _ops_code(step: steps.BypassStep | steps.CollapseStep, sources: Sources) -> str:
     """Ops as they were given: a scope, a selection, or names."""
     if isinstance(step.given, Selection):
         return sources.selection(step.given)

@@ -17,7 +17,7 @@ from ..graph.match.match import Match
 from ..graph.match.pattern import Pattern
 from ..graph.names import under
 from ..graph.selection import Selection
-from .adapters import Wish
+from .adapters import AdapterSpec
 
 #: As `values`: initial values are wanted, not the current ones.
 INITIAL = "initial"
@@ -127,7 +127,7 @@ class AdaptStep:
     to: Here | None
     input: int | None
     name: Made
-    wish: Wish
+    wish: AdapterSpec
     only: tuple[Here, ...] | None = None
     exclude: tuple[Here, ...] = ()
 
@@ -280,17 +280,17 @@ EditStep = (
 Step = CopyStep | ConnectStep | EditStep | MutedStep
 
 
-def bare(step: Step) -> Step:
+def unmuted(step: Step) -> Step:
     """Returns a step as it is when it is not muted.
 
     Example:
-        >>> bare(MutedStep(ConnectStep("a:0", "b", 1)))
+        >>> unmuted(MutedStep(ConnectStep("a:0", "b", 1)))
         ConnectStep(tensor='a:0', to='b', input=1)
     """
     return step.step if isinstance(step, MutedStep) else step
 
 
-def renamed_by(step: RenameStep, name: str) -> str:
+def renames_of(step: RenameStep, name: str) -> str:
     """Returns the name of an op or tensor after a rename."""
     op, colon, port = name.partition(":")
     lead = max((old for old, _ in step.names if op == old or op.startswith(f"{old}/")), key=len, default=None)
@@ -308,12 +308,12 @@ def roles_of(kind: type) -> dict[str, Any]:
     return {one.name: hints[one.name] for one in fields(kind)}
 
 
-def named_by(step: Step, roles: Container[Role] = DESTINATION) -> list[str]:
+def names_of(step: Step, roles: Container[Role] = DESTINATION) -> list[str]:
     """Returns the names in a step that have one of some roles.
 
     Example:
         >>> from graphsurgeon.plan.steps import ConnectStep
-        >>> named_by(ConnectStep("a:0", "b", 1))
+        >>> names_of(ConnectStep("a:0", "b", 1))
         ['a:0', 'b']
     """
     names: list[str] = []
@@ -346,7 +346,7 @@ def with_names(step: Any, new: Callable[[str], str], roles: Container[Role] = DE
 def _with_names(value: Any, hint: Any, new: Callable[[str], str], roles: Container[Role]) -> Any:
     """The same for a value of a field, by the type of the field."""
     if get_origin(hint) in (Union, types.UnionType):
-        hint = next((arm for arm in get_args(hint) if _is_like(value, arm)), Any)
+        hint = next((arm for arm in get_args(hint) if _matches_hint(value, arm)), Any)
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         is_name = args[1] in roles and (args[1] is not Role.POLICY or ":" in value)
@@ -362,7 +362,7 @@ def _with_names(value: Any, hint: Any, new: Callable[[str], str], roles: Contain
     return with_names(value, new, roles) if isinstance(value, get_args(Step)) else value
 
 
-def _is_like(value: Any, hint: Any) -> bool:
+def _matches_hint(value: Any, hint: Any) -> bool:
     """Whether a type in a union is that of a text, tuple or mapping; no other value has names in it."""
     kinds = {Annotated: str, tuple: tuple, Mapping: Mapping}
     return isinstance(value, kinds.get(get_origin(hint), str if hint is str else ()))

@@ -1,4 +1,4 @@
-"""Subject: the editor of a graph, as its parts and a screen see it, without its implementation."""
+"""EditorLike: the editor of a graph, as its parts and a screen see it, without its implementation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..graph.trace import Trace
 from .plan import Plan
 
 
-class Held(Protocol):
+class VariableValues(Protocol):
     """The values of variables, as far as they are asked about."""
 
     @property
@@ -34,14 +34,14 @@ class Held(Protocol):
         """A session to read values from."""
 
 
-class Watched(Protocol):
+class Observable(Protocol):
     """An object that reports changes."""
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Calls `callback` after each, for as long as whose method it is lives."""
 
 
-class Subject(Protocol):
+class EditorLike(Protocol):
     """The editor of a graph; `graphsurgeon.Editor` is one, and documents each of these methods."""
 
     @property
@@ -53,11 +53,11 @@ class Subject(Protocol):
         """The opened graph: its inputs and outputs."""
 
     @property
-    def values(self) -> Held:
+    def values(self) -> VariableValues:
         """What variables hold."""
 
     @property
-    def changes(self) -> Watched:
+    def changes(self) -> Observable:
         """Tells of each apply, undo and redo."""
 
     @property
@@ -103,7 +103,7 @@ class Subject(Protocol):
     def apply(self, plan: Plan) -> Any:
         """Carries out a plan."""
 
-    def before(self) -> Subject:
+    def before(self) -> EditorLike:
         """The editor of the graph before the last applied plan."""
 
     def undo(self) -> Any:
@@ -112,7 +112,7 @@ class Subject(Protocol):
     def redo(self) -> Any:
         """Does it again."""
 
-    def inlined(self, *calls: Any) -> Subject:
+    def inlined(self, *calls: Any) -> EditorLike:
         """The same with calls taken apart."""
 
     def select(self, *, inputs: Any = None, outputs: Any = None, name: Any = None) -> Selection:

@@ -1,4 +1,4 @@
-"""Tally: the sum of the steps so far; adding a delta costs as much as it changes, not as much as the graph has."""
+"""EditState: the sum of the steps so far; adding a delta costs as much as it changes, not as much as the graph has."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..graph.graph import Graph, TensorInfo
 from ..graph.rewiring import Edge
 from ..graph.variables import renaming
 from .backend import Backend
-from .copy_result import Connection, Copied, append
-from .effect import Change, Effect, NewNode, Replaced, Slice
-from .result import Delta
-from .workbench import Workbench
+from .copy_result import Connection, CopyResult, append_copy
+from .effect import DownstreamCopy, NewNode, OpChange, PlanResult, Replacement
+from .result import GraphDelta
+from .workbench import MutableGraph
 
 
-class Link(NamedTuple):
+class AddedEdge(NamedTuple):
     """An edge that a step has made, which may close a cycle.
 
     Args:
@@ -37,7 +37,7 @@ class Link(NamedTuple):
     at: int | None = None
     was: Tensor = (-1, 0)
 
-    def renumbered(self, names: Sequence[str], bench: Workbench) -> Link | None:
+    def renumbered(self, names: Sequence[str], bench: MutableGraph) -> AddedEdge | None:
         """Returns the edge after ops have got other numbers; None if one of its ops is removed.
 
         Args:
@@ -50,12 +50,12 @@ class Link(NamedTuple):
             return None
         return self._replace(op=now[0], source=now[1], was=self.was if self.at is None else (now[2], self.was[1]))
 
-    def stands(self, bench: Workbench) -> bool:
+    def stands(self, bench: MutableGraph) -> bool:
         """Returns whether the edge is still there."""
         waits = self.at is None and self.source in bench.waits(self.op)
         return waits or (self.at is not None and bench.row(self.op)[self.at][0] == self.source)
 
-    def take_back(self, bench: Workbench) -> None:
+    def take_back(self, bench: MutableGraph) -> None:
         """Takes the edge away."""
         if self.at is None:
             bench.set_waits(self.op, [i for i in bench.waits(self.op) if i != self.source])
@@ -63,7 +63,7 @@ class Link(NamedTuple):
             bench.set_input(self.op, self.at, self.was)
 
 
-class Tally:
+class EditState:
     """The sum of some deltas, to which others are added; `effect` gives it as a value.
 
     Args:
@@ -71,15 +71,15 @@ class Tally:
         backend: the functions that the steps may call.
     """
 
-    def __init__(self, effect: Effect, backend: Backend) -> None:
+    def __init__(self, effect: PlanResult, backend: Backend) -> None:
         self.base, self.steps, self.backend = effect.base, effect.steps, backend
         self.step = 0  # number of the step that is worked out
         self.faults = list(effect.faults)
-        self.links: list[Link] = []
+        self.links: list[AddedEdge] = []
         self._begin(effect)
 
-    def _begin(self, effect: Effect) -> None:
-        self.bench = Workbench(effect.after, lambda: self.backend.layers(self.base).names)
+    def _begin(self, effect: PlanResult) -> None:
+        self.bench = MutableGraph(effect.after, lambda: self.backend.layers(self.base).names)
         self.copies, self.connections = list(effect.copies), list(effect.connections)
         self.warnings, self.edits, self.added = list(effect.warnings), list(effect.edits), list(effect.added)
         self.changes, self.removed, self.mode = dict(effect.changes), dict(effect.removed), effect.mode
@@ -98,10 +98,10 @@ class Tally:
         """The destination as it is now."""
         return self.bench.frozen()
 
-    def effect(self) -> Effect:
+    def effect(self) -> PlanResult:
         """Returns all as a value."""
         self.settle()
-        return Effect(
+        return PlanResult(
             self.base, self.steps, self.after, tuple(self.copies), tuple(self.connections), tuple(self.faults),
             tuple(self.warnings), tuple(self.edits), tuple(self.added), dict(self.changes), dict(self.removed),
             tuple(self.slices), tuple(self.replaced), self.base.size, self.mode, {}, dict(self.revalued),
@@ -119,7 +119,7 @@ class Tally:
 
     # -- adding to it ---------------------------------------------------------------------------
 
-    def add(self, delta: Delta) -> None:
+    def add(self, delta: GraphDelta) -> None:
         """Adds the effect of a step."""
         if delta.effect is not None:
             names = self.bench.names
@@ -128,7 +128,7 @@ class Tally:
         self.faults += delta.faults
         self.warnings += delta.warnings
         for copied in delta.copies:
-            append(self.bench, copied)
+            append_copy(self.bench, copied)
             self.copies.append(copied)
         self.connections += delta.joins
         for node in delta.nodes:
@@ -171,25 +171,25 @@ class Tally:
                 self.edits.append((name, at, bench.name(new)))
         for op, at, new in edges:
             if not checked:
-                self.links.append(Link(self.step, op, new[0], at, bench.row(op)[at]))
+                self.links.append(AddedEdge(self.step, op, new[0], at, bench.row(op)[at]))
             bench.set_input(op, at, new)
             self._by[op] = self.step
 
     def _wait(self, op: int, waits: Sequence[int], checked: bool) -> None:
         old, (more, less) = self.bench.waits(op), self._orders.setdefault(op, ([], []))
-        self._change(op, Change())
+        self._change(op, OpChange())
         more.extend(i for i in waits if i not in old and i not in more)
         less.extend(i for i in old if i not in waits)
         self.bench.set_waits(op, waits)
         if not checked:
-            self.links += [Link(self.step, op, i) for i in waits if i not in old]
+            self.links += [AddedEdge(self.step, op, i) for i in waits if i not in old]
 
-    def _change(self, op: int, change: Change) -> None:
+    def _change(self, op: int, change: OpChange) -> None:
         """Notes the change of an op; a change of an op of the base needs the graph built anew."""
         if op < self.base.size:
             self.mode = "materialise"
         name = self.bench.names[op]
-        self.changes[name] = self.changes.get(name, Change()).and_then(change)
+        self.changes[name] = self.changes.get(name, OpChange()).and_then(change)
 
     def _rename(self, names: Mapping[int, str]) -> None:
         """Renames ops from here on; `settle` renames earlier notes of them."""
@@ -214,35 +214,37 @@ class Tally:
             names.update({old: names.get(new, new) for old, new in mapping.items()})
             new = renaming(names)
             for things, a, b in zip(self._noted, begin, until, strict=True):
-                things[a:b] = [_called(thing, new) for thing in things[a:b]]
+                things[a:b] = [_with_present_names(thing, new) for thing in things[a:b]]
         called = self.bench.names
         if names:
             new = renaming(names)
             for name, change in self.changes.items():
-                self.changes[name] = replace(change, waits=_all(new, change.waits), frees=_all(new, change.frees))
+                self.changes[name] = replace(
+                    change, waits=_mapped_names(new, change.waits), frees=_mapped_names(new, change.frees)
+                )
         for op, (more, less) in self._orders.items():
-            change, waits = self.changes.get(called[op], Change()), self.bench.waits(op)
+            change, waits = self.changes.get(called[op], OpChange()), self.bench.waits(op)
             fresh = [called[i] for i in more if i in waits and called[i] not in change.waits]
-            order_change = Change(waits=tuple(fresh), frees=tuple(called[i] for i in less))
+            order_change = OpChange(waits=tuple(fresh), frees=tuple(called[i] for i in less))
             self.changes[called[op]] = change.and_then(order_change)
         self._renames, self._orders = [], {}
 
 
-def _all(new: Callable[[str], str], names: Iterable[str]) -> tuple[str, ...]:
+def _mapped_names(new: Callable[[str], str], names: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(new, names))
 
 
-def _called(thing: Any, new: Callable[[str], str]) -> Any:
+def _with_present_names(thing: Any, new: Callable[[str], str]) -> Any:
     """Returns the notes of a step, with the present names of ops."""
     if isinstance(thing, Connection):
         return replace(thing, tensor=new(thing.tensor), to=new(thing.to))
     if isinstance(thing, NewNode):
         return replace(thing, name=new(thing.name))
-    if isinstance(thing, Copied):
+    if isinstance(thing, CopyResult):
         return thing.called(new)
-    if isinstance(thing, Replaced):
+    if isinstance(thing, Replacement):
         outputs = {old: new(one) for old, one in thing.outputs.items()}
-        return replace(thing, outputs=outputs, ops=_all(new, thing.ops), kept=_all(new, thing.kept))
-    if isinstance(thing, Slice):
+        return replace(thing, outputs=outputs, ops=_mapped_names(new, thing.ops), kept=_mapped_names(new, thing.kept))
+    if isinstance(thing, DownstreamCopy):
         return replace(thing, copied=thing.copied.called(new))
     return new(thing[0]), thing[1], new(thing[2])

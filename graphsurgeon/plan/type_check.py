@@ -13,7 +13,7 @@ from ..graph.control_flow import loops_of
 from ..graph.graph import Graph, Ints, TensorInfo, shape_from, shape_text
 from ..graph.traversal import backward, forward
 from .fault import Fault
-from .workbench import Workbench
+from .workbench import MutableGraph
 
 Shape = tuple[int | None, ...] | None
 #: The limit of ops to search: a message must not take long.
@@ -26,7 +26,7 @@ _SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
 
 
 def mismatch(
-    bench: Workbench, request: str, old: Tensor, new: Tensor, readers: Sequence[int] = (), *, reroute: bool = False
+    bench: MutableGraph, request: str, old: Tensor, new: Tensor, readers: Sequence[int] = (), *, reroute: bool = False
 ) -> Fault | None:
     """Returns the fault of a tensor that cannot take another's place, by dtype or shape.
 
@@ -40,22 +40,22 @@ def mismatch(
     a, b = bench.info(*old), bench.info(*new)
     if a is None or b is None:
         return None
-    clash = handle_clash(bench, old, new)
+    clash = handle_mismatch(bench, old, new)
     if clash:
         return Fault(request, *clash)
-    differ = bare(a.dtype) != bare(b.dtype)
+    differ = base_dtype(a.dtype) != base_dtype(b.dtype)
     if not differ and not shapes_differ(a.shape, b.shape):
         return None
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
     there, replacement = bench.name(old), bench.name(new)
     graph, readers = bench.frozen(), list(dict.fromkeys(readers))
-    suggestion = both_ways(graph, a, new, b, readers, old)
+    suggestion = fit_suggestions(graph, a, new, b, readers, old)
     if reroute and _fitting_tensors(graph, a, readers, old):
         suggestion = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {suggestion}"
     return Fault(request, f"{replacement!r} is {b}, but {there!r} is {a}: {why}", suggestion)
 
 
-def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude: Tensor | None = None) -> str:
+def fitting_text(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude: Tensor | None = None) -> str:
     """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits.
 
     Args:
@@ -67,7 +67,9 @@ def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude
     tensors = _fitting_tensors(graph, info, list(readers), exclude)
     if not tensors:
         other = "other " if exclude else ""
-        return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
+        return (
+            f"No {other}tensor of {graph.title} is {base_dtype(info.dtype)} {shape_text(info.shape)}; convert one first"
+        )
     return "These would fit: " + ", ".join(map(repr, tensors))
 
 
@@ -75,30 +77,32 @@ def _fitting_tensors(graph: Graph, info: TensorInfo, readers: Sequence[int], exc
     below = forward(graph, graph.mask(readers))
     loop = loops_of(graph)
     frames = {int(loop[op]) for op in readers}
-    data = not any(serves(graph, op) for op in readers)
-    tensors = (t for t in _alike(graph, info, data) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
+    data = not any(is_training_op(graph, op) for op in readers)
+    tensors = (
+        t for t in _similar_tensors(graph, info, data) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames)
+    )
     return [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
 
 
-def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
+def accepting_text(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
     """Returns a sentence that names inputs of ops which would take a tensor; empty if there are none.
 
     Example:
         >>> f2, f3 = TensorInfo("float32", (2,)), TensorInfo("float32", (3,))
         >>> ops = [("a", "Placeholder", []), ("b", "Placeholder", []), ("c", "Neg", ["b"])]
         >>> g = Graph.of(ops, outputs_of=lambda i: [(f2, f3, f3)[i]])
-        >>> accepting(g, (2, 0), f3), accepting(g, (0, 0), f3)
+        >>> accepting_text(g, (2, 0), f3), accepting_text(g, (0, 0), f3)
         ('', "'a:0' would fit input 0 of 'c'")
     """
     above, loop = backward(graph, graph.mask([tensor[0]])), loops_of(graph)
     inputs = []
-    for op, port in _alike(graph, info, not serves(graph, tensor[0])):
+    for op, port in _similar_tensors(graph, info, not is_training_op(graph, tensor[0])):
         if (op, port) == tensor:
             continue
         for reader in dict.fromkeys(graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()):
             if (
                 above[reader]
-                or serves(graph, reader)
+                or is_training_op(graph, reader)
                 or loop[reader] != loop[tensor[0]]
                 or graph.types[reader] in _QUIET
             ):
@@ -113,7 +117,7 @@ def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
     return f"{graph.name(tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
 
 
-def both_ways(
+def fit_suggestions(
     graph: Graph, target: TensorInfo, tensor: Tensor, source: TensorInfo, readers: Iterable[int], old: Tensor
 ) -> str:
     """Returns tensors that fit these readers, and inputs that would take the tensor that does not.
@@ -125,11 +129,11 @@ def both_ways(
         readers: the ops.
         old: the tensor they read now.
     """
-    other = accepting(graph, tensor, source)
-    return fitting(graph, target, readers, old) + (f". {other}" if other else "")
+    other = accepting_text(graph, tensor, source)
+    return fitting_text(graph, target, readers, old) + (f". {other}" if other else "")
 
 
-def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] | None:
+def handle_mismatch(graph: MutableGraph, old: Tensor, new: Tensor) -> tuple[str, str] | None:
     """Returns why the handle of a variable cannot take the place of another's, and which would; None if it can.
 
     A handle has neither dtype nor shape, and TensorFlow would refuse its consumers.
@@ -152,15 +156,15 @@ def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] 
     return f"{problem}: {why}", f"These would fit: {candidates}" if candidates else none
 
 
-def serves(graph: Graph | Workbench, op: int) -> bool:
+def is_training_op(graph: Graph | MutableGraph, op: int) -> bool:
     """Returns whether an op is of a gradient or of a saver."""
     return graph.types[op].startswith(_SAVERS) or _SERVES.search(graph.names[op]) is not None
 
 
-def _alike(graph: Graph, info: TensorInfo, data: bool) -> Iterator[Tensor]:
+def _similar_tensors(graph: Graph, info: TensorInfo, data: bool) -> Iterator[Tensor]:
     """Tensors of a dtype whose shape fits, those of the model first; with `data`, none of gradients and savers."""
     for i in _model_first(graph)[:_LOOKED].tolist():
-        if graph.types[i] not in _QUIET and not (data and serves(graph, i)):
+        if graph.types[i] not in _QUIET and not (data and is_training_op(graph, i)):
             for port, other in enumerate(graph.outputs(i) or ()):
                 if other is not None and fits(other, info):
                     yield i, port
@@ -182,7 +186,7 @@ def fits(a: TensorInfo, b: TensorInfo) -> bool:
         >>> fits(TensorInfo("float32_ref", (3,)), TensorInfo("float32", (None,)))
         True
     """
-    return bare(a.dtype) == bare(b.dtype) and not shapes_differ(a.shape, b.shape)
+    return base_dtype(a.dtype) == base_dtype(b.dtype) and not shapes_differ(a.shape, b.shape)
 
 
 def shapes_differ(a: Shape, b: Shape) -> bool:
@@ -216,11 +220,11 @@ def axis_text(a: Shape, b: Shape) -> str:
     return "they agree"
 
 
-def bare(dtype: str) -> str:
+def base_dtype(dtype: str) -> str:
     """Returns a dtype without its mark of a reference.
 
     Example:
-        >>> bare("float32_ref")
+        >>> base_dtype("float32_ref")
         'float32'
     """
     return dtype.removesuffix("_ref")

@@ -1,4 +1,4 @@
-"""Workbench: a graph while the steps of a plan are computed; each costs as much as it changes, not as the graph has."""
+"""MutableGraph: the graph while the steps of a plan are computed. A change costs as much as it changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..graph.rewiring import OutputTable, Telling, reordered_many, rewired
 from ..graph.tf_types import TFNodeDef
 
 
-class _Index:
+class _NameIndex:
     """Name -> number of the op, for names as they are now."""
 
     def __init__(self, base: Mapping[str, int]) -> None:
@@ -50,7 +50,7 @@ class _Index:
         return out
 
 
-class _Ahead:
+class _ConsumerIndex:
     """Op -> the ops that read it, or wait for it, each with the number of its edges.
 
     Args:
@@ -89,14 +89,14 @@ class _Ahead:
         return self._rows[op]
 
 
-class Workbench:
+class MutableGraph:
     """A graph that steps change and query; `frozen` returns it as a value.
 
     Args:
         graph: the graph to begin with.
 
     Example:
-        >>> bench = Workbench(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
+        >>> bench = MutableGraph(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
         >>> bench.set_input(2, 0, (1, 0))
         >>> bench.readers((1, 0)), bench.readers((0, 0)), bench.frozen().input_names(2)
         ([(2, 0)], [], ['b:0'])
@@ -106,15 +106,15 @@ class Workbench:
         self.graph, self._layers = graph, layers
         self.names: list[str] = graph.names  # type: ignore[assignment]
         self.types: list[str] = graph.types  # type: ignore[assignment]
-        self.index = _Index(graph.index)
+        self.index = _NameIndex(graph.index)
         self._nodes: list[Any] = graph.nodes  # type: ignore[assignment]
         self._own = False  # whether the lists are this one's, or shared with a value that was given out
         self._blocks: list[tuple[int, Edges, Edges, Telling | None]] = []
         self._firsts = [0]
         self._rows: dict[int, list[Tensor]] = {}
         self._waits: dict[int, list[int]] = {}
-        self._readers = _Ahead(lambda op: graph.consumers.row(op).tolist() if op < graph.size else [])
-        self._waiting = _Ahead(lambda op: graph.control_consumers.row(op).tolist() if op < graph.size else [])
+        self._readers = _ConsumerIndex(lambda op: graph.consumers.row(op).tolist() if op < graph.size else [])
+        self._waiting = _ConsumerIndex(lambda op: graph.control_consumers.row(op).tolist() if op < graph.size else [])
         self._unentered: list[int] = []  # blocks whose names are not in the scopes yet
         self._scopes: dict[str, dict[int, None]] = {}  # lower-case scope -> ops of new names there
         self._left: set[int] = set()  # ops of `graph` that have another name now

@@ -7,7 +7,7 @@ from typing import Any
 from ..editor.editor import Editor
 from ..errors import counted
 from ..graph.variables import PLACEHOLDER_TYPES
-from ..plan.menu import EDITORS, REPORT, Recipe, Wish
+from ..plan.menu import EDITORS, REPORT, Recipe, RecipeParameter
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing
@@ -20,10 +20,10 @@ from .signature import add_output, rename, rows, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
 
-_OUTPUTS = Wish("outputs", "Outputs", "outputs", hint="default: outputs of the opened graph")
-_INPUTS = Wish("inputs", "Inputs", "inputs", hint="default: all placeholders")
-_CHECKPOINT = Wish("checkpoint", "Checkpoint", "text", needed=True, hint="such as run/model.ckpt")
-_OF_VARIABLES = Wish(
+_OUTPUTS = RecipeParameter("outputs", "Outputs", "outputs", hint="default: outputs of the opened graph")
+_INPUTS = RecipeParameter("inputs", "Inputs", "inputs", hint="default: all placeholders")
+_CHECKPOINT = RecipeParameter("checkpoint", "Checkpoint", "text", needed=True, hint="such as run/model.ckpt")
+_OF_VARIABLES = RecipeParameter(
     "values",
     "Values",
     "text",
@@ -75,39 +75,41 @@ TABLE = (
     Recipe("strip_quantization", "Remove FakeQuant", strip_quantization, _QUANTIZE),
     Recipe(
         "insert_after", "Insert an op after each op of a type", insert_after, _QUANTIZE,
-        (Wish("pattern", "After each", "name", needed=True, hint="such as Conv2D"),
-         Wish("op", "Op type to insert", "name", needed=True, hint="such as FakeQuantWithMinMaxArgs"),
-         Wish("name", "Name of each", "name", hint="default: a free name")),
+        (RecipeParameter("pattern", "After each", "name", needed=True, hint="such as Conv2D"),
+         RecipeParameter("op", "Op type to insert", "name", needed=True, hint="such as FakeQuantWithMinMaxArgs"),
+         RecipeParameter("name", "Name of each", "name", hint="default: a free name")),
     ),
     Recipe(
         "set_input", "Change the shape or dtype of an input", set_input, _ENDS,
-        (Wish("tensor", "Input", "input", needed=True, hint="such as image:0"),
-         Wish("shape", "Shape", "shape", hint="such as [None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
+        (RecipeParameter("tensor", "Input", "input", needed=True, hint="such as image:0"),
+         RecipeParameter("shape", "Shape", "shape", hint="such as [None, 96, 96, 3]"),
+         RecipeParameter("dtype", "Dtype", "text"), _OUTPUTS),
         missing=_no_placeholder,
     ),
     Recipe(
         "add_output", "Add a named output", add_output, _ENDS,
-        (Wish("tensor", "Tensor", "tensor", needed=True, hint="such as block1/Relu:0"),
-         Wish("name", "Name", "name", needed=True, hint="such as features")),
+        (RecipeParameter("tensor", "Tensor", "tensor", needed=True, hint="such as block1/Relu:0"),
+         RecipeParameter("name", "Name", "name", needed=True, hint="such as features")),
     ),
     Recipe(
         "set_signature", "Set the serving signature (new editor)", set_signature, _ENDS,
-        (Wish("outputs", "Outputs", "outputs", needed=True, hint="tensors, or name=tensor"), _INPUTS),
+        (RecipeParameter("outputs", "Outputs", "outputs", needed=True, hint="tensors, or name=tensor"), _INPUTS),
         EDITORS, ("served",),
     ),
     Recipe(
         "cut_preprocessing", "Cut off preprocessing: decode, resize, scale", cut_preprocessing, _ENDS,
-        (Wish("patterns", "Patterns", "words", hint="default: decode, resize, scale, sound"),),
+        (RecipeParameter("patterns", "Patterns", "words", hint="default: decode, resize, scale, sound"),),
         missing=_no_placeholder,
     ),
     Recipe(
         "cut_postprocessing", "Cut off postprocessing: classes, boxes, probabilities", cut_postprocessing, _ENDS,
-        (Wish("patterns", "Patterns", "words", hint="default: best, nms, probabilities"),),
+        (RecipeParameter("patterns", "Patterns", "words", hint="default: best, nms, probabilities"),),
     ),
     Recipe("cut_nms", "Cut off non-maximum suppression", cut_nms, _ENDS),
     Recipe(
         "rename", "Rename inputs, outputs, scopes and variables", rename, _ENDS,
-        (Wish("names", "Patterns", "pairs", hint="such as block*/w=stage*/kernel"),), table="names", rows=rows,
+        (RecipeParameter("names", "Patterns", "pairs", hint="such as block*/w=stage*/kernel"),),
+        table="names", rows=rows,
     ),
     Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
     Recipe(
@@ -116,14 +118,14 @@ TABLE = (
     ),
     Recipe(
         "rename_checkpoint", "Write a checkpoint under other names", _renamed, _VALUES,
-        (_CHECKPOINT, Wish("path", "To", "text", needed=True, hint="such as new/model.ckpt"),
-         Wish("names", "Names", "pairs", needed=True, hint="such as old/*=new/*")), REPORT,
+        (_CHECKPOINT, RecipeParameter("path", "To", "text", needed=True, hint="such as new/model.ckpt"),
+         RecipeParameter("names", "Names", "pairs", needed=True, hint="such as old/*=new/*")), REPORT,
     ),
     Recipe(
         "recompute", "Recompute activations to save memory", recompute, _PARTS,
-        (Wish("loss", "Loss", "tensor", needed=True, hint="such as loss:0"),
-         Wish("blocks", "Blocks", "words", hint="such as block1, block2"),
-         Wish("to", "Scope of the copies", "name", hint="default: recomputed")),
+        (RecipeParameter("loss", "Loss", "tensor", needed=True, hint="such as loss:0"),
+         RecipeParameter("blocks", "Blocks", "words", hint="such as block1, block2"),
+         RecipeParameter("to", "Scope of the copies", "name", hint="default: recomputed")),
     ),
     Recipe(
         "frozen", "Freeze: variables become constants (new editor)", frozen, _PARTS,
@@ -132,15 +134,15 @@ TABLE = (
     ),
     Recipe(
         "split_at", "Split in two (new editors)", split_at, _PARTS,
-        (Wish("at", "At", "tensors", needed=True, hint="such as block1/Relu:0"), _OUTPUTS, _INPUTS),
+        (RecipeParameter("at", "At", "tensors", needed=True, hint="such as block1/Relu:0"), _OUTPUTS, _INPUTS),
         EDITORS, ("first", "second"),
     ),
     Recipe(
         "merge", "Merge with another model (new editor)", merge, _PARTS,
-        (Wish("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
-         Wish("how", "How", "text", choices=_HOW),
-         Wish("connections", "Connections", "pairs", hint="such as features=x"),
-         Wish("names", "Scopes", "words", hint="default: first, second"),
+        (RecipeParameter("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
+         RecipeParameter("how", "How", "text", choices=_HOW),
+         RecipeParameter("connections", "Connections", "pairs", hint="such as features=x"),
+         RecipeParameter("names", "Scopes", "words", hint="default: first, second"),
          _OF_VARIABLES),
         EDITORS, ("merged",),
     ),

@@ -100,7 +100,7 @@ class LocalCluster:
         return f"<LocalCluster of {counted(len(self._running), 'tasks')} of job {self.job!r}, {up} running>"
 
     def _start(self, tasks: Any) -> None:
-        _past_proxies()
+        _bypass_proxies()
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         for task in tasks:
             arguments = [sys.executable, "-c", _SERVER, json.dumps([self.spec, self.job, task])]
@@ -111,7 +111,7 @@ class LocalCluster:
         end = time.monotonic() + self._seconds
         for task in tasks:
             server = self._running[task]
-            if server is None or not _says_ready(server, end - time.monotonic()):
+            if server is None or not _wait_until_ready(server, end - time.monotonic()):
                 address = self.spec[self.job][task]
                 raise PlanError(
                     "local_cluster(...)",
@@ -175,7 +175,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def _past_proxies() -> None:
+def _bypass_proxies() -> None:
     """Lets gRPC reach the loopback directly: it would ask the proxy that the environment names, and wait for ever."""
     name = "no_grpc_proxy"  # lower case, as gRPC reads it
     hosts = os.environ.get(name) or os.environ.get("no_proxy") or ""
@@ -183,7 +183,7 @@ def _past_proxies() -> None:
         os.environ[name] = ",".join(filter(None, (hosts, "127.0.0.1")))
 
 
-def _says_ready(server: subprocess.Popen[str], seconds: float) -> bool:
+def _wait_until_ready(server: subprocess.Popen[str], seconds: float) -> bool:
     assert server.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(server.stdout, selectors.EVENT_READ)

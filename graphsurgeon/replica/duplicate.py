@@ -16,7 +16,7 @@ from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
 from ..graph.tf_types import TFSession
 from ..graph.variables import VARIABLE_TYPES
-from .replica import Replica, part, refuse_foreign, times
+from .replica import Replica, checked_interval, checked_tau, refuse_foreign
 
 
 @dataclass(frozen=True)
@@ -97,35 +97,35 @@ def duplicate(
         >>> print(replica.run(y), replica.update().changed, replica.run(y))
         10.0 ('w',) 20.0
     """
-    every, tau = times(every, "duplicate"), part(tau, "duplicate")
+    every, tau = checked_interval(every, "duplicate"), checked_tau(tau, "duplicate")
     editor, block = _source(source)
     _refuse_shared(block, inputs, variables)
     same = graph is not None and getattr(graph, "graph", graph) is block.graph.owner
-    own = _running(editor, graph if same and values is None and hasattr(graph, "graph") else values)
+    own = _session_of(editor, graph if same and values is None and hasattr(graph, "graph") else values)
     unmapped = unmapped or ("keep" if same else "placeholder")
     rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device,
              "trainable": trainable}  # fmt: skip
     options = _Options(to, every, tau, rules, target, config, timeout)
     if same:
-        return _beside(editor, block, own, options)
+        return _duplicate_in_same_graph(editor, block, own, options)
     handles: Any = {}
     if values is None and editor is not None and not isinstance(source, Editor):
         handles = editor.values.handles()
     starts = values if values is not None or own is None else editor
-    return _apart(block, own, starts, graph, options, handles)
+    return _duplicate_in_new_graph(block, own, starts, graph, options, handles)
 
 
 def _source(source: Any) -> tuple[Editor | None, Selection]:
     """The editor of what is to be copied, and what of it; a selection has none, its graph may not be whole."""
     if isinstance(source, Replica):
-        raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", _again(source))
+        raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", _repeat_code(source))
     if isinstance(source, Selection):
         return None, source
     editor = source if isinstance(source, Editor) else open(source)
     return editor, editor.select()
 
 
-def _again(replica: Replica) -> str:
+def _repeat_code(replica: Replica) -> str:
     """What to type for a duplicate of a duplicate."""
     beside = replica.graph is replica.applied.copies[0].source.owner
     if beside or replica.applied.copies[0].step.to:
@@ -156,7 +156,7 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
                 )
 
 
-def _running(editor: Editor | None, values: Any) -> Any:
+def _session_of(editor: Editor | None, values: Any) -> Any:
     """Returns the session in which the original runs, or arrays; None if there is no source."""
     from ..tf.values.transfer import values_of
 
@@ -165,7 +165,9 @@ def _running(editor: Editor | None, values: Any) -> Any:
     return None if editor is None or not editor.values.given else editor.values.reader()
 
 
-def _beside(editor: Editor | None, block: Selection, session: TFSession | None, options: _Options) -> Replica:
+def _duplicate_in_same_graph(
+    editor: Editor | None, block: Selection, session: TFSession | None, options: _Options
+) -> Replica:
     """A duplicate in the graph of its original."""
     from ..tf.run.sessions import refuse_missing
     from ..tf.values.replica_values import grouped
@@ -183,13 +185,13 @@ def _beside(editor: Editor | None, block: Selection, session: TFSession | None, 
         refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
         refuse_missing(options.rules["device"], session)
     scope = free_name("replica", editor.snapshot.taken) if options.to is None else options.to
-    applied, pairs = _copied(editor, block, session, to=scope, **options.rules)
+    applied, pairs = _copy_block(editor, block, session, to=scope, **options.rules)
     ops = grouped(pairs, applied.graph, scope, options.tau != 1.0)
     start = partial(settle, made=applied.made)
     return Replica(applied, pairs, None, None, session, ops, options.every, options.tau, start, _unread(applied))
 
 
-def _apart(
+def _duplicate_in_new_graph(
     block: Selection, own: Any, starts: Any, graph: Any, options: _Options, handles: Mapping[str, Any]
 ) -> Replica:
     """Returns a duplicate in another graph, with its own session; `handles` are variables of a TF2 object."""
@@ -209,7 +211,7 @@ def _apart(
         refuse_missing_at(options.rules["device"], options.target, options.config, options.timeout)
     else:
         refuse_missing(options.rules["device"], there.session())
-    applied, pairs = _copied(there, block, own, to=options.to or "", values=starts, **options.rules)
+    applied, pairs = _copy_block(there, block, own, to=options.to or "", values=starts, **options.rules)
     new_ops = applied.made
     # Updates bring the values; here they would be kept twice.
     new_ops.initial += [name for name in new_ops.values if new_ops.infos[name].initial_value]
@@ -229,7 +231,7 @@ def _apart(
     return Replica(applied, pairs, source, how, session, None, options.every, options.tau, None, _unread(applied))
 
 
-def _copied(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
+def _copy_block(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
     """Returns the copy, and its variables with their originals. Errors of the plan are reported for the duplicate."""
     from ..tf.values.replica_values import pairs_of, refuse_folded
     from ..tf.values.variables import refuse_empty

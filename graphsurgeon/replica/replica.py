@@ -61,7 +61,7 @@ class Update:
         return f"update {self.number}: {share_text}, from {self.origin}{size_text}{not_taken}"
 
 
-def part(tau: Any, verb: str) -> float:
+def checked_tau(tau: Any, verb: str) -> float:
     """Returns `tau`, a number above 0 and at most 1.
 
     Raises:
@@ -72,7 +72,7 @@ def part(tau: Any, verb: str) -> float:
     return float(tau)
 
 
-def times(every: Any, verb: str) -> int:
+def checked_interval(every: Any, verb: str) -> int:
     """Returns `every`, a whole number of steps above 0.
 
     Raises:
@@ -83,7 +83,7 @@ def times(every: Any, verb: str) -> int:
     return int(every)
 
 
-def pause(seconds: Any) -> float:
+def checked_seconds(seconds: Any) -> float:
     """Returns `seconds`, a time above 0.
 
     Raises:
@@ -340,7 +340,7 @@ class Replica:
         from ..tf.run.progress import Phases, phase
         from ..tf.run.sessions import LOST
 
-        tau = part(self.tau if tau is None else tau, "update")
+        tau = checked_tau(self.tau if tau is None else tau, "update")
         if self._closed:
             raise PlanError("update()", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
         if self._source is None and self._grouped is None:
@@ -515,7 +515,7 @@ class Replica:
         """
         from ..tf.run.session_tracking import UpdateHook
 
-        return UpdateHook(self, times(self.every if every is None else every, "hook"))
+        return UpdateHook(self, checked_interval(self.every if every is None else every, "hook"))
 
     def attach(self, session: TFSession) -> Replica:
         """Follows the original in another session of its graph, as after the old one was lost; takes all values over.
@@ -587,7 +587,7 @@ class Replica:
                 request, problem, "Give the path of a folder; to follow a session, use replica.attach(session)"
             )
         if seconds is not None:
-            pause(seconds)
+            checked_seconds(seconds)
         if values not in (None, "initial"):
             raise PlanError(
                 f"follow(values={values!r})",
@@ -611,7 +611,7 @@ class Replica:
                 self._state.waiting = source.folder.folder if self._lacking and values is None else ""
         if seconds is not None:
             self._stop = threading.Event()
-            threading.Thread(target=_beat, args=(weakref.ref(self), self._stop, seconds), daemon=True).start()
+            threading.Thread(target=_follow_loop, args=(weakref.ref(self), self._stop, seconds), daemon=True).start()
         return self
 
     # -- ending ---------------------------------------------------------------------------------------
@@ -703,7 +703,7 @@ def _release(observed: list[Any]) -> None:
         observed.pop().release()
 
 
-def _beat(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) -> None:
+def _follow_loop(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) -> None:
     """Updates a replica repeatedly, until it is closed or deleted."""
     from ..tf.run.progress import silent
 

@@ -29,14 +29,14 @@ from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
-from ..plan.menu import offered
+from ..plan.menu import registered_recipes
 from ..plan.step_code import request_of as code_of
-from ..plan.subject import Subject
+from ..plan.subject import EditorLike
 from .trace import asked_for
 
 
 def check(
-    editor: Subject,
+    editor: EditorLike,
     target: str,
     outputs: Any,
     inputs: Any,
@@ -79,7 +79,7 @@ def check(
 
 
 def _unfrozen(
-    editor: Subject, target: str, conversion: ConversionResult, fed: list[str], targets: list[str]
+    editor: EditorLike, target: str, conversion: ConversionResult, fed: list[str], targets: list[str]
 ) -> Compatibility:
     """What keeps a graph from a target that cannot be frozen, so that there is nothing to convert."""
     graph = editor.snapshot
@@ -90,7 +90,7 @@ def _unfrozen(
     return Compatibility(editor.title, target, "", blocked, int(part.sum()), part_inputs, tuple(targets))
 
 
-def explained(editor: Subject, error: Unconvertible, outputs: Any) -> Unconvertible:
+def explained(editor: EditorLike, error: Unconvertible, outputs: Any) -> Unconvertible:
     """Returns the error that a graph cannot be frozen, with the plans that take out the ops in the way; they are tried.
 
     Args:
@@ -116,7 +116,7 @@ def explained(editor: Subject, error: Unconvertible, outputs: Any) -> Unconverti
 
 
 def _advised(
-    editor: Subject, blocked: tuple[Blocker, ...], part_inputs: tuple[str, ...], fed: list[str], targets: list[str]
+    editor: EditorLike, blocked: tuple[Blocker, ...], part_inputs: tuple[str, ...], fed: list[str], targets: list[str]
 ) -> tuple[Blocker, ...]:
     """Returns blockers, each with the recipes that take it out, or where to cut it off."""
     if not blocked:
@@ -134,7 +134,7 @@ def _proved(saved: Any) -> str:
     return "; ".join([saved.proof, *saved.notes] if saved.proof else saved.notes)
 
 
-def _fed(editor: Subject, inputs: Any) -> list[str]:
+def _fed(editor: EditorLike, inputs: Any) -> list[str]:
     several = [] if inputs is None else inputs.values() if isinstance(inputs, Mapping) else inputs
     names = [several] if isinstance(several, str) or hasattr(several, "name") else list(several)
     names = ReferenceResolver(editor.snapshot, editor.layers, f"check(inputs={inputs!r})").ends(names)
@@ -143,10 +143,10 @@ def _fed(editor: Subject, inputs: Any) -> list[str]:
     return [tensor_name(one) for one in names]
 
 
-def _ways(editor: Subject, blocked: tuple[Blocker, ...], targets: list[str]) -> dict[str, list[str]]:
+def _ways(editor: EditorLike, blocked: tuple[Blocker, ...], targets: list[str]) -> dict[str, list[str]]:
     """What to type -> the blockers that it takes out: those recipes that give plans are tried."""
     graph, ops, ways = editor.snapshot, {one.op for one in blocked if one.op}, dict[str, list[str]]()
-    for recipe in offered():
+    for recipe in registered_recipes():
         if not ops or not recipe.tried:
             continue
         try:
@@ -164,7 +164,7 @@ def _ways(editor: Subject, blocked: tuple[Blocker, ...], targets: list[str]) -> 
     return ways | ({f"ed.plan().inline({one_or_all(calls)!r})": calls} if calls else {})
 
 
-def _avoided(editor: Subject, one: Blocker, targets: list[str]) -> list[str]:
+def _avoided(editor: EditorLike, one: Blocker, targets: list[str]) -> list[str]:
     """The steps after which the outputs do not need an op that assigns, each as code.
 
     A condition is decided so that its other branch stays, or an op no longer waits for the assignment.
@@ -196,7 +196,7 @@ def _waiting(graph: Graph, assigns: int, targets: list[str]) -> list[tuple[str, 
     return [(graph.names[op], graph.names[one]) for op, one in ways] if len(ways) == 1 else []
 
 
-def _calls(editor: Subject, blocked: tuple[Blocker, ...]) -> list[str]:
+def _calls(editor: EditorLike, blocked: tuple[Blocker, ...]) -> list[str]:
     """The calls that are in the way as such, for no op inside of them, and that can be inlined."""
     others = {one.op for one in blocked if one.type not in CALLS}
     calls = list(dict.fromkeys(one.op for one in blocked if one.op and one.op not in others))

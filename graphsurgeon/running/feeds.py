@@ -20,10 +20,10 @@ from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from ..plan.dependencies import READERS
-from ..plan.subject import Subject
+from ..plan.subject import EditorLike
 
 
-def given(editor: Subject, feeds: Any, request: str, random: bool = False) -> dict[str, Any]:
+def given(editor: EditorLike, feeds: Any, request: str, random: bool = False) -> dict[str, Any]:
     """Returns feeds by the names of their tensors.
 
     Args:
@@ -66,7 +66,7 @@ def given(editor: Subject, feeds: Any, request: str, random: bool = False) -> di
     return values
 
 
-def _fitting(editor: Subject, name: str, value: Any, request: str, random: bool) -> Any:
+def _fitting(editor: EditorLike, name: str, value: Any, request: str, random: bool) -> Any:
     graph = editor.snapshot
     info, label = graph.info(*graph.tensor(name)), f"{request}({name!r})"
     try:
@@ -128,13 +128,13 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
     return cast
 
 
-def placeholders(editor: Subject, needed: Selection) -> list[str]:
+def placeholders(editor: EditorLike, needed: Selection) -> list[str]:
     """Returns the placeholders among ops, as names of tensors."""
     graph = editor.snapshot
     return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
 
 
-def missing(editor: Subject, names: Iterable[str], request: str, why: str = "") -> PlanError:
+def missing(editor: EditorLike, names: Iterable[str], request: str, why: str = "") -> PlanError:
     """Returns the error that some tensors must be fed.
 
     Args:
@@ -154,7 +154,7 @@ def missing(editor: Subject, names: Iterable[str], request: str, why: str = "") 
     return PlanError(f"{request}()", f"{few(missing)} {verb}{why and ': '}{why}", suggestion)
 
 
-def made_up(editor: Subject, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
+def made_up(editor: EditorLike, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
     """Returns random arrays for tensors, one for each unknown size.
 
     Args:
@@ -199,14 +199,14 @@ def refuse_no_seed(seed: Any, request: str, argument: str = "random") -> None:
     raise SelectionError(f"{request}({argument}={seed!r})", problem, f"Give a whole number, as {argument}=0")
 
 
-def last_outputs(editor: Subject) -> list[str]:
+def last_outputs(editor: EditorLike) -> list[str]:
     """Returns the tensors of a graph that nothing reads, but for those in a loop or in a branch."""
     graph = editor.snapshot
     last = (graph.consumers.degrees == 0) & in_the_open(graph) & ~orphan_mask(graph)
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
 
 
-def asked_by_default(editor: Subject, request: str, suggestion: str) -> list[str]:
+def asked_by_default(editor: EditorLike, request: str, suggestion: str) -> list[str]:
     """Returns the default fetches: all tensors without consumers whose ops only compute.
 
     Left out is what Python adds for each variable, and what sets variables or files.
@@ -231,7 +231,7 @@ def asked_by_default(editor: Subject, request: str, suggestion: str) -> list[str
     raise PlanError(request, problem, f"Name what is meant: {suggestion}=[...], as {few(map(repr, last)) or 'an op'}")
 
 
-def only_computes(editor: Subject, name: str) -> bool:
+def only_computes(editor: EditorLike, name: str) -> bool:
     """Returns whether what a tensor needs computes only: sets no variable, writes no file, also in what it calls."""
     from ..tf.registry import op_definition
 

@@ -37,7 +37,7 @@ from ..graph.trace import Trace
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
-from ..plan.subject import Subject
+from ..plan.subject import EditorLike
 from .feeds import asked_by_default, given, made_up, missing, placeholders, refuse_no_seed
 
 GRAPH, REQUEST, FEEDS, ANSWER, FAULT = "graph.meta", "request.json", "feeds.npz", "trace.npz", "fault.json"
@@ -48,7 +48,7 @@ _REFUSED = {kind.__name__: kind for kind in (PlanError, SelectionError)}
 
 
 def isolated_trace(
-    editor: Subject,
+    editor: EditorLike,
     fetches: Sequence[str],
     fed: Mapping[str, Any],
     *,
@@ -135,7 +135,7 @@ class _RunOptions:
 
 
 def trace(
-    editor: Subject,
+    editor: EditorLike,
     feeds: Any = None,
     fetches: Any = None,
     *,
@@ -213,7 +213,7 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
         raise PlanError(f"trace(memory={memory!r})", "that is not a number of bytes", "As for 200 MB: memory=200 << 20")
 
 
-def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
+def _tried(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
     """Returns an editor of the graph after a plan, with all values, in a separate graph."""
     if not isinstance(plan, Plan):
         raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
@@ -221,7 +221,7 @@ def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
     about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
-    result: Subject = make(OpenedGraph(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
+    result: EditorLike = make(OpenedGraph(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
     try:
         result.apply(plan.anew() if plan.steps else plan)
     except PlanError as error:
@@ -233,12 +233,12 @@ def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
     return result
 
 
-def _now(editor: Subject, tensor: str) -> str:
+def _now(editor: EditorLike, tensor: str) -> str:
     """The name that a tensor of the graph that was opened has now."""
     return renamed_end(tensor, editor.history.renamed)
 
 
-def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
+def _chosen(editor: EditorLike, ops: Any) -> frozenset[str]:
     """The names of the ops whose tensors are noted."""
     if not isinstance(ops, Selection):
         resolver = ReferenceResolver(editor.snapshot, editor.layers, "trace(ops=...)")
@@ -252,7 +252,7 @@ def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
     return frozenset(ops.names)
 
 
-def _ends_of(editor: Subject, op_names: Iterable[str]) -> list[str]:
+def _ends_of(editor: EditorLike, op_names: Iterable[str]) -> list[str]:
     """Returns the tensors to fetch so that some ops run; nothing if some are in a loop or a branch."""
     graph = editor.snapshot
     inside = graph.mask(
@@ -265,14 +265,14 @@ def _ends_of(editor: Subject, op_names: Iterable[str]) -> list[str]:
     return [graph.names[op] for op in ends.tolist()] if plain[ends].all() else []
 
 
-def feeds_needed(editor: Subject, fetches: Any = None) -> dict[str, TensorInfo | None]:
+def feeds_needed(editor: EditorLike, fetches: Any = None) -> dict[str, TensorInfo | None]:
     """Returns the placeholders that a run needs, as `Editor.feeds_needed` does."""
     graph = editor.snapshot
     needed = _needed(editor, asked_for(editor, fetches), ())
     return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
 
 
-def _needed(editor: Subject, fetches: Sequence[str], fed: Iterable[str]) -> Selection:
+def _needed(editor: EditorLike, fetches: Sequence[str], fed: Iterable[str]) -> Selection:
     """What runs: all that is needed, up to what is fed; a placeholder that is fed is a part of it."""
     graph = editor.snapshot
     start = graph.mask(graph.index[name.partition(":")[0]] for name in fetches)
@@ -284,7 +284,7 @@ def _needed(editor: Subject, fetches: Sequence[str], fed: Iterable[str]) -> Sele
     return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
 
 
-def asked_for(editor: Subject, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
+def asked_for(editor: EditorLike, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
     """Returns what is asked for: tensors, and ops without any, by name.
 
     Args:
@@ -325,7 +325,7 @@ def asked_for(editor: Subject, fetches: Any, request: str = "trace", key: str = 
 
 
 def _run(
-    editor: Subject,
+    editor: EditorLike,
     needed: Selection,
     fetches: Sequence[str],
     fed: Mapping[str, Any],
@@ -361,7 +361,7 @@ def _run(
     tensors = sorted(set(tensors).difference(constant_tensors))
     probed = probe(base, tensors, how.rounds)
 
-    def started(copy: Subject) -> Any:
+    def started(copy: EditorLike) -> Any:
         live = copy.session(config=unoptimised())
         fill(live, *editor.values.init_ops)
         probed.add_to(copy.graph)
@@ -406,8 +406,8 @@ def _leave_out(
 
 
 def _copied(
-    editor: Subject, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _RunOptions
-) -> tuple[Subject, Graph, Graph]:
+    editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _RunOptions
+) -> tuple[EditorLike, Graph, Graph]:
     """A copy that can be run, its snapshot, and that without what is ours: the seeds of random ops."""
     from ..tf.open.snapshot import snapshot
     from ..tf.private.graphs import guarded_ops
@@ -457,8 +457,8 @@ def _stand_in(tensor: str, names: Container[str]) -> str:
 
 
 def _scratch(
-    editor: Subject, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], session: Any
-) -> Subject:
+    editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], session: Any
+) -> EditorLike:
     """A copy of what is needed, with its values, in which calls, conds and loops are in the open.
 
     Args:
@@ -473,7 +473,7 @@ def _scratch(
 
     outputs = {name: name for name in fetches if ":" in name}
     make: Any = type(editor)
-    scratch: Subject = make(OpenedGraph(empty_graph(), f"a run of {editor.title}", outputs=outputs))
+    scratch: EditorLike = make(OpenedGraph(empty_graph(), f"a run of {editor.title}", outputs=outputs))
     names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
     values = session if session is not None else editor
     kinds = {needed.graph.types[i] for i in needed.numbers}

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import LayoutError, PlanError, counted
 from ..graph.graph import TensorInfo
 from ..graph.names import free_name, op_name, tensor_name
-from ..plan.effect import Effect
+from ..plan.effect import PlanResult
 from ..plan.plan import Plan
 from ..plan.step_text import step_text
 from ..plan.steps import CopyStep
@@ -224,7 +224,7 @@ def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     return state.with_status(message), {"applied": message}
 
 
-def _at_copies(stage: Stage, state: State, effect: Effect, unfolded: frozenset[str]) -> State:
+def _at_copies(stage: Stage, state: State, effect: PlanResult, unfolded: frozenset[str]) -> State:
     """Unfolds the new copies in the source pane the same way as in the preview, and selects them."""
     scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
     if not stage.same or not scopes:

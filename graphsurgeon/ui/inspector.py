@@ -17,7 +17,7 @@ from ..graph.op_packages import package_of, unknown_words
 from ..graph.selection import Query, Selection
 from ..graph.tf_types import TFNodeDef
 from ..graph.variables import VariableInfo
-from ..plan.subject import Subject
+from ..plan.subject import EditorLike
 from ..view.tree import Tree
 from .state import Facts, ops_of
 from .values import numbers
@@ -162,7 +162,7 @@ def layer_rows(graph: Graph, layers: Layers, name: str) -> tuple[list[list[str]]
     return [*rows, *(["variable", variable] for variable in layer.variables[:_KINDS])], f"ed.layer({layer.path!r})"
 
 
-def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[str]]:
+def reasons(editor: EditorLike, name: str, region: Selection | None) -> list[list[str]]:
     """Returns rows on the origin of an op, the reason why it is in the region, and the ops that use it.
 
     Args:

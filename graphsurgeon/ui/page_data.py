@@ -16,18 +16,18 @@ from ..graph.names import op_name, under
 from ..graph.selection import Selection
 from ..graph.variables import VariableInfo
 from ..plan.dependencies import policies
-from ..plan.effect import Effect
+from ..plan.effect import PlanResult
 from ..plan.fault import Fault
 from ..plan.plan import Plan
 from ..plan.step_text import step_text
-from ..plan.steps import CopyStep, MutedStep, bare
+from ..plan.steps import CopyStep, MutedStep, unmuted
 from ..view.boxes import Item
 from ..view.scene import Scene
 from ..view.tree import Tree
 from .state import Marks, State
 
 if TYPE_CHECKING:
-    from ..plan.copy_result import Copied
+    from ..plan.copy_result import CopyResult
     from ..plan.preview import Preview
 
 
@@ -142,7 +142,7 @@ def boundary_text(marks: Marks, region: Selection) -> str:
     return f"Boundary: {ends}, {counted(len(region), 'ops')}, {counted(leaked(region), 'leaks')}"
 
 
-def receipt(effect: Effect) -> str:
+def receipt(effect: PlanResult) -> str:
     """Returns the effect of an applied plan, in one line."""
     scopes = [f"{c.step.to}/" if c.step.to else "the top level" for c in effect.copies if c.role != "graft"]
     parts = [f"{counted(len(effect.new_names), 'new ops')} under {', '.join(scopes)}"] if scopes else []
@@ -154,7 +154,7 @@ def receipt(effect: Effect) -> str:
     return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialise" else parts)
 
 
-def _variable_rows(copied: Copied, preview: Preview) -> list[dict[str, str]]:
+def _variable_rows(copied: CopyResult, preview: Preview) -> list[dict[str, str]]:
     """The policy of each variable of a copy: own, shared, frozen or replaced."""
     rows = [(v.info, v.name, v.policy, preview.start_of(copied, v.was, v.policy)) for v in copied.variables]
     rows += [(v, v.op, "share", "those of the original") for v in copied.shared]
@@ -183,7 +183,7 @@ def _requested_variables(step: CopyStep) -> list[dict[str, str]]:
     return [_variable_row(v, under(step.to, v.op), how, "") for v, how in inside]
 
 
-def _input_rows(number: int, step: CopyStep, copied: Copied | None, plan: Plan) -> list[dict[str, Any]]:
+def _input_rows(number: int, step: CopyStep, copied: CopyResult | None, plan: Plan) -> list[dict[str, Any]]:
     """The source of each tensor that enters a copy, and the outputs of the copy, whose consumers can be chosen."""
     graph, inputs = step.selection.graph, dict(step.inputs)
     constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
@@ -209,7 +209,7 @@ def _input_rows(number: int, step: CopyStep, copied: Copied | None, plan: Plan) 
     return rows
 
 
-def _entering(copied: Copied) -> list[str]:
+def _entering(copied: CopyResult) -> list[str]:
     """The tensors of the source that enter a copy from outside; variables have a separate table."""
     graph, variables = copied.source, copied.source.state.variables
     return [name for name in map(graph.name, copied.external) if op_name(name) not in variables]
@@ -243,7 +243,7 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     return {
         "inputs": inputs[:_MOST],
         "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
-        "steps": [{"text": step_text(bare(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
+        "steps": [{"text": step_text(unmuted(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
         "mode": plan.mode,
         "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
         "faults": [_fault(fault) for fault in faults],

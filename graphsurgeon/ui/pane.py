@@ -14,7 +14,7 @@ from ..errors import LayoutError, counted
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph, Ints
 from ..graph.names import begins_with
-from ..plan.effect import Effect
+from ..plan.effect import PlanResult
 from ..view.aligned import aligned
 from ..view.first_picture import Known, first_unfolded, pinned
 from ..view.layout import LayoutCancelled, PlacedScene, place
@@ -65,7 +65,7 @@ class EdgeStep:
         later: whether the picture shows the graph after the plan.
     """
 
-    effect: Effect
+    effect: PlanResult
     other: Graph
     later: bool
 
@@ -225,7 +225,7 @@ def draw_both(
 
 
 def opening_of_copies(
-    tree: Tree, effect: Effect, unfolded: frozenset[str], same: bool, budget: int = MOST
+    tree: Tree, effect: PlanResult, unfolded: frozenset[str], same: bool, budget: int = MOST
 ) -> frozenset[str]:
     """Returns the folds to open in a first picture of a destination: the copies, as far as the source shows them.
 
@@ -278,7 +278,7 @@ def static_picture(tree: Tree, unfolded: frozenset[str], direction: str = "auto"
     return to_svg(place(build(tree, unfolded, pins=pins), direction=direction).to_dict(), title=tree.graph.title)
 
 
-def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
+def plan_picture(effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:
     """Returns a plan drawn over its destination, as mime type -> text; nothing if it cannot be drawn.
 
     Args:
@@ -302,7 +302,7 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
     return {"image/svg+xml": svg, "text/html": picture_html(svg, text)}
 
 
-def _before_and_after(effect: Effect, after: PaneSpec) -> list[dict[str, Any]]:
+def _before_and_after(effect: PlanResult, after: PaneSpec) -> list[dict[str, Any]]:
     """Returns the scenes before and after a plan, laid out as one, with removed ops as ghosts in the first."""
     tree, both = Tree(effect.base), (Pane(), Pane())
     step = EdgeStep(effect, effect.after, later=False)
@@ -311,7 +311,7 @@ def _before_and_after(effect: Effect, after: PaneSpec) -> list[dict[str, Any]]:
     return [pane.placed for pane in both if pane.placed] if drawn else []
 
 
-def unchanged_ops(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:
+def unchanged_ops(effect: PlanResult, before: Graph, after: Graph) -> tuple[Ints, Ints]:
     """Returns the numbers of the ops that a plan keeps, before and after it.
 
     Args:

@@ -19,7 +19,7 @@ from ..graph.op_packages import refused
 from ..graph.selection import Selection
 from ..plan.menu import Recipe
 from ..plan.plan import Plan
-from ..plan.subject import Subject
+from ..plan.subject import EditorLike
 from ..view.first_picture import pinned
 from ..view.tree import Tree
 from . import drafts
@@ -65,8 +65,8 @@ class Screen:
 
     def __init__(
         self,
-        destination: Subject,
-        source: Subject | None = None,
+        destination: EditorLike,
+        source: EditorLike | None = None,
         *,
         facts: Facts,
         recipes: Callable[[], Iterable[Recipe]] = tuple,

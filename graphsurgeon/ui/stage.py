@@ -20,11 +20,11 @@ from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
 from ..graph.lazy_graph import current
 from ..graph.selection import Selection, select
-from ..plan.dependencies import needed
+from ..plan.dependencies import needed_ops
 from ..plan.menu import Recipe
 from ..plan.plan import Plan
-from ..plan.steps import CopyStep, MutedStep, bare
-from ..plan.subject import Subject
+from ..plan.steps import CopyStep, MutedStep, unmuted
+from ..plan.subject import EditorLike
 from ..view.first_picture import Known, first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MOST
@@ -49,8 +49,8 @@ class Stage:
 
     def __init__(
         self,
-        destination: Subject,
-        source: Subject,
+        destination: EditorLike,
+        source: EditorLike,
         facts: Facts,
         recipes: Callable[[], Iterable[Recipe]] = tuple,
         storage: DraftStorage | None = None,
@@ -65,7 +65,7 @@ class Stage:
         self._calls: deque[CallTree] = deque(maxlen=_TREES)
         self._orphan_cache: deque[tuple[Graph, frozenset[str], frozenset[str]]] = deque(maxlen=_TREES)
         self._last_source: Graph | None = None
-        self._names: dict[Subject, tuple[Graph, Mapping[str, str]]] = {}
+        self._names: dict[EditorLike, tuple[Graph, Mapping[str, str]]] = {}
         self._separate_key: Any = None  # the graphs that need separate layouts
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
 
@@ -79,7 +79,7 @@ class Stage:
         """True if source and destination are one graph."""
         return self.source is self.destination
 
-    def subject(self, pane: str) -> Subject:
+    def subject(self, pane: str) -> EditorLike:
         """Returns the editor of a pane."""
         return self.source if pane == "source" else self.destination
 
@@ -118,7 +118,7 @@ class Stage:
         """
         return self.calls(state, pane).expanded(_scopes({*self.unfolded(state, pane), *also}))
 
-    def expanded(self, subject: Subject, keys: Iterable[str] = ()) -> ExpandedGraph:
+    def expanded(self, subject: EditorLike, keys: Iterable[str] = ()) -> ExpandedGraph:
         """Returns the graph of an editor with the calls unfolded that are among fold keys."""
         return self.calls_of(subject.snapshot).expanded(_scopes(keys))
 
@@ -179,7 +179,7 @@ class Stage:
         hidden_ops = next((names for one, of, names in self._orphan_cache if one is graph and of == orphans), None)
         if hidden_ops is None:
             mask = graph.mask(graph.index[name] for name in orphans if name in graph.index)
-            hidden_ops = frozenset(graph.names[i] for i in np.flatnonzero(mask & ~needed(graph, ~mask)).tolist())
+            hidden_ops = frozenset(graph.names[i] for i in np.flatnonzero(mask & ~needed_ops(graph, ~mask)).tolist())
             self._orphan_cache.appendleft((graph, orphans, hidden_ops))
         return hidden_ops
 
@@ -195,7 +195,7 @@ class Stage:
         if not self._was_source(source.owner):
             self._sources.append(_reference(source.owner))
         steps = tuple(
-            _rebased(step, old.base, now, source) if self._is_rebasable(bare(step), old.base) else step
+            _rebased(step, old.base, now, source) if self._is_rebasable(unmuted(step), old.base) else step
             for step in old.steps
         )
         if old.base is now and all(a is b for a, b in zip(steps, old.steps, strict=True)):
@@ -302,7 +302,7 @@ class Stage:
             state = state.renamed(*ways)
         return state.replace(called=now)
 
-    def _names_of(self, subject: Subject) -> Mapping[str, str]:
+    def _names_of(self, subject: EditorLike) -> Mapping[str, str]:
         """Op of the graph that an editor has opened -> its name now, if plans have renamed it."""
         graph = subject.snapshot
         if self._names.get(subject, (None,))[0] is not graph:

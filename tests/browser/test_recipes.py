@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.plan.menu import PLAN, offered
+from graphsurgeon.plan.menu import PLAN, registered_recipes
 from tests.browser.hands import answered, apply, box, painted, said, shot
 from tests.tf2 import tf1
 from tests.widget.page import WidgetPage
@@ -151,7 +151,7 @@ def walk(page: Any, typed: dict[str, dict[str, str]]) -> dict[str, list[str]]:
     """Chooses each recipe of the menu, fills in its form, and takes its plan back; returns what came of it."""
     menu = page.get_by_role("menu", name="Recipes")
     outcome: dict[str, list[str]] = {"steps": [], "editors": [], "report": [], "form": [], "off": [], "refused": []}
-    for recipe in offered():
+    for recipe in registered_recipes():
         page.get_by_role("button", name="Recipes (Shift+R)").click()
         entry = menu.get_by_role("menuitem", name=recipe.does)
         entry.wait_for()

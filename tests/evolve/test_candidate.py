@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.evolve.candidate import Assembly, Piece
+from graphsurgeon.evolve.candidate import Assembly, Subexpression
 from tests.evolve.formulas import made, tf1
 from tests.refusal import refuses
 
@@ -41,6 +41,6 @@ def test_an_output_of_another_shape_is_refused():
     one = made(tf.sin)
     assembly = Assembly(one)
     other = made(lambda x: tf.reduce_sum(tf.sin(x)))
-    output = assembly.add(Piece(other, other.needed))[other.output]
+    output = assembly.add(Subexpression(other, other.needed))[other.output]
     with refuses(PlanError, "made(...)", "the output would be float32 (), not float32 (?,)"):
         assembly.made(output, "test")

@@ -8,7 +8,7 @@ from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.resolve.remove import blocks
+from graphsurgeon.plan.resolve.remove import find_removal_blockers
 from tests.cost import growth
 from tests.plain import chain, net, plain
 from tests.refusal import refuses
@@ -150,12 +150,12 @@ def test_a_hundred_thousand_ops_in_a_row():
     assert len(path) == 100_000
     assert len(str(path).splitlines()) == 14
     assert explain(g, "op100000", "op5").reason == "below"
-    assert len(blocks(g, "op7").data) == 1
+    assert len(find_removal_blockers(g, "op7").data) == 1
 
 
 def test_ten_times_the_row_costs_ten_times_as_much():
     def asked(size):
         g = chain(size)
-        return lambda: (explain(g, "op0", f"op{size}"), explain(g, f"op{size}", "op5"), blocks(g, "op7"))
+        return lambda: (explain(g, "op0", f"op{size}"), explain(g, f"op{size}", "op5"), find_removal_blockers(g, "op7"))
 
     assert growth(asked, 1000, 10_000) < 12

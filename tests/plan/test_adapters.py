@@ -12,18 +12,18 @@ from graphsurgeon.plan.adapters import (
     FLOATS,
     KINDS,
     Adapter,
+    AdapterSpec,
     Cast,
     Pad,
     Pool,
     Reshape,
     Transpose,
-    Wish,
-    asked_for,
+    as_tuples,
     data_format_of,
     kind_of,
     option_fault,
     proposals,
-    tuples_of,
+    requested_adapter,
 )
 from graphsurgeon.plan.type_check import fits
 from tests.plain import plain
@@ -45,18 +45,18 @@ def test_what_comes_out_of_a_proposal_fits(a, b, data_format):
     event(f"{len(found)} proposals")
     for adapter in found:
         assert fits(adapter.gives(a), b), (str(adapter), adapter.gives(a))
-        again = asked_for(a, b, Wish(adapter.by), data_format)
+        again = requested_adapter(a, b, AdapterSpec(adapter.by), data_format)
         assert again == adapter  # what is typed is what was shown
     if fits(a, b):
         assert not found
     if found:
-        assert asked_for(a, b, Wish(), data_format) == found[0]
+        assert requested_adapter(a, b, AdapterSpec(), data_format) == found[0]
         assert not any(set(one.by) == set(other.by) for one in found for other in found if one is not other)
 
 
 @given(INFOS, INFOS, st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=3))
 def test_what_is_asked_for_fits_or_there_is_none(a, b, kinds):
-    found = asked_for(a, b, Wish(tuple(kinds)))
+    found = requested_adapter(a, b, AdapterSpec(tuple(kinds)))
     event(str(found is None))
     if found is not None:
         assert fits(found.gives(a), b)
@@ -116,8 +116,8 @@ def test_casts_stand_where_numbers_stay_exact():
 
 def test_what_reads_it_says_where_the_channels_are():
     assert reported((N, 5, 6, 7), (N, 4, 6, 7), data_format="NCHW")[0] == "dense to 4"
-    (_, dense) = asked_for(TensorInfo("float32", (N, 8, 7, 7)), TensorInfo("float32", (N, 4)), Wish(("pool", "dense")),
-                           "NCHW").parts  # fmt: skip
+    image, head = TensorInfo("float32", (N, 8, 7, 7)), TensorInfo("float32", (N, 4))
+    (_, dense) = requested_adapter(image, head, AdapterSpec(("pool", "dense")), "NCHW").parts
     assert dense.units == 4
     graph = plain(("x", "Placeholder", []), ("y", "Conv2D", ["x"]))
     assert data_format_of(graph, [0, 1]) == ""
@@ -141,14 +141,16 @@ def test_parts_say_what_they_give():
 def test_what_a_person_types_counts():
     a, b = TensorInfo("float32", (N, 4)), TensorInfo("float32", (N, 4))
     assert proposals(a, b) == ()
-    assert str(asked_for(a, b, Wish(("dense",), options=(("bias", False), ("seed", 3))))) == "dense to 4"
-    assert asked_for(a, b, Wish(("transpose",), options=(("perm", (1, 1)),))) is None
-    pads = Wish(("pad",), options=(("paddings", ((0, 0), (2, 1))), ("value", 9)))
-    assert str(asked_for(a, TensorInfo("float32", (N, 7)), pads)) == "pad by [[0, 0], [2, 1]] with 9"
-    assert str(asked_for(TensorInfo("float32", None), b, Wish(("reshape",)))) == "reshape to (?, 4)"
-    kept = asked_for(TensorInfo("float32", (N, N, N, 64)), TensorInfo("float32", (N, 1, 1, 64)), Wish(("pool",)))
+    assert str(requested_adapter(a, b, AdapterSpec(("dense",), options=(("bias", False), ("seed", 3))))) == "dense to 4"
+    assert requested_adapter(a, b, AdapterSpec(("transpose",), options=(("perm", (1, 1)),))) is None
+    pads = AdapterSpec(("pad",), options=(("paddings", ((0, 0), (2, 1))), ("value", 9)))
+    assert str(requested_adapter(a, TensorInfo("float32", (N, 7)), pads)) == "pad by [[0, 0], [2, 1]] with 9"
+    assert str(requested_adapter(TensorInfo("float32", None), b, AdapterSpec(("reshape",)))) == "reshape to (?, 4)"
+    kept = requested_adapter(
+        TensorInfo("float32", (N, N, N, 64)), TensorInfo("float32", (N, 1, 1, 64)), AdapterSpec(("pool",))
+    )
     assert kept == Adapter((Pool(None, keep=True),))
-    assert Wish(dtype="int8", shape=(1,)).wanted(a) == ("int8", (1,))
+    assert AdapterSpec(dtype="int8", shape=(1,)).wanted(a) == ("int8", (1,))
 
 
 def test_an_option_that_is_none_is_refused():
@@ -159,5 +161,5 @@ def test_an_option_that_is_none_is_refused():
     assert "dtype= and shape=" in option_fault(["cast"], [("to", 1)])[1]
     assert option_fault([], [("mode", "sum")]) == ("mode='sum' is not known", "Choose one of 'avg', 'max'")
     assert option_fault([], [("perm", (0, 1))]) is None
-    assert tuples_of([1, [2]]) == (1, (2,))
+    assert as_tuples([1, [2]]) == (1, (2,))
     assert set(FLOATS) < set(CASTABLE)

@@ -8,14 +8,14 @@ from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.graph.variables import CollectionEntry, GraphState
-from graphsurgeon.plan.resolve.remove import blocks
+from graphsurgeon.plan.resolve.remove import find_removal_blockers
 from tests.plain import net, plain
 from tests.refusal import refuses
 
 
 def test_what_prevents_removal():
     g = net()
-    held = blocks(g, "net/mm")
+    held = find_removal_blockers(g, "net/mm")
     assert held.data == (("net/mm:0", "net/drop", 0), ("net/mm:0", "parts", 0))
     assert held.collections == (("net/mm", "mine"),)
     assert held.counts["control"] == 0
@@ -31,22 +31,22 @@ def test_what_prevents_removal():
         "by": "net/drop",
         "what": "net/mm:0 is read by net/drop, input 0",
     }
-    assert blocks(g, "side").control == (("side", "out"),)
+    assert find_removal_blockers(g, "side").control == (("side", "out"),)
 
 
 def test_parts_of_a_variable_are_held_by_it_until_it_goes_too():
     g = net()
-    assert blocks(g, "net/w/Assign").variables == (("net/w/Assign", "net/w"),)
-    assert blocks(g, "net/w/read").variables == (("net/w/read", "net/w"),)
-    whole = blocks(g, select(g, name=["net/w", "net/w/*"]))
+    assert find_removal_blockers(g, "net/w/Assign").variables == (("net/w/Assign", "net/w"),)
+    assert find_removal_blockers(g, "net/w/read").variables == (("net/w/read", "net/w"),)
+    whole = find_removal_blockers(g, select(g, name=["net/w", "net/w/*"]))
     assert whole.variables == ()
     assert whole.collections == (("net/w", "variables"), ("net/w", "trainable_variables"))
 
 
 def test_nothing_prevents_the_removal_of_the_end():
     g = net()
-    assert not blocks(g, "parts")
-    assert str(blocks(g, select(g, name="parts"))) == "nothing prevents the removal of 'parts'"
+    assert not find_removal_blockers(g, "parts")
+    assert str(find_removal_blockers(g, select(g, name="parts"))) == "nothing prevents the removal of 'parts'"
 
 
 def test_loops_tables_structures_and_placement():
@@ -69,34 +69,34 @@ def test_loops_tables_structures_and_placement():
         init_ops={"table": ("fill",)},
     )
     g = Graph.read(nodes, state_of=lambda: state)
-    assert blocks(g, "fill").init_ops == (("fill", "table"),)
-    assert blocks(g, "fill").collections == (("fill", "saved"),)
-    assert blocks(g, "table").colocated == (("table", "near"),)
-    assert blocks(g, "loop").contexts == (("loop", "in"),)
-    assert blocks(g, ["in", "loop"]).contexts == ()
-    text = str(blocks(g, ["fill", "loop"]))
+    assert find_removal_blockers(g, "fill").init_ops == (("fill", "table"),)
+    assert find_removal_blockers(g, "fill").collections == (("fill", "saved"),)
+    assert find_removal_blockers(g, "table").colocated == (("table", "near"),)
+    assert find_removal_blockers(g, "loop").contexts == (("loop", "in"),)
+    assert find_removal_blockers(g, ["in", "loop"]).contexts == ()
+    text = str(find_removal_blockers(g, ["fill", "loop"]))
     assert "loop is a part of a loop or cond, of which in stays" in text
     assert "fill fills table, which stays" in text
-    assert "near is to be placed with table" in str(blocks(g, "table"))
+    assert "near is to be placed with table" in str(find_removal_blockers(g, "table"))
 
 
 def test_blocks_refuses_nothing_and_strangers():
     g = net()
     with refuses(SelectionError, "blocks(selection)", "the selection is empty", "at least one op"):
-        blocks(g, select(g, op="Relu") - select(g, op="Relu"))
+        find_removal_blockers(g, select(g, op="Relu") - select(g, op="Relu"))
     with refuses(SelectionError, "of another graph, other", "Select from net"):
-        blocks(g, select(plain(("x", "Const", []), title="other")))
+        find_removal_blockers(g, select(plain(("x", "Const", []), title="other")))
     with refuses(SelectionError, "blocks('y')", "no op is called 'y'"):
-        blocks(g, "y")
+        find_removal_blockers(g, "y")
 
 
 def test_long_lists_are_cut_short_and_counted():
     g = Graph.of([("a", "Const", []), *((f"b{i}", "Neg", ["a"]) for i in range(9))])
-    assert str(blocks(g, "a")).splitlines()[-1] == "  … and 3 more of that kind"
+    assert str(find_removal_blockers(g, "a")).splitlines()[-1] == "  … and 3 more of that kind"
 
 
 def test_signatures_hold_what_they_take_and_give():
     g = net()
-    held = blocks(g, "parts", {"parts:0": "the output 'scores'", "gone:0": "an input"})
+    held = find_removal_blockers(g, "parts", {"parts:0": "the output 'scores'", "gone:0": "an input"})
     assert str(held).splitlines()[1:] == ["  parts:0 is the output 'scores' of a signature"]
     assert held.counts["signatures"] == 1

@@ -7,7 +7,7 @@ import pytest
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.type_check import axis_text, fitting, shapes_differ
+from graphsurgeon.plan.type_check import axis_text, fitting_text, shapes_differ
 from tests.plain import chain, net, plain
 from tests.plan.edits import FITTING, fault
 from tests.refusal import reads
@@ -163,6 +163,8 @@ def test_shapes_and_axes():
 
 def test_candidates_are_few_and_no_helpers():
     g = plain(*((f"p{i}", "Neg", []) for i in range(9)), ("c", "Const", []))
-    assert fitting(g, TensorInfo("float32_ref", ())) == "These would fit: 'p0:0', 'p1:0', 'p2:0', 'p3:0'"
-    assert fitting(plain(("c", "Const", [])), TensorInfo("float32", ())).startswith("No tensor of tiny is float32 ()")
-    assert fitting(chain(3), TensorInfo("float32", ())).startswith("No tensor")
+    assert fitting_text(g, TensorInfo("float32_ref", ())) == "These would fit: 'p0:0', 'p1:0', 'p2:0', 'p3:0'"
+    assert fitting_text(plain(("c", "Const", [])), TensorInfo("float32", ())).startswith(
+        "No tensor of tiny is float32 ()"
+    )
+    assert fitting_text(chain(3), TensorInfo("float32", ())).startswith("No tensor")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.dependencies import close, variable_parts
+from graphsurgeon.plan.dependencies import copy_closure, variable_parts
 from tests.plain import net, plain, variable
 
 
 def closed(g, s, cuts=(), policy=None, unmapped="refuse", control="refuse"):
-    result = close(g, s.mask, frozenset(g.tensor(c) for c in cuts), policy or {}, unmapped, control)
+    result = copy_closure(g, s.mask, frozenset(g.tensor(c) for c in cuts), policy or {}, unmapped, control)
     return [g.names[i] for i in result.mask.nonzero()[0]], result
 
 
@@ -88,5 +88,5 @@ def test_the_mask_given_stays_as_it_is():
     g = net()
     s = select(g, scope="net", op="Identity")
     before = s.mask.copy()
-    close(g, s.mask, frozenset(), {}, "include", "include")
+    copy_closure(g, s.mask, frozenset(), {}, "include", "include")
     assert (s.mask == before).all()

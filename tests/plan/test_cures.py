@@ -7,11 +7,11 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.adapters import Wish
-from graphsurgeon.plan.fixes import adapters_of
+from graphsurgeon.plan.adapters import AdapterSpec
+from graphsurgeon.plan.fixes import fitting_adapters
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.steps import AdaptStep, ConnectStep, RerouteStep
-from graphsurgeon.plan.workbench import Workbench
+from graphsurgeon.plan.workbench import MutableGraph
 from tests.plain import plain
 from tests.refusal import reads, refuses
 
@@ -44,7 +44,7 @@ def test_a_connection_is_adapted():
     reads(fault, "Or adapt it: plan.adapt('x:0', to='use', input=0, by=['pool', 'dense'])")
     assert [cure.by for cure in fault.cures] == BOTH
     assert fault.cures[0].text == "mean of each channel, then dense to 4"
-    assert plan.cured(fault.cures[0]).steps == (AdaptStep("x:0", "use", 0, "", Wish(("pool", "dense"))),)
+    assert plan.cured(fault.cures[0]).steps == (AdaptStep("x:0", "use", 0, "", AdapterSpec(("pool", "dense"))),)
 
 
 def test_what_reads_a_tensor_reads_an_adapted_one():
@@ -53,16 +53,16 @@ def test_what_reads_a_tensor_reads_an_adapted_one():
     reads(fault, "plan.adapt('x:0', to='y:0', by=['pool', 'dense'], exclude='other')")
     first, second = plan.cured(fault.cures[1]).steps
     assert first is plan.steps[0]
-    assert second == AdaptStep("x:0", "y:0", None, "", Wish(("reshape", "dense")), None, ("other",))
+    assert second == AdaptStep("x:0", "y:0", None, "", AdapterSpec(("reshape", "dense")), None, ("other",))
     only = cures(PLAN.bypass("use"))[-1]
-    assert only.steps == (AdaptStep("y:0", "use:0", None, "", Wish(("dense",))),)
+    assert only.steps == (AdaptStep("y:0", "use:0", None, "", AdapterSpec(("dense",))),)
 
 
 def test_of_several_the_one_that_does_not_fit_is_adapted_first():
     plan = PLAN.reroute(["other", "y"], to=["y", "x"])
     cure = cures(plan)[0]
     adapted, rest = plan.cured(cure).steps
-    assert adapted == AdaptStep("x:0", None, None, "adapter", Wish(("pool", "dense"), F, (None, 4)))
+    assert adapted == AdaptStep("x:0", None, None, "adapter", AdapterSpec(("pool", "dense"), F, (None, 4)))
     assert rest == RerouteStep(("other:0", "y:0"), ("y:0", "adapter:0"))
     assert cure.code == (
         "plan.adapt('x:0', by=['pool', 'dense'], name='adapter', dtype='float32', shape=[None, 4])"
@@ -76,7 +76,7 @@ def test_what_feeds_a_copy_is_adapted():
     reads(fault, "plan.adapt('x:0', by='cast', name='adapter_2', dtype='int32', shape=[None, 7, 7, 8])",
           "then inputs={'a:0': 'adapter_2:0'}")  # fmt: skip
     adapted, copy = copied.cured(fault.cures[0]).steps
-    assert adapted == AdaptStep("x:0", None, None, "adapter_2", Wish(("cast",), "int32", (None, 7, 7, 8)))
+    assert adapted == AdaptStep("x:0", None, None, "adapter_2", AdapterSpec(("cast",), "int32", (None, 7, 7, 8)))
     assert copy.inputs == (("a:0", "adapter_2:0"),)
 
 
@@ -99,12 +99,12 @@ def test_what_makes_no_sense_is_not_proposed(plan):
 
 
 def test_no_variable_is_made_inside_a_loop():
-    bench, wanted = Workbench(BASE), TensorInfo(F, (4,))
+    bench, wanted = MutableGraph(BASE), TensorInfo(F, (4,))
     wide = TensorInfo(F, (1, 3))
     inside, turn = BASE.index["inside"], BASE.index["turn"]
-    assert [one.by for one in adapters_of(bench, (turn, 0), wide, [inside])] == [("reshape",)]
-    assert all("dense" not in one.by for one in adapters_of(bench, (turn, 0), wanted, [inside]))
-    assert adapters_of(bench, (turn, 0), wide, [BASE.index["use"]]) == ()
+    assert [one.by for one in fitting_adapters(bench, (turn, 0), wide, [inside])] == [("reshape",)]
+    assert all("dense" not in one.by for one in fitting_adapters(bench, (turn, 0), wanted, [inside]))
+    assert fitting_adapters(bench, (turn, 0), wide, [BASE.index["use"]]) == ()
 
 
 def test_a_cure_of_another_plan_is_refused():

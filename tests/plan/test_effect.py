@@ -9,7 +9,7 @@ import pytest
 from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.effect import Verdict
+from graphsurgeon.plan.effect import InferenceResult
 from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
 from tests.plain import plain
@@ -66,7 +66,9 @@ class Waiting(Backend):
         self.read.append([after.outputs(i) for i in range(after.size)])
         self.go.wait()
         longer = {after.index["copy/y"]: [TensorInfo("float32", (7,))]}
-        return Verdict((Fault("copy", "a fault that only shape inference finds", "Choose another"),), longer, longer)
+        return InferenceResult(
+            (Fault("copy", "a fault that only shape inference finds", "Choose another"),), longer, longer
+        )
 
 
 def _in_threads(*calls):

@@ -8,7 +8,7 @@ from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.graph.variables import CollectionEntry, GraphState, VariableInfo
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.type_check import accepting, fitting
+from graphsurgeon.plan.type_check import accepting_text, fitting_text
 from tests.plain import plain
 from tests.refusal import reads
 
@@ -69,8 +69,8 @@ def test_a_copy_says_which_of_its_inputs_a_tensor_would_fit():
 def test_where_nothing_fits():
     g = net()
     wanted = TensorInfo("string", (1,))
-    assert fitting(g, wanted) == f"No tensor of {g.title} is string (1,); convert one first"
-    assert accepting(g, g.tensor("y:0"), wanted) == ""
+    assert fitting_text(g, wanted) == f"No tensor of {g.title} is string (1,); convert one first"
+    assert accepting_text(g, g.tensor("y:0"), wanted) == ""
 
 
 def loop() -> Graph:
@@ -215,8 +215,10 @@ def test_what_only_initialises_or_restores_a_variable_is_proposed_last():
         ("y", "Mul", ["x", "w/read"]), ("step", "AssignAdd", ["w", "y"]), ("train", "NoOp", ["^step"]),
         ("restore", "NoOp", ["^save/Assign"]), variables=[w],
     )  # fmt: skip
-    assert fitting(g, TensorInfo("float32", ())) == "These would fit: 'w:0', 'w/read:0', 'x:0', 'y:0'"
-    assert fitting(g, TensorInfo("float32", ()), exclude=g.tensor("x:0")).endswith("'w:0', 'w/read:0', 'y:0', 'step:0'")
+    assert fitting_text(g, TensorInfo("float32", ())) == "These would fit: 'w:0', 'w/read:0', 'x:0', 'y:0'"
+    assert fitting_text(g, TensorInfo("float32", ()), exclude=g.tensor("x:0")).endswith(
+        "'w:0', 'w/read:0', 'y:0', 'step:0'"
+    )
 
 
 def test_where_only_helpers_fit_they_are_proposed():
@@ -226,7 +228,7 @@ def test_where_only_helpers_fit_they_are_proposed():
         ("v/start", "RandomUniformInt", []), ("v", "VariableV2", []), ("v/Assign", "Assign", ["v", "v/start"]),
         ("x", "Placeholder", []), variables=[v], outputs={"v/start": i, "v": f, "v/Assign": f, "x": f},
     )  # fmt: skip
-    assert fitting(g, TensorInfo("int32", ())) == "These would fit: 'v/start:0'"
+    assert fitting_text(g, TensorInfo("int32", ())) == "These would fit: 'v/start:0'"
 
 
 def test_nothing_of_a_gradient_or_a_saver_is_proposed_for_data():
@@ -234,9 +236,9 @@ def test_nothing_of_a_gradient_or_a_saver_is_proposed_for_data():
     names = ["x", "gradients/x_grad/Neg", "save/RestoreV2", "h", "deep/gradients_1/g", "mine/restored"]
     types = ["Placeholder", "Neg", "RestoreV2", "Neg", "Neg", "RestoreV2"]
     g = Graph.of([(n, t, []) for n, t in zip(names, types, strict=True)], outputs_of=lambda i: [f])
-    assert fitting(g, f) == "These would fit: 'x:0', 'h:0'"
-    asked_for_a_gradient = fitting(g, f, readers=[1])
+    assert fitting_text(g, f) == "These would fit: 'x:0', 'h:0'"
+    asked_for_a_gradient = fitting_text(g, f, readers=[1])
     assert "'save/RestoreV2:0'" in asked_for_a_gradient, "where one is asked for, those are proposed, too"
     ops = [("x", "Placeholder", []), ("y", "Placeholder", []), ("gradients/g", "Neg", ["y"]), ("h", "Neg", ["y"])]
     reads = Graph.of(ops, outputs_of=lambda i: [f])
-    assert accepting(reads, (0, 0), f) == "'x:0' would fit input 0 of 'h'"
+    assert accepting_text(reads, (0, 0), f) == "'x:0' would fit input 0 of 'h'"

@@ -12,8 +12,8 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan import steps
-from graphsurgeon.plan.adapters import Wish
-from graphsurgeon.plan.serialization import Unreadable, Unwritable, packed, unpacked
+from graphsurgeon.plan.adapters import AdapterSpec
+from graphsurgeon.plan.serialization import NotDeserializable, NotSerializable, deserialize, serialize
 
 GRAPH = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
 BLOCK = select(GRAPH, name="b")
@@ -22,13 +22,13 @@ BLOCK = select(GRAPH, name="b")
 def held(value):
     if value is BLOCK:
         return {"block": None}
-    raise Unwritable(f"a value of type {type(value).__name__}")
+    raise NotSerializable(f"a value of type {type(value).__name__}")
 
 
 def given(data):
     if data == {"block": None}:
         return BLOCK
-    raise Unreadable(f"{data} is nothing")
+    raise NotDeserializable(f"{data} is nothing")
 
 
 STEPS = [
@@ -42,7 +42,7 @@ STEPS = [
     steps.SwapStep(("a:0",), ("b:0",)),
     steps.DetachStep(("b",), "both"),
     steps.InsertStep("Neg", ("a:0",), ("n", "m"), (("alpha", float("inf")), ("T", "float32"))),
-    steps.AdaptStep("a:0", "b", 0, "", Wish(("cast",), "int32", (None, 3), (("axis", -1),))),
+    steps.AdaptStep("a:0", "b", 0, "", AdapterSpec(("cast",), "int32", (None, 3), (("axis", -1),))),
     steps.BypassStep(("b",), "a:0", None, BLOCK),
     steps.RemoveStep(("b",), True),
     steps.SetStep(("a",), (("value", 7),)),
@@ -62,8 +62,8 @@ STEPS = [
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: type(step).__name__)
 def test_a_step_comes_back_as_it_was(step):
-    data = json.loads(json.dumps(packed(step, held)))
-    assert unpacked(data, given) == step
+    data = json.loads(json.dumps(serialize(step, held)))
+    assert deserialize(data, given) == step
 
 
 def test_each_kind_of_step_is_tried():
@@ -82,7 +82,7 @@ ARRAYS = {
 
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
 def test_arrays_come_back_to_the_last_bit(array):
-    found = unpacked(json.loads(json.dumps(packed(array, held))), given)
+    found = deserialize(json.loads(json.dumps(serialize(array, held))), given)
     want = array.astype(object) if getattr(array, "dtype", None) is not None and array.dtype.kind == "U" else array
     assert type(found) is type(want)
     assert (found.dtype, found.shape) == (want.dtype, want.shape)
@@ -94,15 +94,15 @@ def test_arrays_come_back_to_the_last_bit(array):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.dtype("int8")])
 def test_dtypes_come_back(dtype):
-    assert unpacked(packed(dtype, held), given) == np.dtype(dtype)
+    assert deserialize(serialize(dtype, held), given) == np.dtype(dtype)
 
 
 @pytest.mark.parametrize(
     "value", [len, object(), np.array([{}], object), np.zeros(1, [("a", "i4")]), {"a": {1, 2}}, (b"", 1j)]
 )
 def test_what_is_no_data_is_not_written(value):
-    with pytest.raises(Unwritable):
-        packed(value, held)
+    with pytest.raises(NotSerializable):
+        serialize(value, held)
 
 
 CONNECT = {"tensor": "a:0", "to": "b", "input": 0}
@@ -133,13 +133,13 @@ CONNECT = {"tensor": "a:0", "to": "b", "input": 0}
     ],
 )  # fmt: skip
 def test_anything_else_is_refused(data, words):
-    with pytest.raises(Unreadable, match=words.replace("(", r"\(")):
-        unpacked(data, given)
+    with pytest.raises(NotDeserializable, match=words.replace("(", r"\(")):
+        deserialize(data, given)
 
 
 def test_values_that_lie_too_deep_are_refused():
     data: object = None
     for _ in range(100):
         data = [data]
-    with pytest.raises(Unreadable, match="too deep"):
-        unpacked(data, given)
+    with pytest.raises(NotDeserializable, match="too deep"):
+        deserialize(data, given)

@@ -11,7 +11,7 @@ from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.names import op_name, tensor_name
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.effect import Verdict
+from graphsurgeon.plan.effect import InferenceResult
 from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.step_text import step_text
@@ -124,7 +124,7 @@ def test_the_backend_is_asked_only_of_a_faultless_plan():
     class Strict(Backend):
         def verdict(self, effect):
             asked.append(effect)
-            return Verdict((Fault("apply", "TensorFlow says no", "Do not"),))
+            return InferenceResult((Fault("apply", "TensorFlow says no", "Do not"),))
 
     good = Plan(g, backend=Strict()).copy(select(g, scope="net"), to="t", unmapped="keep")
     assert [f.problem for f in good.check()] == ["TensorFlow says no"]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from graphsurgeon.plan.resolve.functions import Turn, rounds, scalar
+from graphsurgeon.plan.resolve.functions import LoopFunction, scalar, trip_count_of
 
 
 def node(op, *reads, value=None):
@@ -37,12 +37,15 @@ def test_a_number_is_worked_out_from_those_that_are_known(text, value):
 
 @pytest.mark.parametrize(("start", "most", "found"), [(0, 9, 4), (0, 4, 4), (0, 3, 4), (3, 9, 1), (7, 9, 0)])
 def test_rounds_are_counted(start, most, found):
-    test, body = Turn(NODES, ["i"], ["less"]), Turn(NODES, ["i"], ["next"])
-    assert rounds(test, body, [start], most, array) == found
+    test, body = LoopFunction(NODES, ["i"], ["less"]), LoopFunction(NODES, ["i"], ["next"])
+    assert trip_count_of(test, body, [start], most, array) == found
 
 
 def test_what_is_not_known_is_not_guessed():
-    body = Turn(NODES, ["i"], ["next"])
-    assert rounds(Turn(NODES, ["i"], ["all"]), body, [0], 9, array) is None
-    assert rounds(Turn(NODES, ["i"], ["less"]), body, [None], 9, array) is None
-    assert rounds(Turn(NODES, ["i"], ["less"]), Turn(NODES, ["i"], ["random"]), [0], 9, array) is None
+    body = LoopFunction(NODES, ["i"], ["next"])
+    assert trip_count_of(LoopFunction(NODES, ["i"], ["all"]), body, [0], 9, array) is None
+    assert trip_count_of(LoopFunction(NODES, ["i"], ["less"]), body, [None], 9, array) is None
+    assert (
+        trip_count_of(LoopFunction(NODES, ["i"], ["less"]), LoopFunction(NODES, ["i"], ["random"]), [0], 9, array)
+        is None
+    )

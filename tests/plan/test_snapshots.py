@@ -15,7 +15,7 @@ from graphsurgeon.graph.provenance import leave, orphan_mask
 from graphsurgeon.graph.selection import Query, listed, select
 from graphsurgeon.plan.function_source import query_code
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.resolve.remove import blocks
+from graphsurgeon.plan.resolve.remove import find_removal_blockers
 from tests.plain import net, plain
 from tests.refusal import refuses
 
@@ -205,11 +205,11 @@ def test_what_looks_in_a_selection_takes_the_same_ops_or_refuses_it():
     pattern = Pattern.of(Graph.of([("v", "Placeholder", []), ("n", "Neg", ["v"])]))
     chosen = select(g, name="c")
     assert [one.names for one in match(after, pattern, within=chosen)] == [["c"]]
-    assert str(blocks(after, chosen)) == str(blocks(after, "c"))
+    assert str(find_removal_blockers(after, chosen)) == str(find_removal_blockers(after, "c"))
     assert str(explain(after, "c", chosen)) == str(explain(after, "c", select(after, name="c")))
     for looks, request in (
         (lambda some: match(after, pattern, within=some), "match(within=...)"),
-        (lambda some: blocks(after, some), "blocks(selection)"),
+        (lambda some: find_removal_blockers(after, some), "blocks(selection)"),
         (lambda some: explain(after, "b", some), "explain("),
     ):
         with refuses(SelectionError, request, "tiny after a plan does not have 'dead'", "selection.on(graph)"):

@@ -11,10 +11,10 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan import steps
-from graphsurgeon.plan.adapters import Wish
+from graphsurgeon.plan.adapters import AdapterSpec
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.serialization import packed
-from graphsurgeon.plan.steps import Role, later_steps, named_by, roles_of, scope_change, with_names
+from graphsurgeon.plan.serialization import serialize
+from graphsurgeon.plan.steps import Role, later_steps, names_of, roles_of, scope_change, with_names
 from tests.plain import net, plain, variable
 
 KINDS = get_args(steps.Step)
@@ -53,7 +53,7 @@ def values(hint: Any, name: str) -> Any:
         return values(next((one for one in args if one is not Callable and texts(one)), args[0]), name)
     known = {
         Selection: BLOCK,
-        Wish: Wish(("copy/cast",)),
+        AdapterSpec: AdapterSpec(("copy/cast",)),
         bool: True,
         int: 1,
         steps.Step: steps.RemoveStep(("copy/HERE",)),
@@ -70,13 +70,13 @@ def test_names_of_the_destination_follow_a_change_of_scope_and_no_other_text_doe
     moved = with_names(step, scope_change("copy", "new"))
 
     def reported(value: Any) -> str:
-        return repr(packed(value, lambda other: {"other": str(other)}))
+        return repr(serialize(value, lambda other: {"other": str(other)}))
 
     expected = reported(step)
     for role in ("HERE", "MADE", "POLICY"):
         expected = expected.replace(f"copy/{role}", f"new/{role}")
     assert reported(moved) == expected
-    assert ("new/" in expected) == bool(named_by(step))
+    assert ("new/" in expected) == bool(names_of(step))
     assert with_names(moved, scope_change("new", "copy")) == step
 
 

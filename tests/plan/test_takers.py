@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.plan.input_candidates import takers
+from graphsurgeon.plan.input_candidates import find_input_candidates
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.workbench import Workbench
+from graphsurgeon.plan.workbench import MutableGraph
 from tests.plain import net, plain, unjudged
 
 KINDS = [("float32", (2,)), ("float32", (None,)), ("float32", (3,)), ("int32", (2,)), ("float32", None)]
@@ -20,7 +20,7 @@ def _inputs(graph: Graph) -> list[tuple[int, int]]:
 
 
 def _agrees(graph: Graph, tensor: tuple[int, int]) -> None:
-    for taker in takers(Workbench(graph), tensor, _inputs(graph)):
+    for taker in find_input_candidates(MutableGraph(graph), tensor, _inputs(graph)):
         faults = unjudged(Plan(graph).connect(graph.name(tensor), to=taker.op, input=taker.input)).check()
         if taker.reads == graph.name(tensor):
             assert taker.why == "it reads that already"
@@ -47,11 +47,14 @@ def test_variables_too(tensor):
 
 def test_a_reason_says_dtype_shape_or_order():
     graph = net()
-    found = {(t.op, t.input): t.why for t in takers(Workbench(graph), graph.tensor("net/mm:0"), _inputs(graph))}
+    found = {
+        (t.op, t.input): t.why
+        for t in find_input_candidates(MutableGraph(graph), graph.tensor("net/mm:0"), _inputs(graph))
+    }
     assert found["net/mm", 0] == "that makes a cycle: 'net/mm:0' is computed from it"
     assert found["net/drop", 0] == "it reads that already"
     assert found["out", 0] == ""
-    (other,) = takers(Workbench(graph), graph.tensor("x:0"), [(graph.index["out"], 0)])
+    (other,) = find_input_candidates(MutableGraph(graph), graph.tensor("x:0"), [(graph.index["out"], 0)])
     assert other.why == "reads 'net/drop:0', float32 (?, 3): axis 1 is 2 against 3"
 
 
@@ -62,7 +65,7 @@ def test_a_loop_keeps_to_itself():
         ("next", "NextIteration", ["body"]), ("exit", "Exit", ["switch"]), ("after", "Neg", ["exit"]),
         outputs={"switch": [("float32", ()), ("float32", ())], "merge": [("float32", ()), ("int32", ())]},
     )  # fmt: skip
-    (inside,) = takers(Workbench(graph), graph.tensor("body:0"), [(graph.index["after"], 0)])
+    (inside,) = find_input_candidates(MutableGraph(graph), graph.tensor("body:0"), [(graph.index["after"], 0)])
     assert "is inside a loop" in inside.why
-    (back,) = takers(Workbench(graph), graph.tensor("exit:0"), [(graph.index["enter"], 0)])
+    (back,) = find_input_candidates(MutableGraph(graph), graph.tensor("exit:0"), [(graph.index["enter"], 0)])
     assert back.why == "that makes a cycle: 'exit:0' is computed from it"

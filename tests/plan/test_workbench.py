@@ -14,7 +14,7 @@ from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.rewiring import OutputTable
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.workbench import Workbench
+from graphsurgeon.plan.workbench import MutableGraph
 
 STEP = st.tuples(st.sampled_from(["input", "wait", "add", "rename", "freeze"]), *[st.integers(0, 99)] * 3)
 
@@ -27,7 +27,7 @@ def begin() -> Graph:
 
 @given(st.lists(STEP, max_size=20))
 def test_it_says_what_the_graph_says_that_it_becomes(steps):
-    bench, made = Workbench(begin()), 0
+    bench, made = MutableGraph(begin()), 0
     for at, (kind, a, b, c) in enumerate(steps):
         op, other = a % bench.size, b % bench.size
         if kind == "input" and bench.row(op):
@@ -46,7 +46,7 @@ def test_it_says_what_the_graph_says_that_it_becomes(steps):
         same(bench)
 
 
-def same(bench: Workbench) -> None:
+def same(bench: MutableGraph) -> None:
     graph = bench.frozen()
     assert (list(bench.names), list(bench.types), bench.size) == (list(graph.names), list(graph.types), graph.size)
     assert graph.index == {name: i for i, name in enumerate(graph.names)}
@@ -99,8 +99,8 @@ def mixed(plan: Plan, k: int) -> Plan:
 def freezes(monkeypatch):
     """How often the whole graph was put together."""
     counts: list[int] = []
-    whole = Workbench._freeze
-    monkeypatch.setattr(Workbench, "_freeze", lambda self: (counts.append(self.size), whole(self))[1])
+    whole = MutableGraph._freeze
+    monkeypatch.setattr(MutableGraph, "_freeze", lambda self: (counts.append(self.size), whole(self))[1])
     return counts
 
 

@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.plan.menu import EDITORS, PLAN, offered
+from graphsurgeon.plan.menu import EDITORS, PLAN, registered_recipes
 from graphsurgeon.recipes.table import TABLE
 
 
 def test_each_recipe_is_offered_once_in_this_order():
-    assert offered()[: len(TABLE)] == TABLE
+    assert registered_recipes()[: len(TABLE)] == TABLE
     assert sorted(recipe.name for recipe in TABLE) == sorted(gs.recipes.__all__)
 
 

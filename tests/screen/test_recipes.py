@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.compatibility import Blocker, Compatibility
-from graphsurgeon.plan.menu import offered
+from graphsurgeon.plan.menu import registered_recipes
 from graphsurgeon.ui.commands.recipes import KINDS
 from graphsurgeon.ui.state import State
 from tests.refusal import reads, refuses
@@ -207,7 +207,7 @@ def test_no_text_in_a_field_is_a_fault_of_ours(ed, notebook, tmp_path, monkeypat
 
 
 def test_what_a_hint_proposes_can_be_typed():
-    for recipe in offered():
+    for recipe in registered_recipes():
         for wish in recipe.wishes:
             assert wish.hint or not wish.needed
             start, _, example = wish.hint.partition("such as ")

@@ -17,7 +17,7 @@ from graphsurgeon.graph.open_graph import OpenedGraph
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan.menu import Recipe
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.resolve.remove import blocks
+from graphsurgeon.plan.resolve.remove import find_removal_blockers
 from graphsurgeon.plan.step_text import step_text
 from graphsurgeon.ui.screen import Screen
 from tests.plain import plain, variable
@@ -176,7 +176,7 @@ class PlainSubject:
         return explain(self.snapshot, name, selection)
 
     def removal_blockers(self, name: Any) -> Any:
-        return blocks(self.snapshot, name)
+        return find_removal_blockers(self.snapshot, name)
 
 
 def plain_screen(

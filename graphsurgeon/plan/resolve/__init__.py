@@ -11,25 +11,25 @@ from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
 from .. import steps
 from ..backend import Backend
-from ..effect import Effect
+from ..effect import PlanResult
 from ..fault import Fault
-from ..result import Delta
+from ..result import GraphDelta
 from ..steps import Step
-from ..tally import Tally
+from ..tally import EditState
 from .condition import resolve_condition
 from .copy import copy
-from .edit import rebuild, rename, set_about
+from .edit import rebuild, rename, set_op_attributes
 from .functions import collapse, inline, unroll
 from .insert import adapt, insert
 from .on_copies import on_copies
-from .outcome import outcome
+from .outcome import finalize
 from .remove import bypass, remove
 from .replace import replace_ops
-from .wiring import Refused, connect, detach, order, refuse_cycles, reroute, reroute_order, swap
+from .wiring import RefusedStep, connect, detach, order, refuse_cycles, reroute, reroute_order, swap
 
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.
-RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
+RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
     steps.AdaptStep: adapt, steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
     steps.ConditionStep: resolve_condition, steps.CopyStep: copy,
     steps.DetachStep: detach, steps.OnCopiesStep: on_copies,
@@ -37,17 +37,17 @@ RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
     steps.OrderStep: order,
     steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
     steps.ReplaceStep: replace_ops, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
-    steps.SetStep: set_about, steps.SwapStep: swap, steps.UnrollStep: unroll,
+    steps.SetStep: set_op_attributes, steps.SwapStep: swap, steps.UnrollStep: unroll,
 }  # fmt: skip
 #: These look at all that the steps before them have done.
-WHOLE = (
+BARRIER_STEPS = (
     steps.CollapseStep | steps.ConditionStep | steps.OnCopiesStep | steps.InlineStep | steps.RebuildStep
     | steps.ReplaceStep | steps.UnrollStep
 )  # fmt: skip
 
 
 @gc_paused()
-def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
+def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResult:
     """Returns the effect of steps on a graph: the sum of their deltas; faults are collected, never raised.
 
     Args:
@@ -55,17 +55,17 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
         steps: the steps, in order.
         backend: the functions of TensorFlow that they may call.
     """
-    so_far = Tally(Effect(base, steps, base, judge=backend), backend)
+    so_far = EditState(PlanResult(base, steps, base, judge=backend), backend)
     fault_counts: list[int] = []  # how many faults there were after each step
     for so_far.step, step in enumerate(steps):
-        if isinstance(step, WHOLE):
+        if isinstance(step, BARRIER_STEPS):
             so_far.settle()
             refuse_cycles(so_far, fault_counts)
         before = len(so_far.faults)
         try:
             for delta in RESOLVERS[type(step)](step, so_far):
                 so_far.add(delta)
-        except Refused as refused:
+        except RefusedStep as refused:
             so_far.faults += refused.faults
         except SurgeryError as error:
             so_far.faults.append(Fault.of(error))
@@ -76,4 +76,4 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
     unknown = base.unknown.union(*(copied.source.unknown for copied in effect.copies))
     if unknown != effect.after.unknown:
         effect = dataclasses.replace(effect, after=dataclasses.replace(effect.after, unknown=unknown))
-    return outcome(effect)
+    return finalize(effect)

@@ -15,16 +15,16 @@ from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
 from ...graph.traversal import end_of
-from ..effect import Region, Replaced
-from ..result import Delta
+from ..effect import Region, Replacement
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import ConditionStep
-from ..tally import Tally
-from .replace import Chosen, region_of, replace_matches, resolved
+from ..tally import EditState
+from .replace import ReplaceTargets, region_of, replace_matches, resolved
 from .wiring import errors_of, tensors_of
 
 
-def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
+def resolve_condition(step: ConditionStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Decides the conds of TF1 whose condition is a tensor, then the v2 conds and cases."""
     request = request_of(step)
     ((tensor,),) = tensors_of(so_far, request, (step.tensor,))
@@ -39,31 +39,31 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
         raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", suggestion)
     decision = decided(graph, tensor, bool(step.value))
     _refuse_loops(request, graph, decision)
-    flows = [op for op in _asking(graph, decision.known) if not decision.dead[op]]
+    flows = [op for op in _dependent_conds(graph, decision.known) if not decision.dead[op]]
     if not flows and not decision.switches:
-        raise PlanError(request, f"no condition depends on {step.tensor!r}", _others(graph))
+        raise PlanError(request, f"no condition depends on {step.tensor!r}", _conditions_text(graph))
     late = [op for op in (*decision.switches, *np.flatnonzero(decision.dead).tolist(), *flows) if op >= size]
     if late:
         problem = f"{graph.names[late[0]]!r} is made by this plan"
         raise PlanError(request, problem, "Apply the plan first, then type this in another")
     _refuse(request, graph, decision)
     if decision.switches:
-        yield _without(graph, decision)
+        yield _removal_delta(graph, decision)
     for op in flows:
         if so_far.faults:
             return
-        yield from _chosen(request, so_far, op, tensor, step.value)
+        yield from _replace_with_branch(request, so_far, op, tensor, step.value)
     rest = _readers(so_far, tensor)
     if rest and not so_far.faults:
-        yield Delta(warnings=[f"still read, by ops that are not part of a cond: {few(rest)}"])
+        yield GraphDelta(warnings=[f"still read, by ops that are not part of a cond: {few(rest)}"])
 
 
-def _asking(graph: Graph, predicates: Any) -> list[int]:
+def _dependent_conds(graph: Graph, predicates: Any) -> list[int]:
     """The v2 conds and cases whose condition is a known tensor."""
     return [op for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if graph.data.ends(op)[0] in predicates]
 
 
-def _others(graph: Graph) -> str:
+def _conditions_text(graph: Graph) -> str:
     """The conditions of the graph, in words."""
     asks = [graph.data.ends(op)[:1] for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist()]
     asks += [graph.data.ends(op)[1:2] for op in np.flatnonzero(graph.typed(["Switch", "RefSwitch"])).tolist()]
@@ -105,7 +105,7 @@ def _refuse(request: str, graph: Graph, decision: PredicateEffect) -> None:
 
 
 @dataclass(frozen=True)
-class _Passed:
+class _PassedControl:
     """The inputs that replaced ops leave to their consumers and to the ops that wait for them."""
 
     graph: Graph
@@ -138,14 +138,14 @@ class _Passed:
         return list(out)
 
 
-def _without(graph: Graph, decision: PredicateEffect) -> Delta:
+def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
     """Removes the dead side and the ops of the condition; remaining ops are connected to the side that is left."""
     subs = resolved(decision.subs)
     removed = decision.dead.copy()
     removed[decision.switches] = True
     removed[[op for op, _ in subs]] = True
     _with_helpers(graph, decision, removed)
-    passing = _Passed(graph, removed, decision)
+    passing = _PassedControl(graph, removed, decision)
     edges: list[Edge] = []
     extra: dict[int, list[int]] = {}
     rows = graph.data.rows
@@ -171,9 +171,9 @@ def _without(graph: Graph, decision: PredicateEffect) -> Delta:
     match = Region(graph, region, {}, {name: name for name in ends})
     scope = graph.names[decision.switches[0]].rpartition("/")[0]
     lost = counted(int(decision.dead.sum()), "ops")
-    return Delta(
+    return GraphDelta(
         edges=edges, waits=waits, checked=True, removed=frozenset(region), decided=frozenset(region),
-        replaced=[Replaced(match, scope, ends, ())],
+        replaced=[Replacement(match, scope, ends, ())],
         warnings=[f"{lost} can never run any more, and go: "
                   + few(graph.names[i] for i in np.flatnonzero(decision.dead).tolist())] if decision.dead.any() else [],
     )  # fmt: skip
@@ -188,7 +188,7 @@ def _with_helpers(graph: Graph, decision: PredicateEffect, removed: Any) -> None
             removed[op] = bool(removed[readers].all()) if readers else removed[graph.data.ends(op)[0][0]]
 
 
-def _in_frame(removed: Any, passing: _Passed, waits: list[int]) -> list[int]:
+def _in_frame(removed: Any, passing: _PassedControl, waits: list[int]) -> list[int]:
     """Something in the same loop, for an op there that reads nothing: else it would run once, outside of it."""
     todo = list(waits)
     for op in todo:
@@ -201,7 +201,7 @@ def _in_frame(removed: Any, passing: _Passed, waits: list[int]) -> list[int]:
 # -- conds and cases of TF2 -------------------------------------------------------------------------
 
 
-def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) -> Iterator[Delta]:
+def _replace_with_branch(request: str, so_far: EditState, op: int, tensor: Tensor, value: Any) -> Iterator[GraphDelta]:
     """Puts in the place of a v2 cond or case the branch that is taken."""
     graph = so_far.after
     name = graph.names[op]
@@ -210,9 +210,11 @@ def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) ->
                if end in values}  # fmt: skip
     with errors_of(request):
         by = so_far.backend.branch(so_far.base, name, answers)
-    yield from replace_matches(so_far, request, Chosen([region_of(graph, op, request, "Leave it as it is")]), by, name)
+    yield from replace_matches(
+        so_far, request, ReplaceTargets([region_of(graph, op, request, "Leave it as it is")]), by, name
+    )
 
 
-def _readers(so_far: Tally, tensor: Tensor) -> list[str]:
+def _readers(so_far: EditState, tensor: Tensor) -> list[str]:
     bench = so_far.bench
     return [bench.names[op] for op, _ in bench.readers(tensor) if op not in so_far.removed]

@@ -16,68 +16,68 @@ from ...graph.parts import LostWrite, array_fault, lost_writes
 from ..check import (
     control_fault,
     custom_gradients,
-    far_places,
-    given_name_faults,
+    explicit_name_faults,
+    far_devices,
     mapping_faults,
     name_faults,
     namespace_faults,
     preflight_faults,
     reuse_faults,
-    seeded,
+    seed_ops,
     selection_faults,
     unmapped_fault,
     unused_fault,
 )
 from ..copy_result import (
     Connection,
-    Copied,
+    CopyResult,
     NewConstant,
     NewEntries,
     NewPlaceholder,
     NewVariable,
-    moved_entries,
+    copied_entries,
+    copied_name,
     new_variable,
-    renamed,
 )
-from ..dependencies import Closure, close, policies, reference_faults, rule_faults, substitute_faults
-from ..fault import Fault, Warned
-from ..result import Delta
+from ..dependencies import Closure, copy_closure, policies, reference_faults, rule_faults, substitute_faults
+from ..fault import Fault, PlanWarning
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import CopyStep
-from ..tally import Tally
-from ..workbench import Workbench
+from ..tally import EditState
+from ..workbench import MutableGraph
 
 
-def copy(step: CopyStep, so_far: Tally) -> Iterator[Delta]:
+def copy(step: CopyStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Copies the selection and all ops that it needs."""
-    faults = given_name_faults(step, so_far.bench)
-    yield Delta(faults=faults) if faults else copied_by(step, so_far)
+    faults = explicit_name_faults(step, so_far.bench)
+    yield GraphDelta(faults=faults) if faults else resolve_copy(step, so_far)
 
 
-def copied_by(step: CopyStep, so_far: Tally) -> Delta:
+def resolve_copy(step: CopyStep, so_far: EditState) -> GraphDelta:
     """Returns the delta of a copy step, in six parts, each of which may find faults; then no op is copied."""
     bench, graph = so_far.bench, step.selection.graph
     same = graph.folded.owner is so_far.base.owner and so_far.base.owner is not None
     early = selection_faults(step, same) + namespace_faults(step, bench)
     if early:
-        return Delta(faults=early)
-    scope = _chosen(step, bench)
-    if scope.unfit:
-        return Delta(faults=scope.faults)
-    entry = _entry(step, bench, scope, same)
-    control = _control(step, bench, scope, entry, same)
-    faults = [*scope.faults, *entry.faults, *_inside_faults(step, so_far, scope, entry, same), *control.faults]
+        return GraphDelta(faults=early)
+    copy_set = _copy_set(step, bench)
+    if copy_set.unfit:
+        return GraphDelta(faults=copy_set.faults)
+    entry = _entering_tensors(step, bench, copy_set, same)
+    control = _control_inputs(step, bench, copy_set, entry, same)
+    faults = [*copy_set.faults, *entry.faults, *_inside_faults(step, so_far, copy_set, entry, same), *control.faults]
     if faults or so_far.faults:
-        return Delta(faults=faults)
-    names, key = _names(step, bench, scope)
+        return GraphDelta(faults=faults)
+    names, key = _names(step, bench, copy_set)
     name_clashes = (
         name_faults(step, bench, [*names, *(p.name for p in entry.placeholders)]) if step.names is not None else []
     )
     if name_clashes:
-        return Delta(faults=name_clashes)
-    copied = _copied(step, bench, scope, entry, control, names, key)
+        return GraphDelta(faults=name_clashes)
+    copied = _copy_result(step, bench, copy_set, entry, control, names, key)
     copied = replace(copied, collections=_collections(copied, so_far))
-    warnings = _warnings(copied, scope.mask)
+    warnings = _warnings(copied, copy_set.mask)
     for edges, on in (
         (control.released, "ops that set frozen or replaced variables"),
         (control.looping, "ops of a loop that is not copied"),
@@ -85,11 +85,11 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
         if edges:
             warnings.append(f"{counted(len(edges), 'control inputs')} on {on} left out: {few(edges)}")
     warnings += map(str, control.lost)
-    return Delta(copies=[copied], joins=_joins(copied, scope.mask), warnings=warnings)
+    return GraphDelta(copies=[copied], joins=_joins(copied, copy_set.mask), warnings=warnings)
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class _CopySet:
     """The ops to copy: the selection, the ops that its variables need, and those that `include` adds.
 
     Args:
@@ -114,24 +114,24 @@ class _Chosen:
     unfit: bool
 
 
-def _chosen(step: CopyStep, bench: Workbench) -> _Chosen:
+def _copy_set(step: CopyStep, bench: MutableGraph) -> _CopySet:
     graph = step.selection.graph
     mapping, faults = mapping_faults(step, bench)
     baked = {graph.tensor(name): value for name, value in step.constants}
     reuse = {graph.index[old]: new for old, new in (step.reuse or {}).items() if old in graph.index}
     policy = policies(step, graph)
     cuts = frozenset(mapping) | frozenset(baked)
-    closure = close(graph, step.selection.mask, cuts, policy, step.unmapped, step.control)
+    closure = copy_closure(graph, step.selection.mask, cuts, policy, step.unmapped, step.control)
     mask = closure.mask
     mask[list(reuse)] = False
     unfit = rule_faults(step, graph) + substitute_faults(step, bench, closure.substitutes) + reuse_faults(step, bench)
     ops = np.flatnonzero(mask).astype(np.int32)
     originals = graph.names if len(ops) == graph.size else [graph.names[i] for i in ops.tolist()]
-    return _Chosen(closure, mask, ops, originals, policy, mapping, baked, reuse, [*faults, *unfit], bool(unfit))
+    return _CopySet(closure, mask, ops, originals, policy, mapping, baked, reuse, [*faults, *unfit], bool(unfit))
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _EnteringTensors:
     """The tensors that enter a copy: each is mapped, kept, or replaced by a stand-in.
 
     Args:
@@ -148,9 +148,9 @@ class _Entry:
     faults: list[Fault]
 
 
-def _entry(step: CopyStep, bench: Workbench, scope: _Chosen, same: bool) -> _Entry:
-    selection, graph, closure = step.selection, step.selection.graph, scope.closure
-    entry = _Entry({}, [], [], set(scope.originals), [])
+def _entering_tensors(step: CopyStep, bench: MutableGraph, copy_set: _CopySet, same: bool) -> _EnteringTensors:
+    selection, graph, closure = step.selection, step.selection.graph, copy_set.closure
+    entry = _EnteringTensors({}, [], [], set(copy_set.originals), [])
     external, refused = entry.external, []
     keeps = step.unmapped == "keep" and same
     for sub in closure.substitutes:
@@ -162,28 +162,28 @@ def _entry(step: CopyStep, bench: Workbench, scope: _Chosen, same: bool) -> _Ent
             full = under(step.to, sub.info.op)
             entry.constants.append(NewConstant(full, f"{sub.info.op}:0", None, value_info(sub.info), sub.info.op))
             external[tensor] = (full, 0)
-    enters = entering(graph, scope.mask, frozenset([*scope.mapping, *scope.baked, *selection.inputs]))
+    enters = entering(graph, copy_set.mask, frozenset([*copy_set.mapping, *copy_set.baked, *selection.inputs]))
     if step.unmapped == "placeholder":
         enters += [t for t in selection.outputs if t in selection.inputs and t not in enters]  # they pass through
     for tensor in enters:
         if tensor in external:
             continue
-        end = _outside(graph, tensor) if tensor not in scope.mapping else tensor
+        end = _outside(graph, tensor) if tensor not in copy_set.mapping else tensor
         op, port = end
         name = f"{graph.names[op]}:{port}"
         if end in external:
             external[tensor] = external[end]
-        elif end in scope.mapping:
-            external[end] = external[tensor] = scope.mapping[end]
-        elif end in scope.baked:
+        elif end in copy_set.mapping:
+            external[end] = external[tensor] = copy_set.mapping[end]
+        elif end in copy_set.baked:
             full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
-            entry.constants.append(NewConstant(full, name, scope.baked[end], info))
+            entry.constants.append(NewConstant(full, name, copy_set.baked[end], info))
             external[tensor] = (full, 0)
-        elif op in scope.reuse:
-            external[tensor] = (scope.reuse[op], port)
-        elif end == tensor and scope.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
+        elif op in copy_set.reuse:
+            external[tensor] = (copy_set.reuse[op], port)
+        elif end == tensor and copy_set.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
-        elif (closure.shared[op] or keeps) and (there := _there(bench, graph, end)):
+        elif (closure.shared[op] or keeps) and (there := _existing_tensor(bench, graph, end)):
             external[tensor] = there
         elif step.unmapped == "placeholder":
             full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
@@ -192,16 +192,16 @@ def _entry(step: CopyStep, bench: Workbench, scope: _Chosen, same: bool) -> _Ent
             external[end] = external[tensor] = (full, 0)
         else:
             refused.append(name)
-    external.update({t: scope.mapping[t] for t in selection.outputs if t in scope.mapping})  # it passes through
+    external.update({t: copy_set.mapping[t] for t in selection.outputs if t in copy_set.mapping})  # it passes through
     entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
     fed = selection.inputs if step.unmapped != "include" and not keeps else ()
-    cuts = frozenset([*scope.mapping, *scope.baked, *fed])
-    torn = array_fault(graph, scope.mask, cuts, ~scope.mask if keeps else None)
+    cuts = frozenset([*copy_set.mapping, *copy_set.baked, *fed])
+    torn = array_fault(graph, copy_set.mask, cuts, ~copy_set.mask if keeps else None)
     entry.faults.extend([Fault(request_of(step), *torn)] if torn else [])
     return entry
 
 
-def _there(bench: Workbench, graph: Graph, tensor: Tensor) -> tuple[str, int] | None:
+def _existing_tensor(bench: MutableGraph, graph: Graph, tensor: Tensor) -> tuple[str, int] | None:
     """A tensor of the same graph with its calls folded, as the plan has it; None for one that is inside of a call."""
     op, port = tensor
     if graph.unfolded is not None:
@@ -219,26 +219,28 @@ def _outside(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _stand_in(step: CopyStep, entry: _Entry, tensor: Tensor) -> str:
+def _stand_in(step: CopyStep, entry: _EnteringTensors, tensor: Tensor) -> str:
     """A name for the stand-in of a tensor."""
     leaf = placeholder_name(step.selection.graph.names[tensor[0]], tensor[1], entry.taken)
     entry.taken.add(leaf)
     return under(step.to, leaf)
 
 
-def _inside_faults(step: CopyStep, so_far: Tally, scope: _Chosen, entry: _Entry, same: bool) -> list[Fault]:
+def _inside_faults(
+    step: CopyStep, so_far: EditState, copy_set: _CopySet, entry: _EnteringTensors, same: bool
+) -> list[Fault]:
     """Faults of ops with their new inputs, and of mapped tensors that do not enter."""
-    graph, mapping = step.selection.graph, scope.mapping
+    graph, mapping = step.selection.graph, copy_set.mapping
     plain = {graph.tensor(p.was) for p in entry.placeholders}
     plain |= {t for t in mapping if not _is_reference(so_far.bench, mapping[t])}
-    faults = reference_faults(graph, scope.mask, plain, request_of(step))
-    faults += preflight_faults(step, scope.mask, so_far.base, same)
+    faults = reference_faults(graph, copy_set.mask, plain, request_of(step))
+    faults += preflight_faults(step, copy_set.mask, so_far.base, same)
     unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.external]
     return faults + [unused_fault(step, name) for name in unused[:1]]
 
 
 @dataclass(frozen=True)
-class _Control:
+class _ControlInputs:
     """Control inputs from outside: source op -> the op to wait for instead; edges that are dropped, or not needed.
 
     Args:
@@ -257,19 +259,21 @@ class _Control:
     lost: list[LostWrite]
 
 
-def _control(step: CopyStep, bench: Workbench, scope: _Chosen, entry: _Entry, same: bool) -> _Control:
-    graph, closure = step.selection.graph, scope.closure
+def _control_inputs(
+    step: CopyStep, bench: MutableGraph, copy_set: _CopySet, entry: _EnteringTensors, same: bool
+) -> _ControlInputs:
+    graph, closure = step.selection.graph, copy_set.closure
     mapping, dropped, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
     original = list[tuple[int, int]]()
     loop, lost = loops_of(graph), list[tuple[int, int]]()
     # What waits for an op waits for its replacement.
     follows = {op: name for (op, _), (name, _) in entry.external.items()}
-    for inside, outside in control_entering(graph, scope.mask):
+    for inside, outside in control_entering(graph, copy_set.mask):
         if closure.gone[outside] and not closure.shared[outside]:
             released.append(f"{graph.names[inside]} after {graph.names[outside]}")
             continue  # it would wait for an op that exists only for a copied variable
-        if outside in scope.reuse:
-            mapping[outside] = scope.reuse[outside]
+        if outside in copy_set.reuse:
+            mapping[outside] = copy_set.reuse[outside]
         elif loop[outside] >= 0 and loop[outside] == loop[inside]:
             looping.append(f"{graph.names[inside]} after {graph.names[outside]}")
         elif outside in follows and step.control != "drop":
@@ -283,48 +287,54 @@ def _control(step: CopyStep, bench: Workbench, scope: _Chosen, entry: _Entry, sa
             dropped.append((graph.names[inside], graph.names[outside]))
             lost.append((inside, outside))
     faults = [control_fault(step, dropped)] if dropped and step.control != "drop" else []
-    own = [one for one in lost_writes(graph, scope.mask, original) if scope.mask[graph.index[one.holder]]]
-    return _Control(mapping, dropped, released, looping, faults, [*lost_writes(graph, scope.mask, lost), *own])
+    own = [one for one in lost_writes(graph, copy_set.mask, original) if copy_set.mask[graph.index[one.holder]]]
+    return _ControlInputs(mapping, dropped, released, looping, faults, [*lost_writes(graph, copy_set.mask, lost), *own])
 
 
-def _names(step: CopyStep, bench: Workbench, scope: _Chosen) -> tuple[list[str], str]:
+def _names(step: CopyStep, bench: MutableGraph, copy_set: _CopySet) -> tuple[list[str], str]:
     """The names of the copies, and the prefix of the names of state and of loops."""
     lead = under(step.to, "")
     if step.names is None:
-        return [lead + name for name in scope.originals], lead
-    names = [renamed(step.to, name, step.names) for name in scope.originals]
+        return [lead + name for name in copy_set.originals], lead
+    names = [copied_name(step.to, name, step.names) for name in copy_set.originals]
     there = not step.to or bench.taken(step.to)  # an earlier copy there may have the same keys
     return names, f"{names[0]}/" if there and names else lead
 
 
-def _copied(
-    step: CopyStep, bench: Workbench, scope: _Chosen, entry: _Entry, control: _Control, names: list[str], key: str
-) -> Copied:
+def _copy_result(
+    step: CopyStep,
+    bench: MutableGraph,
+    copy_set: _CopySet,
+    entry: _EnteringTensors,
+    control: _ControlInputs,
+    names: list[str],
+    key: str,
+) -> CopyResult:
     """The new place of each op, and the variables that the copy makes."""
-    graph, ops, closure = step.selection.graph, scope.ops, scope.closure
+    graph, ops, closure = step.selection.graph, copy_set.ops, copy_set.closure
     place = np.full(graph.size, -1, np.int32)
     first = bench.size + len(entry.placeholders) + len(entry.constants)
     place[ops] = first + np.arange(len(ops), dtype=np.int32)
     variables: list[NewVariable] = []
     for v in closure.variables:
-        policy = scope.policy[v.op]
-        if policy != "share" and scope.mask[graph.index[v.op]]:
+        policy = copy_set.policy[v.op]
+        if policy != "share" and copy_set.mask[graph.index[v.op]]:
             settable = policy == "copy" and step.values is not None
             variables.append(new_variable(v, policy, step.to, entry.taken, settable, step.names))
     turned = {op: kind for sub in closure.substitutes for op, kind in sub.readers.items()}
-    turned |= dict.fromkeys(entries_alone(graph, scope.mask), "Identity")
-    return Copied(
+    turned |= dict.fromkeys(entries_alone(graph, copy_set.mask), "Identity")
+    return CopyResult(
         step, ops, names, place, entry.external, entry.placeholders, entry.constants, variables, [], control.kept,
         control.dropped, closure, turned, key,
     )  # fmt: skip
 
 
-def _is_reference(graph: Workbench, tensor: tuple[str, int]) -> bool:
+def _is_reference(graph: MutableGraph, tensor: tuple[str, int]) -> bool:
     info = graph.info(graph.index[tensor[0]], tensor[1])
     return info is not None and info.dtype.endswith("_ref")
 
 
-def _collections(copied: Copied, so_far: Tally) -> list[NewEntries]:
+def _collections(copied: CopyResult, so_far: EditState) -> list[NewEntries]:
     step, graph = copied.step, copied.source
     if step.collections == "none":
         return []
@@ -332,23 +342,23 @@ def _collections(copied: Copied, so_far: Tally) -> list[NewEntries]:
     for name in graph.state.collections:
         if name in TRAINABLE_LISTS and not step.trainable:
             continue
-        count = len(moved_entries(copied, name))
+        count = len(copied_entries(copied, name))
         if count:
             lists = VARIABLE_LISTS if step.collections == "variables" else COLLECTIONS_KEPT
-            keep = name in lists and not (name in SINGLES and _is_there(name, so_far))
+            keep = name in lists and not (name in SINGLES and _has_entries(name, so_far))
             keep |= step.collections == "keep" or not step.to
             out.append(NewEntries(name if keep else f"{step.to}/{name}", name, count))
     return out
 
 
-def _is_there(collection: str, so_far: Tally) -> bool:
+def _has_entries(collection: str, so_far: EditState) -> bool:
     """Whether a collection has an entry before this copy."""
     if so_far.base.state.collections.get(collection):
         return True
     return any(entry.name == collection for other in so_far.copies for entry in other.collections)
 
 
-def _joins(copied: Copied, mask: Mask) -> list[Connection]:
+def _joins(copied: CopyResult, mask: Mask) -> list[Connection]:
     """The edges that join the copy to the existing ops of the destination."""
     graph, fresh = copied.source, {p.name for p in copied.stand_ins}
     return [
@@ -360,10 +370,10 @@ def _joins(copied: Copied, mask: Mask) -> list[Connection]:
     ]
 
 
-def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
+def _attribute_warnings(copied: CopyResult, mask: Mask) -> list[str]:
     graph, out = copied.source, []
     mapped = {graph.names[op] for op, _ in copied.external} | {graph.names[op] for op in copied.control_kept}
-    far = far_places(graph, mask, mapped)
+    far = far_devices(graph, mask, mapped)
     if far:
         out.append(f"{counted(len(far), 'colocations')} with ops outside left out: "
                    + few([f"{a} with {b}" for a, b in far]))  # fmt: skip
@@ -371,25 +381,25 @@ def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
     if custom:
         fails = "the gradient of the copy fails if it uses ops that are not copied"
         text = f"{counted(custom, 'ops')} with a tf.custom_gradient: {fails}"
-        out.append(Warned(text, Kind.CUSTOM_GRADIENT))
-    random = seeded(graph, mask) if copied.step.seeds == "keep" else []
+        out.append(PlanWarning(text, Kind.CUSTOM_GRADIENT))
+    random = seed_ops(graph, mask) if copied.step.seeds == "keep" else []
     if random:
         text = f"{few(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
-        out.append(Warned(text + "(seeds='new' gives it others)", Kind.SEED))
+        out.append(PlanWarning(text + "(seeds='new' gives it others)", Kind.SEED))
     return out
 
 
-def _warnings(copied: Copied, mask: Mask) -> list[str]:
+def _warnings(copied: CopyResult, mask: Mask) -> list[str]:
     out: list[str] = []
     inputs = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
     leaked = [p.was for p in copied.placeholders if inputs and p.was not in inputs]
     if leaked:
         became, them = ("a placeholder", "it") if len(leaked) == 1 else ("placeholders", "them")
         text = f"leak: {few(leaked)} became {became} without being marked as input: "
-        out.append(Warned(text + f"name {them} in inputs= too, or feed {them}", Kind.LEAK))
+        out.append(PlanWarning(text + f"name {them} in inputs= too, or feed {them}", Kind.LEAK))
     if copied.dropped:
         text = f"{counted(len(copied.dropped), 'control inputs')} from outside dropped: "
-        out.append(Warned(text + few([f"{a} after {b}" for a, b in copied.dropped]), Kind.DROPPED_CONTROL))
+        out.append(PlanWarning(text + few([f"{a} after {b}" for a, b in copied.dropped]), Kind.DROPPED_CONTROL))
     empty = [v.name for v in copied.variables if not v.made.initializer]
     if empty:
         has = "has" if len(empty) == 1 else "have"

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping
 from ...errors import PlanError, counted, did_you_mean
 from ...graph.graph import Graph
 from ...graph.names import free_name, parts, unfit, valid_name
-from ..dependencies import needed
-from ..effect import Change
-from ..result import Delta
+from ..dependencies import needed_ops
+from ..effect import OpChange
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import RebuildStep, RenameStep, SetStep
-from ..tally import Tally
+from ..tally import EditState
 from .wiring import ops_of
 
 #: Attributes that name state that an op shares with others, often after itself or its scope.
 _KEYS = ("shared_name", "frame_name", "var_name")
 
 
-def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
+def rename(step: RenameStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Gives the ops their names, after all checks."""
     bench, names = so_far.bench, dict(step.names)
     names_by_op: dict[int, str] = {}
@@ -34,10 +34,10 @@ def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
         names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
     _refuse(step, so_far, names_by_op)
     new_names = {op: name for op, name in names_by_op.items() if name != bench.names[op]}
-    yield Delta(names=new_names, values=() if step.values is None else tuple(names_by_op))
+    yield GraphDelta(names=new_names, values=() if step.values is None else tuple(names_by_op))
 
 
-def _refuse(step: RenameStep, so_far: Tally, new_names: Mapping[int, str]) -> None:
+def _refuse(step: RenameStep, so_far: EditState, new_names: Mapping[int, str]) -> None:
     """Refuses a name that cannot be given."""
     bench, owners = so_far.bench, dict[str, int]()
     bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
@@ -57,7 +57,7 @@ def _refuse(step: RenameStep, so_far: Tally, new_names: Mapping[int, str]) -> No
         owners[name] = op
 
 
-def keys_renamed(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
+def rename_keys(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
     """Returns the new keys of shared state and of loops after ops are renamed: old -> new.
 
     A key changes if it is the name of an op, or begins with the scope of one, because another graph may later hold
@@ -72,14 +72,14 @@ def keys_renamed(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
     out: dict[str, str] = {}
     for name, mine in zip(graph.names, keys, strict=False):
         for key in mine.values() if name in names else ():
-            new = _key_renamed(key, name, names[name])
+            new = _rename_key(key, name, names[name])
             if new != key:
                 out.setdefault(key, new)
     there = {key for mine in keys for key in mine.values()} - out.keys()
     return {key: new for key, new in out.items() if new not in there}
 
 
-def _key_renamed(key: str, old: str, new: str) -> str:
+def _rename_key(key: str, old: str, new: str) -> str:
     if key == old:
         return new
     before, after = old.split("/"), new.split("/")
@@ -89,7 +89,7 @@ def _key_renamed(key: str, old: str, new: str) -> str:
     return "/".join([*after, key[len(scope) + 1 :]]) if scope and key.startswith(f"{scope}/") else key
 
 
-def set_about(step: SetStep, so_far: Tally) -> Iterator[Delta]:
+def set_op_attributes(step: SetStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Notes the attributes or the device."""
     request = request_of(step)
     (ops,) = ops_of(so_far, request, step.ops)
@@ -99,18 +99,18 @@ def set_about(step: SetStep, so_far: Tally) -> Iterator[Delta]:
         if value is None and not name.startswith("_"):
             problem = f"{name!r} is an attribute that the op type needs"
             raise PlanError(request, problem, "Only attributes that begin with '_' can be cleared")
-    yield Delta(changes=dict.fromkeys(ops, Change(dict(step.attributes), step.device)))
+    yield GraphDelta(changes=dict.fromkeys(ops, OpChange(dict(step.attributes), step.device)))
 
 
-def rebuild(step: RebuildStep, so_far: Tally) -> Iterator[Delta]:
+def rebuild(step: RebuildStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Notes the orphans that nothing needs as removed."""
     graph = so_far.after
     removed = graph.mask(graph.index[name] for name in step.orphans if name in graph.index)
-    removed &= ~needed(graph, ~removed)
+    removed &= ~needed_ops(graph, ~removed)
     needed_count = len(step.orphans) - int(removed.sum())
     warnings = (
         [f"{counted(needed_count, 'orphans')} that other ops need stay{'s' * (needed_count == 1)}"]
         if needed_count
         else []
     )
-    yield Delta(warnings=warnings, removed=frozenset(removed.nonzero()[0].tolist()), anew=True)
+    yield GraphDelta(warnings=warnings, removed=frozenset(removed.nonzero()[0].tolist()), anew=True)

@@ -22,14 +22,14 @@ from ...graph.selection import Selection
 from ...graph.tf_types import TFNodeDef
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
-from ..copy_result import Copied
+from ..copy_result import CopyResult
 from ..dependencies import variable_parts
 from ..effect import Region
-from ..result import Delta
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import CollapseStep, InlineStep, UnrollStep
-from ..tally import Tally
-from .replace import Chosen, region_of, replace_matches
+from ..tally import EditState
+from .replace import ReplaceTargets, region_of, replace_matches
 from .wiring import errors_of, ops_of, tensors_of
 
 #: What a few op types do to scalars: enough for counters and limits.
@@ -44,7 +44,7 @@ _SAME = frozenset({"Identity", "Enter", "StopGradient"})
 
 
 @dataclass(frozen=True)
-class Turn:
+class LoopFunction:
     """A condition, or a body, of a loop, by names.
 
     Args:
@@ -96,7 +96,9 @@ def _computed(node: TFNodeDef, values: list[Any], array: Callable[[Any], Any]) -
     return value if value is not None and np.size(value) == 1 and np.asarray(value).dtype.kind in "biuf" else None
 
 
-def rounds(test: Turn, body: Turn, start: Sequence[Any], most: int, array: Callable[[Any], Any]) -> int | None:
+def trip_count_of(
+    test: LoopFunction, body: LoopFunction, start: Sequence[Any], most: int, array: Callable[[Any], Any]
+) -> int | None:
     """Returns the number of rounds of a loop, `most` + 1 if there are more; None if it is not known.
 
     Args:
@@ -117,7 +119,7 @@ def rounds(test: Turn, body: Turn, start: Sequence[Any], most: int, array: Calla
     return most + 1
 
 
-def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
+def collapse(step: CollapseStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Makes the call, connects the consumers to its results, and removes the ops."""
     request = request_of(step)
     (numbers,) = ops_of(so_far, request, step.ops)
@@ -126,11 +128,11 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     if problem is not None:
         raise PlanError(request, *problem)
     touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
-    origin = _home(so_far, numbers)
+    origin = _origin_graph(so_far, numbers)
     late = [graph.names[i] for i in numbers if i not in origin.own or graph.names[i] in touched]
     if late:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
-    (marked,) = tensors_of(so_far, request, _marked(step))
+    (marked,) = tensors_of(so_far, request, _selected_outputs(step))
     mask, stay = _inside(graph, graph.mask(numbers))
     _refuse_collapse(request, graph, mask)
     ends = [t for t in sorted({*leaving(graph, mask), *marked}) if mask[t[0]] and graph.types[t[0]] != "Const"]
@@ -146,15 +148,15 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     gives = tuple(f"{source.names[origin.own[op]]}:{port}" for op, port in ends)
     with errors_of(request):
         by = so_far.backend.collapsed(source, source.mask(origin.own[op] for op in ops), takes, gives, step.name)
-    targets = Chosen([region], hint=lambda: "Also select the ops between its ops")
+    targets = ReplaceTargets([region], hint=lambda: "Also select the ops between its ops")
     yield from replace_matches(so_far, request, targets, by, step.name, only_op=True)
     if stay and not so_far.faults:
         stays = "stays" if len(stay) == 1 else "stay"
-        yield Delta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])
+        yield GraphDelta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])
 
 
 @dataclass(frozen=True)
-class _Home:
+class _OriginGraph:
     """The graph that ops were made in: that of the plan, or the body of a call that the plan has opened.
 
     Args:
@@ -174,20 +176,20 @@ class _Home:
         return arguments
 
 
-def _marked(step: CollapseStep) -> list[str]:
+def _selected_outputs(step: CollapseStep) -> list[str]:
     """Returns the names of the outputs that the selection was made with; an op inside may be their only consumer."""
     selection = step.given
     return [selection.graph.name(tensor) for tensor in selection.outputs] if isinstance(selection, Selection) else []
 
 
-def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:
+def _origin_graph(so_far: EditState, numbers: Sequence[int]) -> _OriginGraph:
     """The home of ops, judged by the first one: the others may not all have been made there."""
     for copied in so_far.copies:
         if copied.role == "graft" and not copied.variables:
             own = {int(copied.place[op]): op for op in copied.ops.tolist()}
             if numbers and numbers[0] in own:
-                return _Home(copied.source, own)
-    return _Home(so_far.base, {op: op for op in numbers if op < so_far.base.size})
+                return _OriginGraph(copied.source, own)
+    return _OriginGraph(so_far.base, {op: op for op in numbers if op < so_far.base.size})
 
 
 def _refuse_collapse(request: str, graph: Graph, mask: Mask) -> None:
@@ -237,7 +239,7 @@ _INLINE_PARTS = {
 }
 
 
-def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
+def inline(step: InlineStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Takes the calls apart, one by one."""
     request = request_of(step)
     tops = [name for name in step.ops if not any(name.startswith(f"{other}/") for other in step.ops)]
@@ -245,7 +247,7 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
         inside = tuple(one[len(name) + 1 :] for one in step.ops if one.startswith(f"{name}/"))
         ((op,),) = ops_of(so_far, request, (name,))
         graph, new = so_far.after, op >= so_far.base.size
-        graft = _made_alone(so_far, op) if new else None
+        graft = _single_op_graft(so_far, op) if new else None
         if new and graft is None:
             problem = f"{name!r} is made by this plan, together with other ops"
             raise PlanError(request, problem, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
@@ -256,7 +258,7 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
                 by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         below = _INLINE_PARTS.get(graph.types[op], ()) or _leaves(graph, op)
-        targets = Chosen([region], below=below)
+        targets = ReplaceTargets([region], below=below)
         yield from replace_matches(so_far, request, targets, by, name)
         if so_far.faults:
             return
@@ -271,7 +273,7 @@ def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
     )
 
 
-def _made_alone(so_far: Tally, op: int) -> Copied | None:
+def _single_op_graft(so_far: EditState, op: int) -> CopyResult | None:
     """The graft that consists of this op alone; None if there are other ops in it, or the op is not from a graft."""
     for copied in so_far.copies:
         if copied.role == "graft" and copied.place[copied.ops].tolist() == [op]:
@@ -283,10 +285,10 @@ _WHILE_TYPES = ("While", "StatelessWhile")
 _UNROLL_PARTS = ("body", "body_1")
 
 
-def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
+def unroll(step: UnrollStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Puts copies of the body in the place of a loop."""
     request, graph = request_of(step), so_far.after
-    op, loop = _meant(request, graph, step.loop)
+    op, loop = _find_loop(request, graph, step.loop)
     numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.asks]).tolist()
     touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
     late = [graph.names[i] for i in numbers if i >= so_far.base.size or graph.names[i] in touched]
@@ -307,17 +309,17 @@ def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
         reads = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
         gives = [f"{graph.names[i]}:0" for i in loop.exits if i >= 0]
     inputs, outputs = ({f"{word}{k}": t for k, t in enumerate(ts)} for word, ts in (("in", reads), ("out", gives)))
-    targets = Chosen([Region(graph, numbers, inputs, outputs)], below=_UNROLL_PARTS)
+    targets = ReplaceTargets([Region(graph, numbers, inputs, outputs)], below=_UNROLL_PARTS)
     yield from replace_matches(so_far, request, targets, by, name)
     if not so_far.faults and trip_count != step.times:
         why = "how many rounds it makes is known only when it runs"
         if trip_count is not None:
             makes = counted(min(trip_count, step.times), "rounds")
             why = f"it makes {makes}" if trip_count <= step.times else f"it makes more than {makes}"
-        yield Delta(warnings=[f"the condition of {name} is no longer asked, and {why}"])
+        yield GraphDelta(warnings=[f"the condition of {name} is no longer asked, and {why}"])
 
 
-def _meant(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
+def _find_loop(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
     """The loop of a name, as an op; the name is that of the op, or of a loop of TF1 or its scope."""
     number = graph.index.get(name)
     if number is not None and graph.types[number] in _WHILE_TYPES:
@@ -356,19 +358,19 @@ def _refuse_unroll(request: str, graph: Graph, loop: Loop, numbers: Sequence[int
         raise PlanError(request, "nothing leaves it", "Leave it as it is, or remove it")
 
 
-def _rounds_of_loop(so_far: Tally, loop: Loop, most: int) -> int | None:
+def _rounds_of_loop(so_far: EditState, loop: Loop, most: int) -> int | None:
     graph, array = so_far.after, so_far.backend.array
     nodes = dict(zip(graph.names, graph.nodes, strict=True))
     enters = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
     start = [scalar(nodes, text, {}, array) for text in enters]
     fixed = [graph.names[i] for i in loop.constants]
-    test = Turn(nodes, [*(graph.names[i] for i in loop.merges), *fixed], graph.input_names(loop.asks))
+    test = LoopFunction(nodes, [*(graph.names[i] for i in loop.merges), *fixed], graph.input_names(loop.asks))
     turned = [graph.input_names(i)[0] for i in loop.turns]
-    body = Turn(nodes, [*(graph.names[i] for i in loop.switches), *fixed], turned)
-    return rounds(test, body, start, most, array)
+    body = LoopFunction(nodes, [*(graph.names[i] for i in loop.switches), *fixed], turned)
+    return trip_count_of(test, body, start, most, array)
 
 
-def _rounds_of_while(so_far: Tally, op: int, most: int) -> int | None:
+def _rounds_of_while(so_far: EditState, op: int, most: int) -> int | None:
     graph, array = so_far.after, so_far.backend.array
     nodes = dict(zip(graph.names, graph.nodes, strict=True))
     start = [scalar(nodes, text, {}, array) for text in graph.input_names(op)]
@@ -379,5 +381,5 @@ def _rounds_of_while(so_far: Tally, op: int, most: int) -> int | None:
             return None
         arguments = [argument.name for argument in function.signature.input_arg]
         results = [function.ret[out.name] for out in function.signature.output_arg]
-        turns.append(Turn({node.name: node for node in function.node_def}, arguments, results))
-    return rounds(turns[0], turns[1], start, most, array)
+        turns.append(LoopFunction({node.name: node for node in function.node_def}, arguments, results))
+    return trip_count_of(turns[0], turns[1], start, most, array)

@@ -15,22 +15,22 @@ from ...graph.names import free_name, name_problem, op_name, outer_name
 from ...graph.rewiring import Edge, cut_out
 from ...graph.selection import listed
 from ...graph.variables import VARIABLE_TYPES
-from ..adapters import Adapter, asked_for, data_format_of, proposals
-from ..backend import Piece, Site
-from ..copy_result import Connection, Copied, now_read
-from ..effect import Effect, NewNode
-from ..result import Delta
+from ..adapters import Adapter, data_format_of, proposals, requested_adapter
+from ..backend import BuiltSubgraph, InsertionSite
+from ..copy_result import Connection, CopyResult, current_externals
+from ..effect import NewNode, PlanResult
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import AdaptStep, CopyStep, InsertStep
-from ..tally import Tally
-from ..type_check import bare, fits
-from ..workbench import Workbench
-from .copy import copied_by
+from ..tally import EditState
+from ..type_check import base_dtype, fits
+from ..workbench import MutableGraph
+from .copy import resolve_copy
 from .wiring import consumers_of, input_of, rewire, tensors_of
 
 
 @dataclass(frozen=True)
-class Grafted:
+class Graft:
     """A piece in the graph.
 
     Args:
@@ -39,12 +39,14 @@ class Grafted:
         names: for each site, the names of its ops.
     """
 
-    delta: Delta
+    delta: GraphDelta
     outputs: tuple[Mapping[str, Tensor], ...]
     names: tuple[tuple[str, ...], ...]
 
 
-def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = False) -> Grafted:
+def insert_subgraph(
+    so_far: EditState, piece: BuiltSubgraph, sites: Sequence[InsertionSite], only_op: bool = False
+) -> Graft:
     """Returns a piece in the graph, connected to its inputs; if that is not possible, its delta has a fault.
 
     Args:
@@ -60,7 +62,7 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
         ends = tuple(
             {key: arguments[small.tensor(name)[0]] for key, name in results.items()} for results in piece.outputs
         )
-        return Grafted(Delta(), ends, ((),) * len(sites))
+        return Graft(GraphDelta(), ends, ((),) * len(sites))
     reads = small.mask(small.data.node)
     pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in arguments.items() if reads[i]]
     block = listed(small, mask)
@@ -69,9 +71,9 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
         variables=(("*", "initial"),), collections="keep",
         names={name: name.rpartition("/")[0] for name in block.names} if only_op else None,
     )  # fmt: skip
-    delta = copied_by(step, so_far)
+    delta = resolve_copy(step, so_far)
     if not delta.copies:  # a fault, of this step or an earlier one
-        return Grafted(delta, ({},) * len(sites), ((),) * len(sites))
+        return Graft(delta, ({},) * len(sites), ((),) * len(sites))
     copied = replace(delta.copies[0], role="graft")
     joins = [Connection(c.tensor, c.to, c.input) for c in delta.joins]  # ops that a plan builds had no inputs before
     outputs = []
@@ -84,7 +86,7 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
         if scope is not None:
             by_scope[scope].append(name)
     names = tuple(tuple(by_scope[site.scope]) for site in sites)
-    return Grafted(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
+    return Graft(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
 
 
 def site_scope(graph: Graph, wish: str, used_names: set[str], op: bool = False, below: Sequence[str] = ()) -> str:
@@ -110,14 +112,14 @@ def site_scope(graph: Graph, wish: str, used_names: set[str], op: bool = False, 
     return name
 
 
-def built(so_far: Tally, op: int) -> bool:
+def is_built_op(so_far: EditState, op: int) -> bool:
     """Returns whether an op was built for the plan, such as an op of an inlined call, and is not part of a variable."""
     return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in so_far.copies)
 
 
-def taken_out(
-    effect: Effect, ops: Sequence[int], new_tensors: Mapping[str, str], was: Mapping[tuple[str, int], str]
-) -> Effect:
+def without_new_ops(
+    effect: PlanResult, ops: Sequence[int], new_tensors: Mapping[str, str], was: Mapping[tuple[str, int], str]
+) -> PlanResult:
     """Takes ops of grafts out of a plan, which nothing reads any more: nothing of them is ever made.
 
     Args:
@@ -131,7 +133,7 @@ def taken_out(
     removed, names = graph.mask(ops), {graph.names[i] for i in ops}
     place = np.arange(graph.size, dtype=np.int32) - np.cumsum(removed, dtype=np.int32)
     place[removed] = -1
-    copies = [_left(c, place) for c in effect.copies]
+    copies = [_renumbered_copy(c, place) for c in effect.copies]
     replaced = []
     for one in effect.replaced:
         outputs = {old: new_tensors.get(new, new) for old, new in one.outputs.items()}
@@ -141,7 +143,9 @@ def taken_out(
     return replace(
         effect,
         after=after,
-        copies=tuple(replace(c, external=now_read(after, c)) for c in copies if len(c.ops) or c.role != "graft"),
+        copies=tuple(
+            replace(c, external=current_externals(after, c)) for c in copies if len(c.ops) or c.role != "graft"
+        ),
         blame={name: step for name, step in effect.blame.items() if name not in names},
         changes={name: change for name, change in effect.changes.items() if name not in names},
         edits=tuple(edit for edit in effect.edits if op_name(edit[2]) not in names),
@@ -152,7 +156,7 @@ def taken_out(
     )
 
 
-def _left(copied: Copied, place: Ints) -> Copied:
+def _renumbered_copy(copied: CopyResult, place: Ints) -> CopyResult:
     """A copy after the ops have got other numbers, -1 for removed ones."""
     now = np.where(copied.place < 0, -1, place[copied.place]).astype(np.int32)
     stays = now[copied.ops] >= 0
@@ -160,7 +164,7 @@ def _left(copied: Copied, place: Ints) -> Copied:
     return replace(copied, ops=copied.ops[stays], names=names, place=now)
 
 
-def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
+def insert(step: InsertStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Adds the ops and connects the consumers to them."""
     request, graph = request_of(step), so_far.bench
     (tensors,) = tensors_of(so_far, request, step.on)
@@ -169,21 +173,23 @@ def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
     if isinstance(step.op, str):
         for name, tensor, readers in zip(names, tensors, edges, strict=True):
             new = graph.size, 0
-            yield Delta(nodes=[NewNode(name, step.op, (tensor,), dict(step.attributes), None, so_far.info(tensor))])
+            yield GraphDelta(
+                nodes=[NewNode(name, step.op, (tensor,), dict(step.attributes), None, so_far.info(tensor))]
+            )
             yield rewire(so_far, request, [(op, at, new) for op, at in readers], excludes=True)
         return
-    sites = [Site(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
-    graft = grafted(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
+    sites = [InsertionSite(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
+    graft = insert_subgraph(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
     yield graft.delta
     if not so_far.faults:
-        yield Delta(quiet=waits_in_loop(so_far.after, request, sites, graft))
+        yield GraphDelta(quiet=waits_in_loop(so_far.after, request, sites, graft))
     for tensor, readers, ends in zip(tensors, edges, graft.outputs, strict=True) if not so_far.faults else ():
         new = ends["output"]
         edges_to_new = [(op, at, new) for op, at in readers]
         yield rewire(so_far, request, edges_to_new, [(tensor, new)], excludes=True)
 
 
-def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], graft: Grafted) -> dict[int, list[int]]:
+def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: Graft) -> dict[int, list[int]]:
     """Returns control inputs for new ops without inputs, if a tensor is in a loop of TF1: only so they run in it.
 
     Args:
@@ -208,7 +214,7 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], graft: Graf
     return out
 
 
-def _names(step: InsertStep, so_far: Tally) -> list[str]:
+def _names(step: InsertStep, so_far: EditState) -> list[str]:
     """A name for each new op; refuses one that is taken."""
     graph = so_far.bench
     names = [step.name] if isinstance(step.name, str) else list(step.name)
@@ -226,46 +232,46 @@ def _names(step: InsertStep, so_far: Tally) -> list[str]:
     return names
 
 
-def adapt(step: AdaptStep, so_far: Tally) -> Iterator[Delta]:
+def adapt(step: AdaptStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Builds the adapter, and connects its consumers to the result."""
     request, graph = request_of(step), so_far.bench
-    source, place = graph.tensor(step.tensor, request), _place(step, graph, request)
+    source, place = graph.tensor(step.tensor, request), _adapter_site(step, graph, request)
     input_info = graph.info(*source)
     if input_info is None:
         raise PlanError(request, f"the dtype of {step.tensor!r} is not known yet", "Apply the steps before it first")
-    site = Site(_name(step, graph, request), {"x": source}, ("output",))
+    site = InsertionSite(_name(step, graph, request), {"x": source}, ("output",))
     build = so_far.backend.adapting(_adapter(step, graph, request, input_info, place))
-    graft = grafted(so_far, so_far.backend.built(build, [site], so_far.after, request), [site])
+    graft = insert_subgraph(so_far, so_far.backend.built(build, [site], so_far.after, request), [site])
     yield graft.delta
     if so_far.faults:
         return
-    yield Delta(quiet=waits_in_loop(so_far.after, request, [site], graft))
+    yield GraphDelta(quiet=waits_in_loop(so_far.after, request, [site], graft))
     new = graft.outputs[0]["output"]
     if place.old is not None and not so_far.faults:
         yield rewire(so_far, request, [(op, at, new) for op, at, _ in place.edges], [(place.old, new)])
 
 
 @dataclass(frozen=True)
-class _Place:
+class _AdapterSite:
     """The place of the tensor: the inputs, and what they read now; None if nothing should read it yet."""
 
     old: Tensor | None = None
     edges: tuple[Edge, ...] = ()
 
 
-def _place(step: AdaptStep, graph: Workbench, request: str) -> _Place:
+def _adapter_site(step: AdaptStep, graph: MutableGraph, request: str) -> _AdapterSite:
     if step.to is None:
-        return _Place()
+        return _AdapterSite()
     op = -1 if ":" in step.to else graph.find(step.to, request)
     if op >= 0 and (step.input is not None or graph.row(op)):
         old = input_of(graph, op, step.input or 0, request)
-        return _Place(old, ((op, step.input or 0, old),))
+        return _AdapterSite(old, ((op, step.input or 0, old),))
     old = graph.tensor(step.to, request)
     readers = consumers_of(graph, old, step.only, step.exclude)
-    return _Place(old, tuple((op, at, old) for op, at in readers))
+    return _AdapterSite(old, tuple((op, at, old) for op, at in readers))
 
 
-def _adapter(step: AdaptStep, graph: Workbench, request: str, source: TensorInfo, place: _Place) -> Adapter:
+def _adapter(step: AdaptStep, graph: MutableGraph, request: str, source: TensorInfo, place: _AdapterSite) -> Adapter:
     """The adapter; refuses one that cannot make the tensor fit, or that is not needed."""
     consumed = None if place.old is None else graph.info(*place.old)
     if consumed is None and (step.wish.dtype is None or step.wish.shape is None) and place.old is not None:
@@ -273,7 +279,7 @@ def _adapter(step: AdaptStep, graph: Workbench, request: str, source: TensorInfo
         raise PlanError(request, problem, "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]")
     target = step.wish.wanted(source if consumed is None else consumed)
     layout = data_format_of(graph.frozen(), [op for op, _, _ in place.edges])
-    adapter = asked_for(source, target, step.wish, layout)
+    adapter = requested_adapter(source, target, step.wish, layout)
     if adapter is not None:
         return adapter
     where = f"{target.dtype} {shape_text(target.shape)}"
@@ -281,13 +287,13 @@ def _adapter(step: AdaptStep, graph: Workbench, request: str, source: TensorInfo
         suggestion = "Leave the adapter out, or choose one: by='dense'"
         raise PlanError(request, f"{step.tensor!r} is {source}, which fits {where} as it is", suggestion)
     what = f"{' and '.join(step.wish.by)} cannot" if step.wish.by else "nothing can"
-    problem = f"{step.tensor!r} is {bare(source.dtype)} {shape_text(source.shape)}, and {what} make {where} of it"
+    problem = f"{step.tensor!r} is {base_dtype(source.dtype)} {shape_text(source.shape)}, and {what} make {where} of it"
     others = [one_or_all(one.by) for one in proposals(source, target, layout)]
     suggestion = "Give the shape of the result with shape=[...], or choose another tensor"
     raise PlanError(request, problem, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else suggestion)
 
 
-def _name(step: AdaptStep, graph: Workbench, request: str) -> str:
+def _name(step: AdaptStep, graph: MutableGraph, request: str) -> str:
     if not step.name:
         return free_name("adapter", graph.taken)
     problem = name_problem(step.name, graph.taken, graph.title)

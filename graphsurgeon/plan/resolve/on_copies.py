@@ -16,19 +16,19 @@ from ...graph.rewiring import OutputTable, reordered_many
 from ...graph.selection import listed
 from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
-from ..copy_result import Connection, Copied, now_read
-from ..effect import Effect, Slice
-from ..fault import kind_of
-from ..result import Delta
+from ..copy_result import Connection, CopyResult, current_externals
+from ..effect import DownstreamCopy, PlanResult
+from ..fault import warning_kind
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import INITIAL, CopyStep, OnCopiesStep
-from ..tally import Tally
-from .copy import copied_by
+from ..tally import EditState
+from .copy import resolve_copy
 from .remove import readers_fault
-from .wiring import Refused, ops_of, rewire
+from .wiring import RefusedStep, ops_of, rewire
 
 
-def on_copies(step: OnCopiesStep, so_far: Tally) -> Iterator[Delta]:
+def on_copies(step: OnCopiesStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Copies what changes, gives the copies the new inputs, and gives what exists its own back."""
     request = request_of(step)
     (targets,) = ops_of(so_far, request, [name.partition(":")[0] for name in step.until])
@@ -45,13 +45,13 @@ def on_copies(step: OnCopiesStep, so_far: Tally) -> Iterator[Delta]:
         raise PlanError(request, problem, "Leave it out, because no existing op changes, or put it after the edits")
     fault = readers_fault(graph, removed, request)
     if fault is not None:
-        raise Refused([fault])
+        raise RefusedStep([fault])
     affected = downstream(graph, edited, removed, targets, step.assign == "copy")
     _refuse(step, effect, affected, edited, targets)
-    yield _carried_out(step, so_far, effect, affected, edited)
+    yield _copy_downstream(step, so_far, effect, affected, edited)
 
 
-def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
+def _as_copies(so_far: EditState, request: str) -> Iterator[GraphDelta]:
     """Makes copies of the ops that have got other names, for others to read; they get their old names back."""
     base, size = so_far.base, so_far.base.size
     names = {old: new for old, new in zip(base.names, so_far.bench.names[:size], strict=True) if old != new}
@@ -62,7 +62,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
         problem = f"{edited[0]!r} gets another name and is changed too"
         raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
     ops = [base.index[name] for name in names]
-    yield Delta(names={op: base.names[op] for op in ops})
+    yield GraphDelta(names={op: base.names[op] for op in ops})
     mask = base.mask(ops)
     values = (getattr(so_far.steps[step], "values", None) for step in so_far.revalued)
     values_source = next((one for one in values if one != INITIAL), None)
@@ -70,7 +70,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
         listed(base, mask), "", unmapped="keep", control="keep", values=values_source,
         collections="keep", names=names,
     )  # fmt: skip
-    copied = copied_by(step, so_far)
+    copied = resolve_copy(step, so_far)
     yield replace(copied, joins=(), faults=[replace(fault, request=request) for fault in copied.faults])
     if so_far.faults:
         return
@@ -88,10 +88,10 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
         for op in waiting
         if not inside[op]
     }
-    yield Delta(waits=waits, checked=True, removed=frozenset(ops))
+    yield GraphDelta(waits=waits, checked=True, removed=frozenset(ops))
 
 
-def _refuse(step: OnCopiesStep, effect: Effect, affected: Downstream, edited: Mask, targets: Sequence[int]) -> None:
+def _refuse(step: OnCopiesStep, effect: PlanResult, affected: Downstream, edited: Mask, targets: Sequence[int]) -> None:
     """Refuses ops that cannot be made again, or whose copy would repeat an effect of the original."""
     request, graph, removed = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy' for copies of these that set the same"
@@ -107,7 +107,7 @@ def _refuse(step: OnCopiesStep, effect: Effect, affected: Downstream, edited: Ma
         problem = f"{missed!r} does not depend on the changed ops ({names})"
         raise PlanError(request, problem, "Name something downstream of it, or leave until out")
     acts = np.flatnonzero(affected.ops & affected.left | edited & affected.left).tolist()
-    acts += [] if step.assign == "copy" else _acting(graph, affected.ops)
+    acts += [] if step.assign == "copy" else _writers(graph, affected.ops)
     if acts:
         problem = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
         raise PlanError(request, problem, "Choose assign='copy' for a copy of it that sets the same, or leave "
@@ -118,10 +118,12 @@ def _refuse(step: OnCopiesStep, effect: Effect, affected: Downstream, edited: Ma
         raise PlanError(request, problem, copies)
 
 
-def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, affected: Downstream, edited_ops: Mask) -> Delta:
+def _copy_downstream(
+    step: OnCopiesStep, so_far: EditState, effect: PlanResult, affected: Downstream, edited_ops: Mask
+) -> GraphDelta:
     """The outcome of the steps so far, with the ops that they change made again."""
     edited, base, size = effect.after, effect.base, effect.base.size
-    ops, after = affected.ops[:size], _unedited(edited, base)
+    ops, after = affected.ops[:size], _without_edits(edited, base)
     place = np.arange(edited.size, dtype=np.int32)
     slices, copies, warnings = list(effect.slices), list(effect.copies), list(effect.warnings)
     if ops.any():
@@ -132,21 +134,21 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, affected: Do
             listed(base, ops), step.to, unmapped="keep", control="keep",
             variables=(("*", "share"),), collections=step.collections,
         )  # fmt: skip
-        beside = Tally(replace(effect, after=after), so_far.backend)
-        delta = copied_by(again, beside)
+        beside = EditState(replace(effect, after=after), so_far.backend)
+        delta = resolve_copy(again, beside)
         if delta.faults:
             return delta
         beside.add(delta)
         copied = replace(delta.copies[0], role="slice")
         copied_ops = np.flatnonzero(copied.place >= 0)
         place[copied_ops] = copied.place[copied_ops]
-        after = _joined(beside.after, edited, copied, place, size, reshaped(effect))
-        copied = replace(copied, external=now_read(after, copied))
+        after = _connect_copies(beside.after, edited, copied, place, size, reshaped(effect))
+        copied = replace(copied, external=current_externals(after, copied))
         touched = tuple(edited.names[i] for i in np.flatnonzero(edited_ops).tolist())
         copies.append(copied)
-        slices.append(Slice(copied, touched, step.until, tuple(affected.along)))
+        slices.append(DownstreamCopy(copied, touched, step.until, tuple(affected.along)))
         # What is shared, and keeps its seed or gradient, is said for copies that are asked for.
-        warnings += [w for w in delta.warnings if kind_of(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
+        warnings += [w for w in delta.warnings if warning_kind(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
     else:
         after = _redirected(after, edited, place, size)
     shifted = np.flatnonzero(place != np.arange(len(place))).tolist()
@@ -154,7 +156,7 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, affected: Do
     names = {name for name, _, _ in effect.edits}
     connections = [c for c in effect.connections if c.to not in names]
     mine = [c for c in effect.connections if c.to in names and c.to in new]
-    return Delta(
+    return GraphDelta(
         effect=replace(
             effect,
             after=after,
@@ -178,7 +180,7 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, affected: Do
     )
 
 
-def changed_ops(effect: Effect) -> Mask:
+def changed_ops(effect: PlanResult) -> Mask:
     """Returns a mask of the ops of the base that edits so far change, over all ops of the prediction."""
     index = effect.after.index
     names = [*(name for name, _, _ in effect.edits), *effect.changes]
@@ -186,7 +188,7 @@ def changed_ops(effect: Effect) -> Mask:
     return effect.after.mask(sorted(i for i in numbers if i < effect.base.size))
 
 
-def reshaped(effect: Effect) -> Mask:
+def reshaped(effect: PlanResult) -> Mask:
     """Returns a mask of the ops whose outputs may have other shapes, because they read tensors of other shapes."""
     graph, base, unlike = effect.after, effect.base, set[int]()
     for name, at, _ in effect.edits:
@@ -197,29 +199,29 @@ def reshaped(effect: Effect) -> Mask:
     return below(graph, graph.mask(sorted(unlike)), control=False) if unlike else graph.mask([])
 
 
-def slice_size(effect: Effect) -> int:
+def slice_size(effect: PlanResult) -> int:
     """Returns how many ops `on_copies` would copy for the edits of an effect; 0 if it could not."""
     edited = changed_ops(effect)
     if not edited.any() or effect.faults or effect.removed:
         return 0
     affected = downstream(effect.after, edited, effect.after.mask([]))
-    acts = _acting(effect.after, affected.ops)
+    acts = _writers(effect.after, affected.ops)
     return 0 if acts else int(np.count_nonzero(affected.ops[: effect.base.size]))
 
 
-def _acting(graph: Graph, ops: Mask) -> list[int]:
+def _writers(graph: Graph, ops: Mask) -> list[int]:
     writers: list[int] = np.flatnonzero(ops & writers_of(graph)).tolist()
     return writers
 
 
-def _unedited(edited: Graph, base: Graph) -> Graph:
+def _without_edits(edited: Graph, base: Graph) -> Graph:
     """The graph with the new ops of the plan, and with its existing ops as they were."""
     both = ((base.data, edited.data), (base.control, edited.control))
     data, control = (stacked(old, new.part(base.size, edited.size)) for old, new in both)
     return replace(edited, data=data, control=control)
 
 
-def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int, unlike: Mask) -> Graph:
+def _connect_copies(graph: Graph, edited: Graph, copied: CopyResult, place: Ints, size: int, unlike: Mask) -> Graph:
     """Gives the copies the inputs that the edits ask for, and the other new ops those copies to read."""
     graph = _redirected(graph, edited, place, size)
     both, first = ((graph.data, edited.data), (graph.control, edited.control)), int(copied.place[copied.ops[0]])
@@ -262,7 +264,7 @@ def _warnings(graph: Graph, affected: Downstream, removed: Collection[int]) -> l
     lost = [graph.names[i] for i in np.flatnonzero(affected.lost).tolist()]
     if lost:
         out.append(f"the change of {few(lost)} reaches nothing that is made again, and is left out")
-    writers = [graph.names[i] for i in _acting(graph, affected.ops)]
+    writers = [graph.names[i] for i in _writers(graph, affected.ops)]
     if writers:
         sets = "set" if len(writers) > 1 else "sets"
         out.append(f"{counted(len(writers), 'copies')} {sets} the same state as the original: {few(writers)}")

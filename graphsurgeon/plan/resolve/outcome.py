@@ -19,22 +19,22 @@ from ...graph.rewiring import TURNING
 from ...graph.training import Gradients, RewiredInput
 from ...graph.traversal import backward, forward
 from ...graph.variables import CollectionEntry, GraphState, VariableInfo, renaming
-from ..copy_result import Connection, Copied, moved_entries
-from ..effect import Effect
+from ..copy_result import Connection, CopyResult, copied_entries
+from ..effect import PlanResult
 from ..fault import Fault
-from ..shape_inference import Foreseen
+from ..shape_inference import PredictedOutputs
 from ..step_code import request_of
-from .remove import without_removed
+from .remove import remove_ops
 
 
-def state_after(effect: Effect) -> GraphState:
+def state_after(effect: PlanResult) -> GraphState:
     """Returns the state that the snapshot of the graph will have after a plan.
 
     Args:
         effect: the effect of the plan.
     """
     after = effect.after
-    parts = [_kept(effect), *map(_copied, effect.copies)]
+    parts = [_kept_state(effect), *map(_copied_state, effect.copies)]
     collections: dict[str, tuple[CollectionEntry, ...]] = {}
     for part in parts:
         for name, entries in part.collections.items():
@@ -63,7 +63,7 @@ def state_after(effect: Effect) -> GraphState:
     )
 
 
-def _kept(effect: Effect) -> GraphState:
+def _kept_state(effect: PlanResult) -> GraphState:
     """The state of the base without removed ops; a graph that is built anew loses entries of unknown kinds.
 
     The state of a live graph is read when it is first needed: it may then have ops that the base does not have.
@@ -92,19 +92,19 @@ def _kept(effect: Effect) -> GraphState:
     ).renamed(effect.renamed)
 
 
-def _copied(copied: Copied) -> GraphState:
+def _copied_state(copied: CopyResult) -> GraphState:
     """The state that a copy adds."""
     source = copied.source.state
     return GraphState(
         {variable.name: variable.made for variable in copied.variables},
-        {one.name: moved_entries(copied, one.was) for one in copied.collections},
+        {one.name: copied_entries(copied, one.was) for one in copied.collections},
         tuple(frozenset(map(copied.renamed, ops)) for ops in source.contexts if all(map(copied.has, ops))),
         {copied.renamed(op): fill_ops for op, fills in source.init_ops.items()
          if copied.has(op) and (fill_ops := tuple(copied.renamed(name) for name in fills if copied.has(name)))},
     )  # fmt: skip
 
 
-def branch_fault(effect: Effect) -> Fault | None:
+def branch_fault(effect: PlanResult) -> Fault | None:
     """Returns the fault of a Merge that would always take one of its inputs, and did not before; None without one.
 
     Args:
@@ -127,11 +127,11 @@ def branch_fault(effect: Effect) -> Fault | None:
             number = effect.blame.get(joins[-1].to)
             request = "check()" if number is None else request_of(effect.steps[number])
             problem = f"{name!r} would always take {after.name(source)!r}, whatever the condition is"
-            return Fault(request, problem, _instead(effect, joins[-1]), step=number)
+            return Fault(request, problem, _join_suggestion(effect, joins[-1]), step=number)
     return None
 
 
-def never_fault(effect: Effect) -> Fault | None:
+def never_fault(effect: PlanResult) -> Fault | None:
     """Returns the fault of an op that would read tensors of branches that exclude each other; None without one.
 
     Args:
@@ -172,7 +172,7 @@ def _always(graph: Graph) -> set[tuple[str, int]]:
     return {(graph.names[rows[edge]], edge - int(graph.data.ptr[rows[edge]])) for edge in edges}
 
 
-def _instead(effect: Effect, join: Connection) -> str:
+def _join_suggestion(effect: PlanResult, join: Connection) -> str:
     was = op_name(join.was)
     switch = effect.renamed.get(was, was)
     number = effect.after.index.get(switch)
@@ -181,9 +181,9 @@ def _instead(effect: Effect, join: Connection) -> str:
     return f"Rewire the data inputs of the Switches of that branch, and leave the inputs of {join.to!r}"
 
 
-def outcome(effect: Effect) -> Effect:
+def finalize(effect: PlanResult) -> PlanResult:
     """Returns the sum of all steps as what applying them does."""
-    effect = _rewired(without_removed(_renamed(effect)))
+    effect = _with_rewired_inputs(remove_ops(_with_renames(effect)))
     loose = branch_fault(effect) or never_fault(effect)
     if loose is not None:
         effect = replace(effect, faults=(loose,))
@@ -191,7 +191,7 @@ def outcome(effect: Effect) -> Effect:
     if effect.after is not effect.base or effect.changes:
         about: dict[str, Any] = {"owner": DerivedOrigin(effect.base.origin), "state_of": partial(state_after, effect)}
         if effect.after.outputs_of is not None:
-            foreseen = about["outputs_of"] = Foreseen(effect)
+            foreseen = about["outputs_of"] = PredictedOutputs(effect)
         effect = replace(effect, after=replace(effect.after, **about))
     warnings = [*effect.warnings, *_unread(effect), *_idle(effect)]
     if not effect.faults:
@@ -202,7 +202,7 @@ def outcome(effect: Effect) -> Effect:
     return effect
 
 
-def _renamed(effect: Effect) -> Effect:
+def _with_renames(effect: PlanResult) -> PlanResult:
     """Notes which ops of the base have other names now."""
     base, names = effect.base, effect.after.names
     if begins_with(names, base.names):
@@ -215,7 +215,7 @@ def _renamed(effect: Effect) -> Effect:
     return replace(effect, renamed=renamed, mode="materialise", after=after)
 
 
-def _numbers_before(effect: Effect) -> Callable[[str], int | None]:
+def _numbers_before(effect: PlanResult) -> Callable[[str], int | None]:
     """Returns a function from the name of an op after the plan to its number in the base; None for a new op."""
     old = {new: name for name, new in effect.renamed.items()}
 
@@ -225,7 +225,7 @@ def _numbers_before(effect: Effect) -> Callable[[str], int | None]:
     return before
 
 
-def _rewired(effect: Effect) -> Effect:
+def _with_rewired_inputs(effect: PlanResult) -> PlanResult:
     """Compares rewired inputs with the graph as it is: of several steps on one input only the outcome counts."""
     base, before = effect.base, _numbers_before(effect)
     last: dict[tuple[str, int], Connection] = {}
@@ -245,7 +245,7 @@ def _rewired(effect: Effect) -> Effect:
     return replace(effect, connections=tuple(connections), edits=tuple(edits.values()))
 
 
-def _unread(effect: Effect) -> list[str]:
+def _unread(effect: PlanResult) -> list[str]:
     """Says which placeholders a connection has left without a reader."""
     if not effect.placeholders:
         return []
@@ -254,7 +254,7 @@ def _unread(effect: Effect) -> list[str]:
     return [f"{p.name} is a placeholder that nothing reads any more: map {p.was} instead" for p in idle]
 
 
-def _stale(effect: Effect) -> list[str]:
+def _stale(effect: PlanResult) -> list[str]:
     """Warns of gradient ops that were derived from ops with other results now."""
     base, before = effect.base, _numbers_before(effect)
     here = [(before(join.to), join) for join in effect.connections]
@@ -274,12 +274,12 @@ def _stale(effect: Effect) -> list[str]:
             "differentiate again, and make the train op again"]  # fmt: skip
 
 
-def _idle(effect: Effect) -> list[str]:
+def _idle(effect: PlanResult) -> list[str]:
     """Returns a warning that lists the tensors without a consumer that had one before."""
-    return [f"left without a reader: {few(idle, 6)}"] if (idle := _spare(effect)) else []
+    return [f"left without a reader: {few(idle, 6)}"] if (idle := _unused_tensors(effect)) else []
 
 
-def _spare(effect: Effect) -> list[str]:
+def _unused_tensors(effect: PlanResult) -> list[str]:
     """Returns the tensors that have lost their last consumer: their ops stay, and nothing needs them."""
     after, old, new = effect.after, effect.base.index, renaming(effect.renamed)
     here = {new(name) for name in old} if effect.renamed else old
@@ -290,11 +290,11 @@ def _spare(effect: Effect) -> list[str]:
     numbers = np.array([op for _, op in there], np.int32)
     consumed = np.isin(numbers, after.data.node) | np.isin(numbers, after.control.node) | (numbers < 0)
     spare = [name for (name, _), is_read in zip(there, consumed.tolist(), strict=True) if not is_read]
-    in_use = _held(after) if spare else set()
+    in_use = _collection_items(after) if spare else set()
     return [name for name in spare if name.partition(":")[0] not in in_use]
 
 
-def _beside(effect: Effect) -> list[int]:
+def _producers_without_consumers(effect: PlanResult) -> list[int]:
     """Returns the ops that fed removed ops, if the consumers of those read on: nothing reads these ops any more."""
     base, after, new = effect.base, effect.after, renaming(effect.renamed)
     removed_mask = base.mask(effect.removed)
@@ -308,22 +308,24 @@ def _beside(effect: Effect) -> list[int]:
     return [at for at in places if at >= 0 and not len(after.consumers.row(at))]
 
 
-def _held(graph: Graph) -> set[str]:
+def _collection_items(graph: Graph) -> set[str]:
     """Returns the names of the ops in collections."""
     return {entry.name.partition(":")[0] for items in graph.state.collections.values() for entry in items}
 
 
-def unused(effect: Effect) -> list[int]:
-    """Returns the ops that a plan leaves unused, by number after it: those of `_spare`, and ops that only they need.
+def unused(effect: PlanResult) -> list[int]:
+    """Returns the ops that a plan leaves unused, by number: those of `_unused_tensors`, and ops that only they need.
 
     Args:
         effect: the effect of the plan.
     """
     after = effect.after
-    ends = [after.index[name.partition(":")[0]] for name in _spare(effect)] + _beside(effect)
+    ends = [after.index[name.partition(":")[0]] for name in _unused_tensors(effect)] + _producers_without_consumers(
+        effect
+    )
     if not ends:
         return []
     above = backward(after, after.mask(ends))
-    in_use = after.mask(after.index[name] for name in _held(after) if name in after.index)
+    in_use = after.mask(after.index[name] for name in _collection_items(after) if name in after.index)
     ops: list[int] = np.flatnonzero(above & ~backward(after, ~above | in_use)).tolist()
     return ops

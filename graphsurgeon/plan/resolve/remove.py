@@ -18,18 +18,18 @@ from ...graph.names import op_name
 from ...graph.rewiring import Edge, cut_out
 from ...graph.selection import Selection
 from ...graph.traversal import backward, components, forward
-from ..copy_result import now_read
+from ..copy_result import current_externals
 from ..dependencies import variable_parts
-from ..effect import Effect
+from ..effect import PlanResult
 from ..fault import Fault
-from ..result import Delta
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import BypassStep, RemoveStep
-from ..tally import Tally
+from ..tally import EditState
 from ..type_check import fits
-from ..workbench import Workbench
-from .insert import built, taken_out
-from .wiring import Refused, consumers_of, ops_of, rewire, tensors_of
+from ..workbench import MutableGraph
+from .insert import is_built_op, without_new_ops
+from .wiring import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -47,7 +47,7 @@ _WORDS: dict[str, Callable[..., str]] = {
 
 
 @dataclass(frozen=True)
-class Blocks:
+class RemovalBlockers:
     """The reasons why ops cannot be removed; false if there are none.
 
     Args:
@@ -101,7 +101,7 @@ class Blocks:
         return "\n".join(lines)
 
 
-def blocks(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> Blocks:
+def find_removal_blockers(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> RemovalBlockers:
     """Returns the reasons why an op or a selection cannot be removed: its consumers, waiting ops and holders.
 
     Args:
@@ -114,23 +114,23 @@ def blocks(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> Bloc
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "NoOp", ["^a"])])
-        >>> print(blocks(g, "a"))
+        >>> print(find_removal_blockers(g, "a"))
         the removal of 'a' is prevented by
           a:0 is read by b, input 0
           c waits for a
-        >>> print(blocks(g, ["a", "b", "c"]))
+        >>> print(find_removal_blockers(g, ["a", "b", "c"]))
         nothing prevents the removal of 3 ops
     """
-    removed = _gone(graph, what)
-    kinds: list[Any] = [readers, waiting, _held, variables, contexts, init_ops, colocated]
+    removed = _removed_mask(graph, what)
+    kinds: list[Any] = [readers, waiting, _collection_members, variables, contexts, init_ops, colocated]
     served_ends = tuple(
         (t, end) for t, end in served.items() if (n := graph.index.get(op_name(t))) is not None and removed[n]
     )
     names = tuple(graph.names[i] for i in np.flatnonzero(removed).tolist())
-    return Blocks(names, *[*(tuple(of(graph, removed)) for of in kinds), served_ends])
+    return RemovalBlockers(names, *[*(tuple(of(graph, removed)) for of in kinds), served_ends])
 
 
-def _gone(graph: Graph, what: Any) -> Mask:
+def _removed_mask(graph: Graph, what: Any) -> Mask:
     if isinstance(what, Selection):
         mask = what.all_on(graph, "blocks(selection)").mask
     else:
@@ -157,7 +157,7 @@ def waiting(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
         yield graph.names[graph.control.node[at]], graph.names[rows[at]]
 
 
-def listed(graph: Graph, removed: Mask) -> Iterator[tuple[str, list[str]]]:
+def collection_entries(graph: Graph, removed: Mask) -> Iterator[tuple[str, list[str]]]:
     """Yields for each entry of a collection that holds ops which go: (collection, these ops)."""
     for key, entries in graph.state.collections.items():
         for entry in entries:
@@ -168,8 +168,8 @@ def listed(graph: Graph, removed: Mask) -> Iterator[tuple[str, list[str]]]:
                     yield key, lost
 
 
-def _held(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
-    yield from ((name, key) for key, names in listed(graph, removed) for name in names)
+def _collection_members(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
+    yield from ((name, key) for key, names in collection_entries(graph, removed) for name in names)
 
 
 def variables(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
@@ -209,7 +209,7 @@ def colocated(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
         yield names[k], graph.names[ops[k]]
 
 
-def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
+def bypass(step: BypassStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Sets the inputs of the consumers of the ops, for each connected part of the ops by itself."""
     request = request_of(step)
     (numbers,) = ops_of(so_far, request, step.ops)
@@ -225,7 +225,7 @@ def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
         try:
             delta = _around(step, so_far, so_far.after.mask(part))
         except SurgeryError as error:
-            delta = Delta(faults=[Fault.of(error)])
+            delta = GraphDelta(faults=[Fault.of(error)])
         if delta is not None:
             resolved = True
             yield delta
@@ -234,7 +234,7 @@ def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
         raise PlanError(request, problem, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
 
 
-def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
+def _one(step: BypassStep, so_far: EditState, op: int) -> GraphDelta:
     """One op: by default, its input 0 for its output 0."""
     request, graph, name = request_of(step), so_far.bench, so_far.bench.names[op]
     port = 0 if step.output is None else step.output
@@ -257,7 +257,7 @@ def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
     return rewire(so_far, request, edges, [(old, new)], step=step, removes=True)
 
 
-def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
+def _around(step: BypassStep, so_far: EditState, mask: Mask) -> GraphDelta | None:
     """One connected part: what enters takes the place of what leaves; None if there is nothing to do."""
     graph = so_far.after
     enters = entering(graph, mask)
@@ -267,18 +267,20 @@ def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
     readers = {t: [(i, at) for i, at in consumers_of(graph, t) if not mask[i]] for t in leaving(graph, mask)
                if below[t[0]]}  # fmt: skip
     leaves = [t for t, those in readers.items() if those]
-    output = _named(step, so_far, "output", step.output, leaves)
+    output = _named_end(step, so_far, "output", step.output, leaves)
     leaves = leaves if output is None else [output]
-    new = _named(step, so_far, "input", step.input, enters)
+    new = _named_end(step, so_far, "input", step.input, enters)
     if so_far.faults or not enters or not leaves:
         return None
     if new is None:
-        new = _chosen(step, graph, mask, enters, leaves)
+        new = _bypass_input(step, graph, mask, enters, leaves)
     edges = [(i, at, new) for t in leaves for i, at in readers[t]]
     return rewire(so_far, request_of(step), edges, [(t, new) for t in leaves], removes=True)
 
 
-def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, there: list[Tensor]) -> Tensor | None:
+def _named_end(
+    step: BypassStep, so_far: EditState, word: str, wish: int | str | None, there: list[Tensor]
+) -> Tensor | None:
     """The tensor that `input` or `output` names, by number among those there are, or by name."""
     if wish is None:
         return None
@@ -296,7 +298,7 @@ def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, t
     return tensor
 
 
-def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], leaves: list[Tensor]) -> Tensor:
+def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], leaves: list[Tensor]) -> Tensor:
     """The only tensor that leads to all tensors that leave and is like them; refuses if that is not clear."""
     if len(enters) == len(leaves) == 1:
         return enters[0]  # a tensor that does not fit gets a fault later
@@ -309,7 +311,7 @@ def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], le
         names = few([graph.name(t) for t in candidates], 6)
         problem = f"{counted(len(candidates), 'tensors')} enter that could be read instead: {names}"
         raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(candidates[0])!r}")
-    sides = [few([_said(graph, t) for t in side], 4) for side in (enters, leaves)]
+    sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (enters, leaves)]
     problem = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
     pairs = [(t, out) for t in enters for out in leaves if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
     way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
@@ -334,7 +336,7 @@ def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
     yield from parts.values()
 
 
-def fits_for(graph: Graph | Workbench, new: Tensor, old: Tensor) -> bool:
+def fits_for(graph: Graph | MutableGraph, new: Tensor, old: Tensor) -> bool:
     """Returns whether a tensor can take the place of another, as far as dtypes and shapes are known."""
     a, b = graph.info(*new), graph.info(*old)
     return a is None or b is None or fits(a, b)
@@ -346,36 +348,36 @@ def _leads(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:
     return all(below[op] for op, _ in ends)
 
 
-def _said(graph: Graph, tensor: Tensor) -> str:
+def _tensor_text(graph: Graph, tensor: Tensor) -> str:
     info = graph.info(*tensor)
     return graph.name(tensor) + (f" {info}" if info is not None else "")
 
 
-def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
+def remove(step: RemoveStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Notes the ops to remove; they are removed after all steps."""
     request = request_of(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     late = [i for i in numbers if i >= so_far.base.size]
-    others = [i for i in late if not built(so_far, i)]
+    others = [i for i in late if not is_built_op(so_far, i)]
     if others:
         name = so_far.bench.names[others[0]]
         raise PlanError(request, f"{name!r} is made by this plan", "Take the step that makes it out instead")
     pairs: dict[Tensor, Tensor] = {}
     if step.stitch:
         yield _stitched(so_far, request, set(numbers), pairs)
-    yield Delta(removed=frozenset(i for i in numbers if i < so_far.base.size), anew=True)
+    yield GraphDelta(removed=frozenset(i for i in numbers if i < so_far.base.size), anew=True)
     if not late or so_far.faults:
         return
     graph = so_far.after
     removed = graph.mask(late)
     fault = readers_fault(graph, removed | graph.mask(so_far.removed), request)
     if fault is not None:
-        raise Refused([fault])
+        raise RefusedStep([fault])
     new_tensors = {graph.name(old): graph.name(new) for old, new in pairs.items()}
-    yield Delta(effect=taken_out(so_far.effect(), late, new_tensors, {}))
+    yield GraphDelta(effect=without_new_ops(so_far.effect(), late, new_tensors, {}))
 
 
-def _stitched(so_far: Tally, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> Delta:
+def _stitched(so_far: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> GraphDelta:
     """Connects the consumers of output 0 of removed ops to the first remaining tensor along first inputs: `pairs`.
 
     If several ops are removed and that tensor does not fit, the only tensor that enters them, leads to the output and
@@ -394,7 +396,7 @@ def _stitched(so_far: Tally, request: str, removed: set[int], pairs: dict[Tensor
     return rewire(so_far, request, edges, list(pairs.items()), removes=True)
 
 
-def _above(graph: Workbench, tensor: Tensor, removed: set[int]) -> Tensor | None:
+def _above(graph: MutableGraph, tensor: Tensor, removed: set[int]) -> Tensor | None:
     steps = 0
     while tensor[0] in removed:
         reads = graph.row(tensor[0])
@@ -405,14 +407,16 @@ def _above(graph: Workbench, tensor: Tensor, removed: set[int]) -> Tensor | None
     return tensor
 
 
-def without_removed(effect: Effect) -> Effect:
+def remove_ops(effect: PlanResult) -> PlanResult:
     """Takes the ops out that steps have marked, or notes who still needs them."""
     if not effect.removed or effect.faults:
         return effect
     graph, order = effect.after, sorted(effect.removed)
     removed, names = graph.mask(order), [graph.names[i] for i in order]
     request = f"remove({few(names)!r})"
-    fault = readers_fault(graph, removed, request, effect.removed) or _whole_fault(graph, removed, request, effect)
+    fault = readers_fault(graph, removed, request, effect.removed) or _incomplete_part_fault(
+        graph, removed, request, effect
+    )
     if fault is not None:
         return replace(effect, faults=(*effect.faults, fault))
     warnings = list(effect.warnings)
@@ -423,7 +427,7 @@ def without_removed(effect: Effect) -> Effect:
     for (what, pairs), word in zip(about.items(), ("on", "with"), strict=True):
         if pairs:
             warnings.append(f"{counted(len(pairs), what)} {word} removed ops left out: {few(pairs)}")
-    entry_counts = Counter(key for key, _ in listed(graph, removed))
+    entry_counts = Counter(key for key, _ in collection_entries(graph, removed))
     if entry_counts:
         counts = [f"{key} {count}" for key, count in entry_counts.items()]
         warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
@@ -432,7 +436,7 @@ def without_removed(effect: Effect) -> Effect:
         effect,
         after=cut_out(graph, order),
         first=effect.first - len(order),
-        copies=tuple(replace(c, external=now_read(graph, c)) for c in effect.copies),
+        copies=tuple(replace(c, external=current_externals(graph, c)) for c in effect.copies),
         connections=tuple(c for c in effect.connections if c.to not in lost),
         edits=tuple(edit for edit in effect.edits if edit[0] not in lost),
         warnings=tuple(warnings),
@@ -483,7 +487,7 @@ def readers_fault(
     return Fault(request, f"{edges[0][0]!r} is still read by {few(ops, 8)}", more, step=by.get(first))
 
 
-def _whole_fault(graph: Graph, removed: Mask, request: str, effect: Effect) -> Fault | None:
+def _incomplete_part_fault(graph: Graph, removed: Mask, request: str, effect: PlanResult) -> Fault | None:
     """The fault of what stays and must stay whole: variables, loops and conds, tables with what fills them."""
     broken = itertools.chain(
         ((name, f"is a part of variable {variable!r}", "Remove the variable too, or leave its parts")

@@ -20,24 +20,24 @@ from ...graph.rewiring import Edge, closed_cycle, reordered_many, rewired
 from ...graph.selection import Selection, listed
 from ...graph.traversal import backward
 from ...graph.variables import VARIABLE_TYPES
-from ..backend import Site
-from ..copy_result import append
-from ..effect import Change, Region, Replaced
-from ..result import Delta
+from ..backend import InsertionSite
+from ..copy_result import append_copy
+from ..effect import OpChange, Region, Replacement
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import ReplaceStep
-from ..tally import Tally
+from ..tally import EditState
 from ..type_check import mismatch
-from ..workbench import Workbench
-from .insert import Grafted, built, grafted, site_scope, taken_out
+from ..workbench import MutableGraph
+from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
 from .remove import protected
-from .wiring import Refused, rewire
+from .wiring import RefusedStep, rewire
 
 _STILL = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class RewiredEdges:
     """How the edges of a graph change when matches are replaced.
 
     Args:
@@ -82,7 +82,7 @@ def resolved(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     return out
 
 
-def loop_waits(graph: Graph, sites: Sequence[Site], grafted: Grafted) -> dict[int, list[int]] | str:
+def loop_waits(graph: Graph, sites: Sequence[InsertionSite], grafted: Graft) -> dict[int, list[int]] | str:
     """Returns what new ops in a loop of TF1 that read nothing must wait for, to run there; or why that cannot be."""
     if not graph.typed(ENTERS).any():
         return {}
@@ -101,14 +101,14 @@ def loop_waits(graph: Graph, sites: Sequence[Site], grafted: Grafted) -> dict[in
     return out
 
 
-def moved_waits(
+def rewire_control(
     graph: Graph,
-    sites: Sequence[Site],
-    grafted: Grafted,
+    sites: Sequence[InsertionSite],
+    grafted: Graft,
     subs: Mapping[Tensor, Tensor],
     owner: Mapping[int, int],
     first: Mapping[int, list[int]],
-) -> Moved:
+) -> RewiredEdges:
     """Works out the edges after a replacement.
 
     Args:
@@ -158,7 +158,7 @@ def moved_waits(
     after_all = rewired(graph, edges)
     after_all = reordered_many(after_all, control) if control else after_all
     groups = [[*site.match.numbers, *ops] for site, ops in zip(sites, own, strict=True)]
-    return Moved(after_all, edges, control, waits, subs, groups, moved_edges, dropped)
+    return RewiredEdges(after_all, edges, control, waits, subs, groups, moved_edges, dropped)
 
 
 def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: int) -> list[tuple[int, int]]:
@@ -173,11 +173,11 @@ def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
     return heads or [op for op in ops if graph.types[op] == "Const"]
 
 
-def replace_ops(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
+def replace_ops(step: ReplaceStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Builds the replacements, joins them, and takes out what nothing needs any more."""
     if step.to and not valid_name(step.to):
         raise PlanError(request_of(step), *unfit(step.to, "a name scope", so_far.bench.taken))
-    targets = _chosen(step, so_far)
+    targets = _find_targets(step, so_far)
     if not so_far.faults:
         targets.hint = lambda: _hint(step, so_far, targets)
         yield from replace_matches(
@@ -185,7 +185,7 @@ def replace_ops(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
         )
 
 
-def _hint(step: ReplaceStep, so_far: Tally, targets: Chosen) -> str:
+def _hint(step: ReplaceStep, so_far: EditState, targets: ReplaceTargets) -> str:
     if targets.refused:
         return "Choose external='keep' to leave inner ops there for their other readers, or narrow the pattern"
     if isinstance(step.what, Pattern):
@@ -202,7 +202,7 @@ def _within(step: ReplaceStep, graph: Graph) -> Selection | None:
     return step.within.on(graph)
 
 
-def _opened(folded_match: Match, graph: Graph) -> list[Match]:
+def _unfolded_match(folded_match: Match, graph: Graph) -> list[Match]:
     """A match inside of a call, after the call was opened; empty if it does not exist any more."""
     if folded_match.graph.unfolded is None:
         return [folded_match]
@@ -210,9 +210,9 @@ def _opened(folded_match: Match, graph: Graph) -> list[Match]:
     return list(match(graph, folded_match.pattern, within=place))[:1]
 
 
-def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
+def _find_targets(step: ReplaceStep, so_far: EditState) -> ReplaceTargets:
     """The matches in the graph as the steps before have left it, without those that cannot be replaced."""
-    graph, out = so_far.after, Chosen()
+    graph, out = so_far.after, ReplaceTargets()
     if isinstance(step.what, Pattern):
         search = match(graph, step.what, within=_within(step, graph))
         candidates: Sequence[Match] = search
@@ -222,14 +222,14 @@ def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
         candidates = step.what
     used_ops = set[int]()
     for place in candidates:
-        one = next(iter(_opened(place, graph)), None)
+        one = next(iter(_unfolded_match(place, graph)), None)
         if one is None:
             out.refused.append(f"{match_word(place)}: the graph has changed since it was found")
             continue
         now = Match(graph, one.pattern, one.found, one.read or so_far.backend.array)
         own = {i for i in now.numbers if graph.types[i] != "Const"}
         why = "an earlier step removes a part of it" if so_far.removed.keys() & own else ""
-        why = why or _changed(one.graph, graph, now.numbers)
+        why = why or _change_since_match(one.graph, graph, now.numbers)
         why = why or ("it overlaps with another match" if used_ops & own else "")
         external = now.external if not why and step.external == "refuse" else ()
         if external:
@@ -242,7 +242,7 @@ def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
     return out
 
 
-def _changed(then: Graph, now: Graph, ops: Sequence[int]) -> str:
+def _change_since_match(then: Graph, now: Graph, ops: Sequence[int]) -> str:
     """Why matched ops have changed since; empty if they have not."""
     if then is now:
         return ""
@@ -255,7 +255,7 @@ def _changed(then: Graph, now: Graph, ops: Sequence[int]) -> str:
 
 
 @dataclass
-class Chosen:
+class ReplaceTargets:
     """The matches to replace, and those that are refused, with the reason."""
 
     matches: list[Any] = field(default_factory=list)
@@ -283,8 +283,13 @@ def region_of(graph: Graph, op: int, request: str, suggestion: str) -> Region:
 
 
 def replace_matches(
-    so_far: Tally, request: str, targets: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
-) -> Iterator[Delta]:
+    so_far: EditState,
+    request: str,
+    targets: ReplaceTargets,
+    by: Callable[..., Any] | str,
+    to: str = "",
+    only_op: bool = False,
+) -> Iterator[GraphDelta]:
     """Puts the new ops of a function in the place of matches, and removes ops that are no longer needed.
 
     Args:
@@ -298,30 +303,30 @@ def replace_matches(
     was = {(c.to, c.input): c.was for c in so_far.connections}
     while targets.matches:
         sites = _sites(so_far.after, request, targets, to, only_op)
-        graft = grafted(so_far, so_far.backend.built(by, sites, so_far.after, request), sites, only_op)
+        graft = insert_subgraph(so_far, so_far.backend.built(by, sites, so_far.after, request), sites, only_op)
         if so_far.faults or graft.delta.faults:
             yield graft.delta
             return
         # A trial: a match that closes a cycle is refused, and the others are replaced without it.
-        rewiring = _moved(so_far.after, request, sites, graft)
+        rewiring = _rewire(so_far.after, request, sites, graft)
         closing = [(op, new[0]) for op, _, new in rewiring.edges]
         closing += [(op, other) for op, others in rewiring.control.items() for other in others]
         bad = closed_cycle(rewiring.graph, closing)
         guilty = [k for k in range(len(sites)) if rewiring.touches(k, bad)] if bad.any() else []
         if not guilty:
             yield graft.delta
-            yield Delta(quiet=rewiring.control)
+            yield GraphDelta(quiet=rewiring.control)
             yield rewire(so_far, request, rewiring.edges, checked=True)
             if not so_far.faults:
-                removed = _needless(so_far, sites)
-                yield _finished(so_far, targets, sites, graft, rewiring, removed)
+                removed = _unneeded_ops(so_far, sites)
+                yield _replacement_delta(so_far, targets, sites, graft, rewiring, removed)
                 late = [i for i in np.flatnonzero(removed).tolist() if i >= so_far.base.size]
                 if late:  # ops that the plan makes and then replaces are never made
                     effect = so_far.effect()
                     new_tensors = {
                         old: new for one in effect.replaced[-len(sites) :] for old, new in one.outputs.items()
                     }
-                    yield Delta(effect=taken_out(effect, late, new_tensors, was))
+                    yield GraphDelta(effect=without_new_ops(effect, late, new_tensors, was))
             return
         for k in reversed(guilty):
             lost = targets.matches.pop(k)
@@ -332,7 +337,7 @@ def replace_matches(
     raise PlanError(request, problem, targets.hint())
 
 
-def _sites(graph: Graph, request: str, targets: Chosen, to: str, only_op: bool) -> list[Site]:
+def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, only_op: bool) -> list[InsertionSite]:
     sites, used_names = [], set[str]()
     for one in targets.matches:
         ends = {key: name for key, name in one.outputs.items() if ":" in name}
@@ -342,15 +347,15 @@ def _sites(graph: Graph, request: str, targets: Chosen, to: str, only_op: bool) 
         wish = to or next(iter(ends.values())).partition(":")[0]
         inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
         scope = site_scope(graph, wish, used_names, only_op, targets.below)
-        sites.append(Site(scope, inputs, tuple(ends), one))
+        sites.append(InsertionSite(scope, inputs, tuple(ends), one))
     return sites
 
 
-def _moved(graph: Graph, request: str, sites: Sequence[Site], graft: Grafted) -> Moved:
+def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: Graft) -> RewiredEdges:
     """The changes of edges for the new ops; refuses replacements that do not fit."""
-    bench = Workbench(graph)
+    bench = MutableGraph(graph)
     for copied in graft.delta.copies:
-        append(bench, copied)
+        append_copy(bench, copied)
     subs: dict[Tensor, Tensor] = {}
     owner: dict[int, int] = {}
     for k, (site, ends) in enumerate(zip(sites, graft.outputs, strict=True)):
@@ -360,43 +365,48 @@ def _moved(graph: Graph, request: str, sites: Sequence[Site], graft: Grafted) ->
     subs = resolved(subs)
     fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
     if fault is not None:
-        raise Refused([fault])
+        raise RefusedStep([fault])
     waits = loop_waits(bench.frozen(), sites, graft)
     if isinstance(waits, str):
         raise PlanError(request, waits, "Replace matches outside of loops: within=...")
-    return moved_waits(bench.frozen(), sites, graft, subs, owner, waits)
+    return rewire_control(bench.frozen(), sites, graft, subs, owner, waits)
 
 
-def _needless(so_far: Tally, sites: Sequence[Site]) -> Mask:
+def _unneeded_ops(so_far: EditState, sites: Sequence[InsertionSite]) -> Mask:
     """The ops of matches that are no longer needed; of ops from an earlier step, only built ones."""
     graph = so_far.after
     matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
     removed: Mask = matched & ~protected(graph, matched)
     for i in np.flatnonzero(removed).tolist():
-        removed[i] = i < so_far.base.size or built(so_far, i)
+        removed[i] = i < so_far.base.size or is_built_op(so_far, i)
     return removed
 
 
-def _finished(
-    so_far: Tally, targets: Chosen, sites: Sequence[Site], graft: Grafted, rewiring: Moved, removed: Mask
-) -> Delta:
+def _replacement_delta(
+    so_far: EditState,
+    targets: ReplaceTargets,
+    sites: Sequence[InsertionSite],
+    graft: Graft,
+    rewiring: RewiredEdges,
+    removed: Mask,
+) -> GraphDelta:
     """The replacement of each match, the removed ops, and the warnings."""
     graph, base = so_far.after, so_far.base.size
     names = graph.names
     replaced = []
     for site, outputs, ops in zip(sites, graft.outputs, graft.names, strict=True):
         old = {site.match.outputs[key]: _final(names, rewiring.subs, outputs[key]) for key in outputs}
-        kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and _own(graph, i))
-        replaced.append(Replaced(site.match, site.scope, old, ops, kept_ops))
-    return Delta(
-        changes={op: Change(waits=tuple(a), frees=tuple(f)) for op, (a, f) in rewiring.waits.items() if op < base},
+        kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and _is_worth_listing(graph, i))
+        replaced.append(Replacement(site.match, site.scope, old, ops, kept_ops))
+    return GraphDelta(
+        changes={op: OpChange(waits=tuple(a), frees=tuple(f)) for op, (a, f) in rewiring.waits.items() if op < base},
         removed=frozenset(np.flatnonzero(removed[:base]).tolist()),
         replaced=replaced,
-        warnings=_said(targets, rewiring),
+        warnings=_warnings(targets, rewiring),
     )
 
 
-def _said(targets: Chosen, rewiring: Moved) -> list[str]:
+def _warnings(targets: ReplaceTargets, rewiring: RewiredEdges) -> list[str]:
     out = []
     if targets.refused:
         out.append(f"{counted(len(targets.refused), 'matches')} not replaced: {few(targets.refused)}")
@@ -407,7 +417,7 @@ def _said(targets: Chosen, rewiring: Moved) -> list[str]:
     return out
 
 
-def _own(graph: Graph, op: int) -> bool:
+def _is_worth_listing(graph: Graph, op: int) -> bool:
     """Returns whether an op is worth a word when it stays: constants are not, which many may share."""
     return graph.types[op] != "Const"
 

@@ -15,16 +15,16 @@ from ...graph.traversal import met_from, strong_components
 from ..dependencies import writes
 from ..effect import NewNode
 from ..fault import Fault
-from ..fixes import cured
-from ..result import Delta
+from ..fixes import with_suggested_fixes
+from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import ConnectStep, DetachStep, OrderStep, RerouteOrderStep, RerouteStep, Step, SwapStep
-from ..tally import Tally
-from ..type_check import axis_text, bare, both_ways, handle_clash, mismatch, shapes_differ
-from ..workbench import Workbench
+from ..tally import EditState
+from ..type_check import axis_text, base_dtype, fit_suggestions, handle_mismatch, mismatch, shapes_differ
+from ..workbench import MutableGraph
 
 
-class Refused(Exception):
+class RefusedStep(Exception):
     """A step cannot be carried out, for several reasons at once."""
 
     def __init__(self, faults: list[Fault]) -> None:
@@ -41,7 +41,7 @@ def errors_of(request: str) -> Iterator[None]:
         raise PlanError(request, error.problem, error.suggestion) from None
 
 
-def ops_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[int]]:
+def ops_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list[int]]:
     """Returns the numbers of some groups of ops, given by name.
 
     Raises:
@@ -54,17 +54,17 @@ def ops_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[int
         except SelectionError as error:
             faults.append(Fault.of(error))
     if faults:
-        raise Refused(faults)
+        raise RefusedStep(faults)
     return op_lists
 
 
-def tensors_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
+def tensors_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
     """Returns some groups of tensors, given by name; raises SelectionError where one is not there."""
     return [[so_far.bench.tensor(name, request) for name in names] for names in groups]
 
 
 def rewire(
-    so_far: Tally,
+    so_far: EditState,
     request: str,
     edges: Sequence[Edge],
     pairs: Sequence[tuple[Tensor, Tensor]] = (),
@@ -73,7 +73,7 @@ def rewire(
     *,
     removes: bool = False,
     excludes: bool = False,
-) -> Delta:
+) -> GraphDelta:
     """Returns the delta that sets inputs of ops; its fault if dtypes, shapes or loop frames do not fit.
 
     Args:
@@ -91,17 +91,17 @@ def rewire(
         readers = [op for op, _, source in edges if source == new]
         fault = mismatch(bench, request, old, new, readers, reroute=removes)
         if fault is not None:
-            fault = fault if step is None else cured(bench, fault, step, old, new, readers)
+            fault = fault if step is None else with_suggested_fixes(bench, fault, step, old, new, readers)
             break
     if fault is None and pairs and not edges:
         fault = Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
     fault = fault or next(filter(None, (reference_fault(bench, edge, request, excludes) for edge in edges)), None)
     fault = fault or next(filter(None, (_flow_fault(bench, edge, request) for edge in edges)), None)
     fault = fault or frame_fault(bench, edges, request)
-    return Delta(faults=(fault,)) if fault else Delta(edges=edges, checked=checked)
+    return GraphDelta(faults=(fault,)) if fault else GraphDelta(edges=edges, checked=checked)
 
 
-def reference_fault(graph: Workbench, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
+def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
     """Returns the fault of an op that changes a variable and would read a tensor that is not a variable."""
     op, at, new = edge
     old = graph.row(op)[at]
@@ -122,7 +122,7 @@ def reference_fault(graph: Workbench, edge: Edge, request: str, excludes: bool =
     )
 
 
-def _flow_fault(graph: Workbench, edge: Edge, request: str) -> Fault | None:
+def _flow_fault(graph: MutableGraph, edge: Edge, request: str) -> Fault | None:
     """The fault of an op that would use a TensorArray without an order after its writes."""
     op, at, new = edge
     if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.row(op)) - 1:
@@ -134,7 +134,7 @@ def _flow_fault(graph: Workbench, edge: Edge, request: str) -> Fault | None:
     return Fault(request, problem, f"Leave that input as it is, and rewire the consumers of {name!r}")
 
 
-def frame_fault(graph: Workbench, edges: Sequence[Edge], request: str) -> Fault | None:
+def frame_fault(graph: MutableGraph, edges: Sequence[Edge], request: str) -> Fault | None:
     """Returns the fault of an edge that goes into or out of a ``while_loop`` of TF1 without its Enter or Exit."""
     for op, at, (source, port) in edges:
         if graph.loop(op) < 0 and graph.loop(source) < 0:
@@ -153,13 +153,13 @@ def frame_fault(graph: Workbench, edges: Sequence[Edge], request: str) -> Fault 
             inside = graph.names[op] if reads >= 0 else f"{graph.names[source]}:{port}"
             return Fault(
                 request,
-                f"{inside!r} is inside a loop, and the other end of the edge is not" + _another(reads, comes),
+                f"{inside!r} is inside a loop, and the other end of the edge is not" + _different_op(reads, comes),
                 "Rewire the input of an Enter of the loop, or the consumers of an Exit",
             )
     return None
 
 
-def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], request: str) -> Fault | None:
+def order_fault(graph: MutableGraph, edges: Sequence[tuple[int, int]], request: str) -> Fault | None:
     """Returns the fault of a control edge (op, its control input) into or out of a ``while_loop`` of TF1."""
     for op, source in edges:
         reads, comes = _frames(graph, op, source)
@@ -167,24 +167,25 @@ def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], request: str
             inside, other = (op, source) if reads >= 0 else (source, op)
             return Fault(
                 request,
-                f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is not" + _another(reads, comes),
+                f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is not"
+                + _different_op(reads, comes),
                 "Make an Enter of the loop wait, or wait for an Exit of the loop",
             )
     return None
 
 
-def _frames(graph: Workbench, op: int, source: int) -> tuple[int, int]:
+def _frames(graph: MutableGraph, op: int, source: int) -> tuple[int, int]:
     """The loop in which an op takes its inputs, and that in which another gives its outputs; -1 for none."""
     reads = -1 if graph.types[op] in ("Enter", "RefEnter") else graph.loop(op)
     return reads, -1 if graph.types[source] in ("Exit", "RefExit") else graph.loop(source)
 
 
-def _another(reads: int, comes: int) -> str:
+def _different_op(reads: int, comes: int) -> str:
     return ", but in another one" if reads >= 0 and comes >= 0 else ""
 
 
 def consumers_of(
-    graph: Graph | Workbench, tensor: Tensor, only: Sequence[str] | None = None, exclude: Sequence[str] = ()
+    graph: Graph | MutableGraph, tensor: Tensor, only: Sequence[str] | None = None, exclude: Sequence[str] = ()
 ) -> list[tuple[int, int]]:
     """Returns (op, input) for each consumer of a tensor."""
     out = graph.readers(tensor)
@@ -195,24 +196,24 @@ def consumers_of(
     return [(op, at) for op, at in out if names[op] not in leave and (keep is None or names[op] in keep)]
 
 
-def connect(step: ConnectStep, so_far: Tally) -> Iterator[Delta]:
+def connect(step: ConnectStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Sets the input; refuses unknown names, an input that is not there, and dtypes and shapes that differ."""
     graph, request, at = so_far.bench, request_of(step), step.input
     source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
     reads = input_of(graph, op, at, request)
     new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
     if problem and new is not None and old is not None:
-        suggestion = both_ways(graph.frozen(), old, source, new, [op], reads)
+        suggestion = fit_suggestions(graph.frozen(), old, source, new, [op], reads)
         fault = Fault(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {problem}", suggestion)
-        yield Delta(faults=[cured(graph, fault, step, reads, source, [op])])
+        yield GraphDelta(faults=[with_suggested_fixes(graph, fault, step, reads, source, [op])])
         return
-    clash = handle_clash(graph, reads, source)
+    clash = handle_mismatch(graph, reads, source)
     if clash:
         raise PlanError(request, *clash)
     yield rewire(so_far, request, [(op, at, source)])
 
 
-def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
+def input_of(graph: MutableGraph, op: int, at: int, request: str) -> Tensor:
     """Returns the tensor that an input of an op reads.
 
     Args:
@@ -231,7 +232,7 @@ def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
     return row[at]
 
 
-def incompatibility(graph: Workbench, op: int, at: int, tensor: Tensor) -> str:
+def incompatibility(graph: MutableGraph, op: int, at: int, tensor: Tensor) -> str:
     """Returns why an input of an op cannot read a tensor, by dtype and shape ("takes int32 ..."); empty if it can.
 
     Args:
@@ -243,14 +244,14 @@ def incompatibility(graph: Workbench, op: int, at: int, tensor: Tensor) -> str:
     new, old = graph.info(*tensor), graph.info(*reads)
     if new is None or old is None:
         return ""
-    if bare(new.dtype) != bare(old.dtype):
+    if base_dtype(new.dtype) != base_dtype(old.dtype):
         return f"takes {old.dtype} (it reads {graph.name(reads)!r}, {old})"
     if shapes_differ(new.shape, old.shape):
         return f"reads {graph.name(reads)!r}, {old}: {axis_text(new.shape, old.shape)}"
     return ""
 
 
-def reroute(step: RerouteStep, so_far: Tally) -> Iterator[Delta]:
+def reroute(step: RerouteStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Sets the inputs of the consumers; all of them at once, so that tensors may change places."""
     request = request_of(step)
     pairs = list(zip(*tensors_of(so_far, request, step.old, step.to), strict=True))
@@ -260,7 +261,7 @@ def reroute(step: RerouteStep, so_far: Tally) -> Iterator[Delta]:
     yield rewire(so_far, request, edges, pairs, step=step, excludes=True)
 
 
-def swap(step: SwapStep, so_far: Tally) -> Iterator[Delta]:
+def swap(step: SwapStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Sets the inputs of the consumers of both tensors."""
     request = request_of(step)
     pairs = list(zip(*tensors_of(so_far, request, step.a, step.b), strict=True))
@@ -275,24 +276,24 @@ def swap(step: SwapStep, so_far: Tally) -> Iterator[Delta]:
     yield rewire(so_far, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
 
-def order(step: OrderStep, so_far: Tally) -> Iterator[Delta]:
+def order(step: OrderStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of an op."""
     request, graph = request_of(step), so_far.bench
     (op,), others = ops_of(so_far, request, (step.op,), step.others or ())
     have = graph.waits(op)
     if not step.remove:
         fault = order_fault(graph, [(op, i) for i in others], request)
-        yield Delta(faults=[fault]) if fault else Delta(waits={op: list(dict.fromkeys([*have, *others]))})
+        yield GraphDelta(faults=[fault]) if fault else GraphDelta(waits={op: list(dict.fromkeys([*have, *others]))})
         return
     leave = have if step.others is None else others
     missing = [graph.names[i] for i in leave if i not in have]
     if missing:
         now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
         raise PlanError(request, f"{step.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
-    yield Delta(waits={op: [i for i in have if i not in leave]})
+    yield GraphDelta(waits={op: [i for i in have if i not in leave]})
 
 
-def reroute_order(step: RerouteOrderStep, so_far: Tally) -> Iterator[Delta]:
+def reroute_order(step: RerouteOrderStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of the ops that wait for an op."""
     request, graph = request_of(step), so_far.bench
     (old,), new = ops_of(so_far, request, (step.old,), step.to)
@@ -305,10 +306,10 @@ def reroute_order(step: RerouteOrderStep, so_far: Tally) -> Iterator[Delta]:
     fault = order_fault(graph, [(op, i) for op in ops for i in new], request)
     rest = {op: [i for i in graph.waits(op) if i != old] for op in ops}
     waits = {op: list(dict.fromkeys([*others, *new])) for op, others in rest.items()}
-    yield Delta(faults=[fault]) if fault else Delta(waits=waits)
+    yield GraphDelta(faults=[fault]) if fault else GraphDelta(waits=waits)
 
 
-def detach(step: DetachStep, so_far: Tally) -> Iterator[Delta]:
+def detach(step: DetachStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Makes the placeholders and sets the inputs."""
     request, graph = request_of(step), so_far.bench
     ops, only, exclude = ops_of(so_far, request, step.ops, step.only or (), step.exclude)
@@ -325,15 +326,17 @@ def detach(step: DetachStep, so_far: Tally) -> Iterator[Delta]:
             any_edge = True
             info = graph.info(*tensor) or TensorInfo("float32", None)
             name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.taken)
-            attributes = {"dtype": bare(info.dtype), "shape": info.shape}
+            attributes = {"dtype": base_dtype(info.dtype), "shape": info.shape}
             new = graph.size, 0
-            yield Delta(nodes=[NewNode(name, "Placeholder", (), attributes, TensorInfo(bare(info.dtype), info.shape))])
+            yield GraphDelta(
+                nodes=[NewNode(name, "Placeholder", (), attributes, TensorInfo(base_dtype(info.dtype), info.shape))]
+            )
             yield rewire(so_far, request, [(op, at, new) for op, at in readers])
     if limited and not any_edge:
         raise PlanError(request, "no op that is meant reads a tensor there, so nothing would change", "Widen only=")
 
 
-def refuse_cycles(so_far: Tally, fault_counts: list[int]) -> None:
+def refuse_cycles(so_far: EditState, fault_counts: list[int]) -> None:
     """Notes which steps have closed a cycle, and undoes the edges that they have set.
 
     A later step may already have removed an edge of an earlier one.

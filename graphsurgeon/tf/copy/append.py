@@ -31,13 +31,13 @@ from ...graph.tf_types import TFGraph
 from ...graph.traversal import backward
 from ...graph.variables import UNHELD, VariableInfo
 from ...plan.check import unknown_fault
-from ...plan.copy_result import Copied, without
-from ...plan.effect import Effect
+from ...plan.copy_result import CopyResult, without_ops
+from ...plan.effect import PlanResult
 from ...plan.fault import Fault
 from ...plan.plan import Plan
-from ...plan.resolve.edit import keys_renamed
-from ...plan.result import Made, record
-from ...plan.shape_inference import unsure
+from ...plan.resolve.edit import rename_keys
+from ...plan.result import AppliedOps, record
+from ...plan.shape_inference import stale_shapes
 from ...plan.step_text import steps_text
 from ...plan.steps import INITIAL, CopyStep
 from ..functions import library as functions
@@ -85,7 +85,7 @@ def next_step(graph: TFGraph, events: Iterable[Any]) -> int:
     return 1 + max([0, *(event.number for event in events), *map(step_of, records(graph))])
 
 
-def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
+def noted(effect: PlanResult, before: Any, graph: TFGraph, step: int) -> bytes:
     """Records in a graph what a plan did to it. A new graph also gets the records of the old one."""
     if graph is not before:
         for data in records(before):
@@ -125,10 +125,10 @@ def _marked(snapshot: Graph) -> list[int]:
 
 def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
     """Returns the GraphDef of a graph without its orphans, except for orphans that other ops read."""
-    from ...plan.dependencies import needed
+    from ...plan.dependencies import needed_ops
 
     whole = graph.as_graph_def()
-    kept_mask = needed(snapshot, ~orphan_mask(snapshot))
+    kept_mask = needed_ops(snapshot, ~orphan_mask(snapshot))
     out = type(whole)()
     out.versions.CopyFrom(whole.versions)
     if whole.HasField("library"):
@@ -155,7 +155,7 @@ def constant_of(graph: TFGraph, name: str, request: str) -> Any:
     return array
 
 
-def carry_out(effect: Effect, graph: TFGraph) -> Made:
+def carry_out(effect: PlanResult, graph: TFGraph) -> AppliedOps:
     """Adds the copies of an effect to a live graph.
 
     Args:
@@ -178,7 +178,9 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
         return _carry_out(effect, graph)
 
 
-def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, exact: bool = False, **how: Any) -> Copied:
+def copied_into(
+    graph: TFGraph, selection: Selection, apart: bool = False, exact: bool = False, **how: Any
+) -> CopyResult:
     """Copies a selection into a live graph immediately, outside of any plan.
 
     Args:
@@ -205,9 +207,9 @@ def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, exact
     return plan.effect.copies[0]
 
 
-def _carry_out(effect: Effect, graph: TFGraph) -> Made:
+def _carry_out(effect: PlanResult, graph: TFGraph) -> AppliedOps:
     # 1. Everything that can fail, before anything changes.
-    result = Made(graph)
+    result = AppliedOps(graph)
     phase("reading values")
     for copied in effect.copies:
         read_values(copied, result)
@@ -218,7 +220,7 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     library = functions.library(effect.copies, graph)
     gradients = [attachments.registered(copied) for copied in effect.copies]
     names = [{move.source: move.name for move in moves} for moves in gradients]
-    stale = unsure(effect)
+    stale = stale_shapes(effect)
     graph_def, tensors, controls = compiled(effect, graph, library, result.frozen, names)
     nodes_with_shapes = tell_shapes(effect, graph_def, stale)
     result.frozen = {}
@@ -244,7 +246,7 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     return result
 
 
-def _scope_in_use(effect: Effect, names: Sequence[str]) -> str:
+def _scope_in_use(effect: PlanResult, names: Sequence[str]) -> str:
     """The scope of all new ops, if one of them has the name of a scope of the graph."""
     steps = [copied.step for copied in effect.copies]
     if all(step.reuse is None and step.names is None for step in steps):  # then the plan makes a scope that is new
@@ -253,7 +255,7 @@ def _scope_in_use(effect: Effect, names: Sequence[str]) -> str:
     return shared_scope(names) if any(name in scopes for name in names) else ""
 
 
-def read_values(copied: Copied, result: Made) -> None:
+def read_values(copied: CopyResult, result: AppliedOps) -> None:
     """Notes the values for the variables and constants of a copy."""
     reasons = unproved_of(copied)
     result.untrained.update({v.name: reasons[v.was] for v in copied.variables if v.was in reasons and not v.info.local})
@@ -287,7 +289,7 @@ def read_values(copied: Copied, result: Made) -> None:
         result.infos[variable.name] = variable.made
 
 
-def value_faults(effect: Effect) -> list[Fault]:
+def value_faults(effect: PlanResult) -> list[Fault]:
     """Returns why the values for the copies cannot be read, without reading any.
 
     An editor makes a session if it has none. So only a value missing from a session of the caller is a fault.
@@ -310,7 +312,7 @@ def value_faults(effect: Effect) -> list[Fault]:
     return faults
 
 
-def unproved_of(copied: Copied) -> dict[str, str]:
+def unproved_of(copied: CopyResult) -> dict[str, str]:
     """Returns the variables that give a copy initial values although the copy has a source of values; each with why."""
     from ..values.initialization import unproved
 
@@ -320,23 +322,23 @@ def unproved_of(copied: Copied) -> dict[str, str]:
     return unproved(copied.step.values, copied.source.folded.live, infos, asked_of(copied)) if infos else {}
 
 
-def _wanted(copied: Copied) -> list[VariableInfo]:
+def _wanted(copied: CopyResult) -> list[VariableInfo]:
     """The variables of the source whose current values go into a copy, also as constants."""
     own = [_held(copied, v.was) for v in copied.variables if v.policy == "copy"]
     return own + [_held(copied, c.of) for c in copied.constants if c.of]
 
 
-def _held(copied: Copied, variable: str) -> VariableInfo:
+def _held(copied: CopyResult, variable: str) -> VariableInfo:
     """A variable as it is in the graph that sessions and files hold the values of."""
     return copied.source.folded.state.variables[variable]
 
 
-def asked_of(copied: Copied) -> str:
+def asked_of(copied: CopyResult) -> str:
     """Returns how messages name a copy with given values."""
     return f"copy(to={copied.step.to!r}, values=...)"
 
 
-def _copied_init_ops(copied: Copied, name: str) -> list[str]:
+def _copied_init_ops(copied: CopyResult, name: str) -> list[str]:
     """The copy of an init op of the source; if only a part of it was copied, the copied ops that fill tables."""
     graph, number = copied.source, copied.source.index.get(name)
     if number is None:
@@ -348,14 +350,14 @@ def _copied_init_ops(copied: Copied, name: str) -> list[str]:
     return [copied.renamed(graph.names[i]) for i in filling if runs[i] and copied.place[i] >= 0]
 
 
-def _moved_feeds(copied: Copied, feeds: dict[str, Any]) -> dict[str, Any]:
+def _moved_feeds(copied: CopyResult, feeds: dict[str, Any]) -> dict[str, Any]:
     """The same feeds for the copy, without tensors that were not copied."""
     place, graph = copied.place, copied.source
     numbers = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
     return {copied.renamed(n): feeds[n] for n, op in numbers.items() if op >= 0 and place[op] >= 0}
 
 
-def _reserve(graph: TFGraph, effect: Effect) -> None:
+def _reserve(graph: TFGraph, effect: PlanResult) -> None:
     """Adds the scopes to Python's table of names, so that no later op takes one by chance."""
     table = names_in_use(graph)
     for copied in effect.copies:
@@ -364,7 +366,7 @@ def _reserve(graph: TFGraph, effect: Effect) -> None:
             table.setdefault(scope, 1)
 
 
-def withdraw(result: Made, record: bytes = b"") -> None:
+def withdraw(result: AppliedOps, record: bytes = b"") -> None:
     """Removes what a plan made, and its record, from the collections; its ops stay in the graph as orphans."""
     lists = all_collections(result.graph)
     with all_or_nothing(result.graph):
@@ -379,7 +381,7 @@ def withdraw(result: Made, record: bytes = b"") -> None:
         forget(result.graph, record)
 
 
-def restore(result: Made, record: bytes = b"") -> None:
+def restore(result: AppliedOps, record: bytes = b"") -> None:
     """Puts back into the collections what `withdraw` removed."""
     with all_or_nothing(result.graph):
         keep(result.graph, record)
@@ -387,7 +389,7 @@ def restore(result: Made, record: bytes = b"") -> None:
             join_collection(result.graph, name, [item])
 
 
-def differences(effect: Effect, after: Graph) -> list[str]:
+def differences(effect: PlanResult, after: Graph) -> list[str]:
     """Compares the graph that was read back with the prediction; empty if they are equal."""
     expected = effect.after
     if expected.fingerprint == after.fingerprint:
@@ -411,7 +413,7 @@ def _waits(text: str) -> str:
     return text if text.startswith("^") else ""
 
 
-def _refusal(error: Exception, effect: Effect) -> PlanError:
+def _refusal(error: Exception, effect: PlanResult) -> PlanError:
     message = words_of(error)
     match = re.search(r"\{\{node ([^}]+)\}\}", message)  # TensorFlow's importer has the op in its text only
     edited = any(not isinstance(step, CopyStep) for step in effect.steps)
@@ -425,7 +427,7 @@ def _refusal(error: Exception, effect: Effect) -> PlanError:
     )
 
 
-def materialise(effect: Effect) -> Made:
+def materialise(effect: PlanResult) -> AppliedOps:
     """Carries out a plan in a new `tf.Graph` that also holds everything of the old one.
 
     Args:
@@ -441,14 +443,14 @@ def materialise(effect: Effect) -> Made:
     )
     if base.size and whole.effect.faults:  # an empty graph needs no copy
         raise whole.effect.faults[0].error()
-    key_fields: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
+    key_fields: dict[str, Any] = {"key": "", "keys": rename_keys(base, names)}
     less = len(effect.removed)
     copies = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
-    both = Effect(
+    both = PlanResult(
         base=whole.base,
         steps=effect.steps,
         after=effect.after,
-        copies=(*(replace(without(c, effect.removed), **key_fields) for c in whole.effect.copies), *copies),
+        copies=(*(replace(without_ops(c, effect.removed), **key_fields) for c in whole.effect.copies), *copies),
         connections=effect.connections,
         added=effect.added,
         replaced=effect.replaced,
@@ -467,7 +469,7 @@ def materialise(effect: Effect) -> Made:
     return result
 
 
-def _origins(effect: Effect) -> dict[str, str]:
+def _origins(effect: PlanResult) -> dict[str, str]:
     """Variable of the new graph -> the same variable in the old graph, if it stays or is renamed.
 
     A variable that was renamed with separate values, or with initial ones, counts as another variable.
@@ -480,7 +482,7 @@ def _origins(effect: Effect) -> dict[str, str]:
     return {effect.renamed.get(name, name): name for name in stay}
 
 
-def _revalued(effect: Effect, whole: Copied, result: Made) -> set[str]:
+def _revalued(effect: PlanResult, whole: CopyResult, result: AppliedOps) -> set[str]:
     """Reads the values that a rename gives to variables; returns the new names of these variables."""
     out: set[str] = set()
     init_ops = list(result.init_ops)

@@ -23,8 +23,8 @@ from ...graph.tf_types import TFGraph, TFOp, TFVariable
 from ...graph.traversal import met_from
 from ...graph.variables import CollectionEntry
 from ...plan.check import custom_gradients
-from ...plan.copy_result import Copied
-from ...plan.result import Made
+from ...plan.copy_result import CopyResult
+from ...plan.result import AppliedOps
 from ..functions import library as functions
 from ..importing import tf
 from ..private.contexts import innermost_context
@@ -83,7 +83,7 @@ class CopiedGradient:
         return self.call(op, *slopes)
 
 
-def registered(copied: Copied) -> list[CopiedGradient]:
+def registered(copied: CopyResult) -> list[CopiedGradient]:
     """Registers a gradient for the copy of each op with a `tf.custom_gradient`; unknown gradients are left out."""
     mask = copied.place >= 0
     gradients = []
@@ -101,7 +101,7 @@ def registered(copied: Copied) -> list[CopiedGradient]:
     return gradients
 
 
-def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], made: list[CopiedGradient]) -> None:
+def settle(copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable], made: list[CopiedGradient]) -> None:
     """Binds the gradients of a copy to its own tensors and variables, which exist now.
 
     Args:
@@ -122,7 +122,7 @@ def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], mad
 class _GradientCopier:
     """Makes a function for the copy from one of the original: the same code with other captured tensors."""
 
-    def __init__(self, copied: Copied, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
+    def __init__(self, copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
         self._copied, self._graph, self._variables = copied, graph, variables
         self._source = copied.source.live
         self._done: dict[int, Any] = {}
@@ -194,7 +194,7 @@ _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.gen
 
 
 def keep_collections(
-    copied: Copied, graph: TFGraph, result: Made, contexts: dict[int, Any], originals: dict[str, TFVariable]
+    copied: CopyResult, graph: TFGraph, result: AppliedOps, contexts: dict[int, Any], originals: dict[str, TFVariable]
 ) -> None:
     """Adds copies of the items of the source's collections to collections of the destination, in order.
 
@@ -236,7 +236,7 @@ def keep_collections(
 class _CopyFinder:
     """Finds the copy of an op, tensor or variable of the source; None if it was not copied."""
 
-    def __init__(self, copied: Copied, result: Made, originals: dict[str, TFVariable]) -> None:
+    def __init__(self, copied: CopyResult, result: AppliedOps, originals: dict[str, TFVariable]) -> None:
         self._copied, self._live = copied, result.live
         self._variables = {v.was: result.variables.get(v.name) for v in copied.variables}
         self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
@@ -370,7 +370,7 @@ def _moved_saver(saver: Any, graph: TFGraph, rename: Callable[[str], str | None]
 _HANDLES = (tf.resource, tf.variant)
 
 
-def attach(copied: Copied, graph: TFGraph, result: Made, stale: Mask | None = None) -> None:
+def attach(copied: CopyResult, graph: TFGraph, result: AppliedOps, stale: Mask | None = None) -> None:
     """Gives the copy what Python keeps in addition to the nodes: shapes, gradients, variables, collections.
 
     Args:
@@ -402,7 +402,7 @@ def attach(copied: Copied, graph: TFGraph, result: Made, stale: Mask | None = No
     keep_collections(copied, graph, result, contexts, originals)
 
 
-def _keep_callbacks(copied: Copied, source: TFGraph, graph: TFGraph) -> None:
+def _keep_callbacks(copied: CopyResult, source: TFGraph, graph: TFGraph) -> None:
     """Keeps the Python functions of `py_func` ops alive as long as the copy."""
     calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
     source_callbacks = callbacks(source)
@@ -421,7 +421,7 @@ def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
             new.set_shape(old.shape)
 
 
-def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
+def _keep_handles(copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
     """Records the contents of resources that a placeholder supplies: TensorFlow has no attribute for them.
 
     TensorFlow cannot have inferred them for the ops that pass such a resource on either.

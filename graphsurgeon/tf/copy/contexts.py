@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import PlanError
 from ...graph.control_flow import EXITS
 from ...graph.tf_types import TFGraph, TFOp
-from ...plan.copy_result import Copied
+from ...plan.copy_result import CopyResult
 from ..importing import tf
 from ..private.contexts import (
     context_proto,
@@ -48,7 +48,9 @@ def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(names) for names in names_by_context.values())
 
 
-def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> tuple[dict[int, Any], list[str]]:
+def keep_contexts(
+    copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
+) -> tuple[dict[int, Any], list[str]]:
     """Gives the copies of ops in loops and conds their contexts, nested ones with their outer ones.
 
     Args:
@@ -108,7 +110,7 @@ def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
 class _ContextCopier:
     """Makes the contexts of a copy, inside the current context of the graph."""
 
-    def __init__(self, copied: Copied, graph: TFGraph, joined: set[int]) -> None:
+    def __init__(self, copied: CopyResult, graph: TFGraph, joined: set[int]) -> None:
         self._rename, self._graph, self._source = Renamer(copied), graph, copied.source.live
         self._joined = joined  # contexts that are copied in part
         self.made: dict[int, Any] = {}
@@ -154,7 +156,7 @@ class _ContextCopier:
 class Renamer:
     """Source name of an op or tensor -> its name in the destination, or None if it was not copied."""
 
-    def __init__(self, copied: Copied) -> None:
+    def __init__(self, copied: CopyResult) -> None:
         self._copied = copied
 
     def __call__(self, name: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import counted
 from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
-from ...plan.copy_result import Copied
+from ...plan.copy_result import CopyResult
 from ..functions.library import adopt
 from ..importing import tf
 from ..private.c_api import TooLarge, adopt_ops, raw_import, raw_import_works
@@ -201,7 +201,7 @@ class SavedState:
         self._guards = [list(guarded or ()) for guarded in _guards(graph)]
         self._callbacks = callbacks(graph)
 
-    def put_back(self, copies: Sequence[Copied] | None = None) -> list[str]:
+    def put_back(self, copies: Sequence[CopyResult] | None = None) -> list[str]:
         """Restores the graph, except for ops that were added.
 
         Args:

@@ -12,8 +12,8 @@ import numpy as np
 from ...graph.graph import Graph, Mask
 from ...graph.names import moved
 from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
-from ...plan.copy_result import Copied, NewConstant, NewOp
-from ...plan.effect import Effect
+from ...plan.copy_result import CopyResult, NewConstant, NewOp
+from ...plan.effect import PlanResult
 from ...plan.shape_inference import frontier
 from ..edit.nodes import change_node, plan_nodes
 from ..functions.calls import constant
@@ -27,7 +27,7 @@ from ..registry import op_definition
 
 
 def compiled(
-    effect: Effect,
+    effect: PlanResult,
     graph: TFGraph,
     library: Library,
     frozen: Mapping[str, Any] | None = None,
@@ -72,7 +72,7 @@ def compiled(
     return graph_def, *_from_outside(effect, graph)
 
 
-def tell_shapes(effect: Effect, graph_def: TFGraphDef, stale: Mask) -> list[TFNodeDef]:
+def tell_shapes(effect: PlanResult, graph_def: TFGraphDef, stale: Mask) -> list[TFNodeDef]:
     """Writes static shapes of originals into nodes whose consumers have their shapes inferred anew.
 
     A shape that the program set (`set_shape`) is in no node, and consumers can only use it during the import. All
@@ -111,7 +111,7 @@ def _wire(new: list[TFNodeDef], after: Graph, first: int) -> None:
             inputs[:] = texts
 
 
-def _from_outside(effect: Effect, graph: TFGraph) -> tuple[dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
+def _from_outside(effect: PlanResult, graph: TFGraph) -> tuple[dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
     """The tensors and control inputs that new ops take from existing ops."""
     after, first = effect.after, effect.base.size
     names, find = after.names, op_finder(graph)
@@ -126,7 +126,7 @@ def _from_outside(effect: Effect, graph: TFGraph) -> tuple[dict[tuple[str, int],
 
 
 def _adapt(
-    copied: Copied, new: list[TFNodeDef], renamed: dict[str, str], everywhere: bool, rewrite: Rewrite | None
+    copied: CopyResult, new: list[TFNodeDef], renamed: dict[str, str], everywhere: bool, rewrite: Rewrite | None
 ) -> None:
     """Adapts the nodes of a copy: colocations, shared keys, functions, and the changes that the plan requires."""
     source, prefix = copied.source, copied.key.encode()
@@ -178,7 +178,7 @@ def _rekey(node: TFNodeDef, prefix: bytes, name: str, keys: Mapping[bytes, bytes
             attributes[key].s = prefix + attributes[key].s
 
 
-def _colocate(node: TFNodeDef, copied: Copied, cache: dict[bytes, bytes]) -> None:
+def _colocate(node: TFNodeDef, copied: CopyResult, cache: dict[bytes, bytes]) -> None:
     places, lost = node.attr["_class"].list.s, False
     for at, place in enumerate(places):
         new = cache.get(place)  # most colocations are shared by several ops
@@ -192,7 +192,7 @@ def _colocate(node: TFNodeDef, copied: Copied, cache: dict[bytes, bytes]) -> Non
             del node.attr["_class"]
 
 
-def _new_place(place: bytes, copied: Copied) -> bytes:
+def _new_place(place: bytes, copied: CopyResult) -> bytes:
     """The colocation of a copy in place of one of the original; empty if the other op was not copied."""
     if not place.startswith(b"loc:@"):
         return place
@@ -203,7 +203,7 @@ def _new_place(place: bytes, copied: Copied) -> bytes:
     return b"loc:@" + copied.stands_for[number].encode() if number in copied.stands_for else b""
 
 
-def _placeholder(copied: Copied, was: str, name: str) -> TFNodeDef:
+def _placeholder(copied: CopyResult, was: str, name: str) -> TFNodeDef:
     tensor = copied.source.live.as_graph_element(was)
     node = node_def_pb2.NodeDef(name=name, op="Placeholder")
     node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
@@ -211,7 +211,7 @@ def _placeholder(copied: Copied, was: str, name: str) -> TFNodeDef:
     return node
 
 
-def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | None) -> TFNodeDef:
+def constant_node(copied: CopyResult, new: NewConstant, frozen: Mapping[str, Any] | None) -> TFNodeDef:
     """Returns the NodeDef of a constant in place of a tensor; an unknown value becomes zeros or empty texts."""
     if new.of:
         dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
@@ -225,7 +225,7 @@ def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | 
     return constant(new.name, tensor)
 
 
-def setter_node(copied: Copied, new: NewOp) -> TFNodeDef:
+def setter_node(copied: CopyResult, new: NewOp) -> TFNodeDef:
     """Returns the NodeDef of an op that sets a variable."""
     node = node_def_pb2.NodeDef(name=new.name, op=new.op, input=new.inputs)
     about = copied.source.live.get_operation_by_name(new.of)
@@ -249,7 +249,7 @@ def _open_shapes(new: list[TFNodeDef]) -> None:
             node.attr["shape"].shape.unknown_rank = True
 
 
-def _set_versions(effect: Effect, graph_def: TFGraphDef, graph: TFGraph) -> None:
+def _set_versions(effect: PlanResult, graph_def: TFGraphDef, graph: TFGraph) -> None:
     # A lower producer than the graph's own would lower the graph's: its shapes would be inferred by old rules.
     versions = graph.graph_def_versions
     if effect.base.size == 0 and effect.copies:
@@ -267,7 +267,7 @@ def _set_versions(effect: Effect, graph_def: TFGraphDef, graph: TFGraph) -> None
 Rewrite = Callable[[int, TFNodeDef], None]
 
 
-def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
+def rewriter(copied: CopyResult, gradients: Mapping[int, str]) -> Rewrite | None:
     """Returns a call that changes the NodeDef of a copy, given the number of the source op; None if nothing changes.
 
     Args:
@@ -294,7 +294,7 @@ def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
     return rewrite
 
 
-def turn(copied: Copied, number: int, node: TFNodeDef) -> None:
+def turn(copied: CopyResult, number: int, node: TFNodeDef) -> None:
     """Makes an op that reads a resource variable read a tensor, or an Enter an Identity if its loop is not copied."""
     kind = copied.turned.get(number)
     if kind is None:

@@ -16,7 +16,7 @@ from ...graph.names import free_name
 from ...graph.selection import Query, Selection
 from ...graph.tf_types import TFOp
 from ...graph.variables import VARIABLE_TYPES
-from ...plan.adapters import Adapter, Cast, Dense, Pad, Part, Pool, Reshape, Resize, Transpose, kind_of
+from ...plan.adapters import Adapter, AdapterPart, Cast, Dense, Pad, Pool, Reshape, Resize, Transpose, kind_of
 from ...plan.dependencies import writes
 from ..copy.append import copied_into
 from ..functions.calls import FunctionCalls
@@ -61,7 +61,7 @@ def adapting(adapter: Adapter) -> Callable[[Any], Any]:
     return build
 
 
-def _build(part: Part, x: Any, name: str) -> Any:
+def _build(part: AdapterPart, x: Any, name: str) -> Any:
     match part:
         case Cast():
             return tf.cast(x, part.dtype, name=name)

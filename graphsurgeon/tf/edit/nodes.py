@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import PlanError, counted, nearest
 from ...graph.tf_types import TFGraphDef, TFNodeDef
-from ...plan.effect import Change, Effect, NewNode
+from ...plan.effect import NewNode, OpChange, PlanResult
 from ..importing import tf
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition
@@ -22,7 +22,7 @@ _EXAMPLES = {
 _LISTS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape"}
 
 
-def plan_nodes(effect: Effect, graph_def: TFGraphDef) -> TFGraphDef:
+def plan_nodes(effect: PlanResult, graph_def: TFGraphDef) -> TFGraphDef:
     """Returns the GraphDef of a plan with its added ops, and all nodes in the order of the prediction."""
     nodes: dict[str, Any] = {}
     at = 0
@@ -45,7 +45,7 @@ def similar_types(op_type: str) -> str:
     return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
 
 
-def new_node(new: NewNode, effect: Effect) -> Any:
+def new_node(new: NewNode, effect: PlanResult) -> Any:
     """Returns the NodeDef of an op that an edit adds; dtypes that are not given come from its inputs.
 
     Raises:
@@ -74,7 +74,7 @@ def _set(node: TFNodeDef, name: str, value: Any, kinds: Mapping[str, str], reque
     node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), request, name))
 
 
-def change_node(node: TFNodeDef, change: Change) -> None:
+def change_node(node: TFNodeDef, change: OpChange) -> None:
     """Sets attributes and the device in the NodeDef of a copied op.
 
     Raises:
@@ -98,7 +98,7 @@ def change_node(node: TFNodeDef, change: Change) -> None:
 
 def check_attribute(op_type: str, op: str, name: str, value: Any) -> None:
     """Refuses a value that TensorFlow would refuse: see `change_node`; `op_type` is the type of `op`."""
-    change_node(node_def_pb2.NodeDef(name=op, op=op_type), Change(attributes={name: value}))
+    change_node(node_def_pb2.NodeDef(name=op, op=op_type), OpChange(attributes={name: value}))
 
 
 def check_inserted(op_type: str, name: str) -> None:

@@ -11,7 +11,7 @@ from ...errors import PlanError, counted
 from ...graph.graph import Graph
 from ...graph.names import colocate, renamed_end
 from ...graph.tf_types import TFGraph, TFNodeDef
-from ...plan.backend import Piece, Site
+from ...plan.backend import BuiltSubgraph, InsertionSite
 from ..copy.imports import import_nodes
 from ..importing import tf
 from ..messages import graph_pb2
@@ -30,7 +30,9 @@ tf1 = tf.compat.v1
 _LEAD = "what_the_plan_gives"
 
 
-def trace_sites(function: Callable[..., Any] | str, sites: Sequence[Site], base: Graph, request: str) -> Piece:
+def trace_sites(
+    function: Callable[..., Any] | str, sites: Sequence[InsertionSite], base: Graph, request: str
+) -> BuiltSubgraph:
     """Builds the ops that a function makes for some sites; sites with equal results share one call.
 
     Args:
@@ -47,7 +49,7 @@ def trace_sites(function: Callable[..., Any] | str, sites: Sequence[Site], base:
     outputs = [bench.outputs(number, site) for number, site in enumerate(sites)]
     bench.finish()
     result = snapshot(bench.graph, title="the ops that the plan builds")
-    return Piece(result, bench.inputs, tuple(outputs))
+    return BuiltSubgraph(result, bench.inputs, tuple(outputs))
 
 
 @dataclass
@@ -73,7 +75,7 @@ class _SiteTracer:
     later: Any = field(default_factory=graph_pb2.GraphDef)
     parameters: Any = None
 
-    def outputs(self, number: int, site: Site) -> dict[str, str]:
+    def outputs(self, number: int, site: InsertionSite) -> dict[str, str]:
         """Returns output -> tensor for one site, which is built now, or later together with others."""
         arguments = self._arguments(site)
         infos = {name: self._info(site.inputs[name]) for name in arguments.values()}
@@ -128,7 +130,7 @@ class _SiteTracer:
                 copy_handle_data(live.get_operations()[tensor[0]].outputs[tensor[1]], result)
         return result
 
-    def _arguments(self, site: Site) -> dict[str, str]:
+    def _arguments(self, site: InsertionSite) -> dict[str, str]:
         """Parameter of the function -> input of the site; ``match`` -> itself."""
         if self.parameters is None:
             self.parameters = parameters_of(self.function, PlanError, self.request)
@@ -152,12 +154,12 @@ class _SiteTracer:
             )
         return out
 
-    def _asks(self, site: Site) -> bool:
+    def _asks(self, site: InsertionSite) -> bool:
         """Whether the function takes the match as an argument."""
         takes_match = any(p.name == "match" for p in self.parameters)
         return takes_match and site.match is not None and "match" not in site.inputs
 
-    def _called(self, site: Site, tensors: Mapping[str, Any]) -> Any:
+    def _called(self, site: InsertionSite, tensors: Mapping[str, Any]) -> Any:
         more = {"match": site.match} if self._asks(site) else {}
         if any(p.kind == p.VAR_POSITIONAL for p in self.parameters):
             call: Callable[[], Any] = lambda: self.function(*tensors.values(), **more)  # noqa: E731
@@ -178,7 +180,7 @@ class _SiteTracer:
                     self.request, f"calling the function for {site.scope!r} fails: {message}", "Correct the function"
                 ) from error
 
-    def _results(self, site: Site, result: Any) -> dict[str, str]:
+    def _results(self, site: InsertionSite, result: Any) -> dict[str, str]:
         if isinstance(result, Mapping):
             pairs = {str(key): value for key, value in result.items()}
             odd = sorted(set(pairs) ^ set(site.outputs))
@@ -199,7 +201,7 @@ class _SiteTracer:
             pairs = dict(zip(site.outputs, flat, strict=True))
         return {key: self._tensor(site, value) for key, value in pairs.items()}
 
-    def _tensor(self, site: Site, value: Any) -> str:
+    def _tensor(self, site: InsertionSite, value: Any) -> str:
         with self.graph.as_default(), tf1.name_scope(f"{site.scope}/"):
             try:
                 tensor = value if hasattr(value, "value_index") else tf.convert_to_tensor(value)
@@ -221,7 +223,9 @@ class _SiteTracer:
         lists = {name: len(items) for name, items in all_collections(self.graph).items() if isinstance(name, str)}
         return lists, list(functions_of(self.graph)), len(guarded_ops(self.graph) or ())
 
-    def _template(self, start: int, site: Site, outputs: Mapping[str, str], inputs: list[str]) -> _Template | None:
+    def _template(
+        self, start: int, site: InsertionSite, outputs: Mapping[str, str], inputs: list[str]
+    ) -> _Template | None:
         lead, ops = f"{site.scope}/", self.graph.get_operations()[start:]
         for op in ops:
             about = op_definition(op.type)
@@ -231,7 +235,7 @@ class _SiteTracer:
         return _Template(site.scope, [op.node_def for op in ops], inputs, dict(outputs))
 
     def _again(
-        self, number: int, site: Site, template: _Template, tensors: Sequence[tuple[int, int]]
+        self, number: int, site: InsertionSite, template: _Template, tensors: Sequence[tuple[int, int]]
     ) -> dict[str, str]:
         moves = {}
         for at, (old, tensor) in enumerate(zip(template.given, tensors, strict=True)):
@@ -268,7 +272,7 @@ def _fixed(infos: Any) -> bool:
 _FUNCTION = "or give a Python function: plan.replace(..., lambda x: ...)"
 
 
-def op_maker(op_type: str, site: Site, request: str) -> Callable[..., Any]:
+def op_maker(op_type: str, site: InsertionSite, request: str) -> Callable[..., Any]:
     """Returns a function of tensors that makes one op of a type.
 
     Args:

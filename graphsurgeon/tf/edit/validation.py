@@ -20,14 +20,14 @@ from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.tf_types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...graph.traversal import backward, forward
 from ...plan.check import mapping_proposals
-from ...plan.copy_result import Copied, NewConstant
-from ...plan.effect import Effect, Verdict
+from ...plan.copy_result import CopyResult, NewConstant
+from ...plan.effect import InferenceResult, PlanResult
 from ...plan.fault import Fault
-from ...plan.fixes import cured_mapping
+from ...plan.fixes import with_mapping_fixes
 from ...plan.step_code import request_of
 from ...plan.steps import InsertStep, SetStep
-from ...plan.type_check import axis_text, bare, shapes_differ
-from ...plan.workbench import Workbench
+from ...plan.type_check import axis_text, base_dtype, shapes_differ
+from ...plan.workbench import MutableGraph
 from ..copy.imports import import_nodes
 from ..copy.node_defs import constant_node, turn
 from ..functions.library import named_in
@@ -134,7 +134,7 @@ class Scratch(Generic[Op]):
     def _stand_in(self, op: Op, port: int) -> TFTensor:
         info = self._ops.info(op, port)
         with self._graph.as_default(), tf1.name_scope("stand_ins_of_the_trial"):
-            dtype = bare(info.dtype) if info is not None else "float32"
+            dtype = base_dtype(info.dtype) if info is not None else "float32"
             new = tf1.placeholder(tf.as_dtype(dtype), None if info is None else info.shape)
         handle = self._ops.handle(op, port) if new.dtype in (tf.resource, tf.variant) else None
         if handle is not None:
@@ -181,7 +181,7 @@ _NAMED = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of no
 
 
 @gc_paused()
-def verdict(effect: Effect) -> Verdict:
+def verdict(effect: PlanResult) -> InferenceResult:
     """Returns the ops of a faultless plan that TensorFlow would refuse, and otherwise the shapes that it infers."""
     return _ShapeChecker(effect).verdict()
 
@@ -189,7 +189,7 @@ def verdict(effect: Effect) -> Verdict:
 class _ShapeChecker:
     """The nodes of a plan that may have changed, and TensorFlow's results for them."""
 
-    def __init__(self, effect: Effect) -> None:
+    def __init__(self, effect: PlanResult) -> None:
         self._effect, self._after = effect, effect.after
         self._nodes: dict[int, Any] = {}
         self._faults: list[Fault] = []
@@ -201,7 +201,7 @@ class _ShapeChecker:
         self._firsts = [first - less for first, _ in self._copies]
         self._stay = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> InferenceResult:
         """Returns the faults, and the known shapes of originals that are no longer true."""
         inferred: dict[int, list[TensorInfo]] = {}
         region = self._touched()
@@ -222,7 +222,7 @@ class _ShapeChecker:
         reshaped = {
             op: self._now(new) for op, new in new_ops.items() if op < self._effect.first and self._reshaped(op, new)
         }
-        return Verdict(tuple(self._faults), inferred, reshaped)
+        return InferenceResult(tuple(self._faults), inferred, reshaped)
 
     def _reshaped(self, op: int, new_op: TFOp) -> bool:
         """Whether the sizes of an existing op have changed; sizes that became unknown do not count."""
@@ -261,11 +261,11 @@ class _ShapeChecker:
         between = forward(self._after, mask, control=False) & backward(self._after, mask, control=False)
         return {*region, *np.flatnonzero(between).tolist()}
 
-    def _unlike(self, copied: Copied, tensor: Tensor, name: str, port: int) -> bool:
+    def _unlike(self, copied: CopyResult, tensor: Tensor, name: str, port: int) -> bool:
         new = self._after.info(self._after.index[name], port)
         return not _weaker(new, copied.source.info(*tensor))
 
-    def _readers(self, copied: Copied, tensors: set[Tensor]) -> set[int]:
+    def _readers(self, copied: CopyResult, tensors: set[Tensor]) -> set[int]:
         data, place, less = copied.source.data, copied.place, len(self._effect.removed)
         hit = np.zeros(len(data.node), np.bool_)
         for op, port in tensors:
@@ -295,7 +295,7 @@ class _ShapeChecker:
 
     # -- nodes ------------------------------------------------------------------------------------
 
-    def _copy_of(self, op: int) -> tuple[Copied, int] | None:
+    def _copy_of(self, op: int) -> tuple[CopyResult, int] | None:
         """The copy that contains an op of the plan, and the op's place in it; None for an op of the base."""
         at = int(np.searchsorted(self._firsts, op, side="right")) - 1
         if at < 0 or op < self._effect.first:
@@ -472,7 +472,7 @@ class _ShapeChecker:
             return otherwise or "check()"
         return request_of(self._effect.steps[step])
 
-    def _mapping_fault(self, copied: Copied, message: str) -> Fault | None:
+    def _mapping_fault(self, copied: CopyResult, message: str) -> Fault | None:
         """The fault of a tensor that replaces another one in a copy, if their shapes differ."""
         after = self._effect.after
         for tensor, (new, port) in copied.external.items():
@@ -488,13 +488,13 @@ class _ShapeChecker:
                 kind=Kind.REFUSED_OP,
                 names=(name,),
             )
-            return cured_mapping(Workbench(after), fault, copied.step, old, name)
+            return with_mapping_fixes(MutableGraph(after), fault, copied.step, old, name)
         return None
 
 
 def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
     """Whether each possible consumer of the old tensor accepts the new one: same dtype, no more specific shape."""
-    if new is None or old is None or bare(new.dtype) != bare(old.dtype):
+    if new is None or old is None or base_dtype(new.dtype) != base_dtype(old.dtype):
         return False
     if new.shape is None or old.shape is None:
         return new.shape is None

@@ -16,7 +16,7 @@ from ...graph.op_packages import refuse_unknown
 from ...graph.selection import select
 from ...graph.tf_types import TFGraph, TFNodeDef
 from ...plan.plan import Plan
-from ...plan.result import Made
+from ...plan.result import AppliedOps
 from ..copy.attachments import attach
 from ..copy.imports import import_stated
 from ..copy.node_defs import setter_node
@@ -281,7 +281,7 @@ class Inliner:
                 PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"
             ):
                 live = import_stated(graph, graph_def, nodes_with_shapes)
-            attach(copied, graph, Made(graph, live=live))
+            attach(copied, graph, AppliedOps(graph, live=live))
             restore_gradients(graph, self.calls.known)
         for name in self.places.moved:
             op, _, port = name.partition(":")

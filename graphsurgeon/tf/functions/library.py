@@ -19,7 +19,7 @@ from ...graph.functions import reachable as led_to
 from ...graph.functions import referred as referred
 from ...graph.names import free_name
 from ...graph.tf_types import TFGraph, TFNodeDef
-from ...plan.copy_result import Copied
+from ...plan.copy_result import CopyResult
 from ..copy.contexts import prepare_gradients
 from ..importing import tf
 from ..messages import function_pb2, resource_handle_pb2
@@ -172,7 +172,7 @@ class Library:
     everywhere: bool = False
 
 
-def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
+def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
     """Returns the functions that copies need in `graph`: branches of conds and loops under new names, others shared."""
     out = Library()
     used_names = set(functions_of(graph))
@@ -265,7 +265,7 @@ def _clashing(
     return clash
 
 
-def report(copied: Copied) -> list[str]:
+def report(copied: CopyResult) -> list[str]:
     """Returns text that lists the functions a copy contains."""
     functions = functions_of(copied.source.live)
     called: set[str] = set()

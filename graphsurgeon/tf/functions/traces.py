@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import OpenError, counted, did_you_mean
 from ...graph.names import under
-from ...plan.function_source import written
+from ...plan.function_source import code_of
 from ..importing import tf
 from ..private.eager import (
     eager,
@@ -90,7 +90,7 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
 
 def _signed(signature: Any) -> str:
     """The signature as an argument in code; if it cannot be written, a placeholder name."""
-    return "" if signature is None else f", signature={written(signature) or 'signature'}"
+    return "" if signature is None else f", signature={code_of(signature) or 'signature'}"
 
 
 def _name(concrete: Any) -> str:

@@ -16,7 +16,7 @@ from ...graph.graph import Graph
 from ...graph.lazy_graph import made, pending
 from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp
 from ...graph.variables import GraphState
-from ...plan.copy_result import Copied
+from ...plan.copy_result import CopyResult
 from ...plan.step_text import step_text
 from ..copy.attachments import entry
 from ..copy.contexts import context_ops
@@ -88,7 +88,7 @@ def runs(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield items[start : start + _RUN]
 
 
-def add_current(copied: Copied, graph_def: TFGraphDef) -> None:
+def add_current(copied: CopyResult, graph_def: TFGraphDef) -> None:
     """Adds the current source ops of a copy to a GraphDef.
 
     Raises:

@@ -23,8 +23,8 @@ from ...graph.selection import Query, Selection, select
 from ...graph.tf_types import TFGraph, TFTensor, TFVariable
 from ...graph.traversal import backward, met_from
 from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
-from ...plan.dependencies import substituted
-from ...plan.fault import kind_of
+from ...plan.dependencies import substitutes_of
+from ...plan.fault import warning_kind
 from ...plan.plan import Plan
 from ..copy.append import carry_out
 from ..copy.imports import LIMIT, import_nodes
@@ -134,7 +134,7 @@ def export_graph(
         unfrozen = export_graph(base, inputs, outputs, None, device, request, extra_ops)
         ends = [unfrozen.tensor(name).op.name for name in outputs]
         if not ends:  # of a whole graph, only the ops that make variables are removed
-            _, removed = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
+            _, removed = substitutes_of(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
             ends = [base.names[i] for i in np.flatnonzero(block.mask & ~removed).tolist()]
         infos = [base.state.variables[op] for op in variable_infos(unfrozen.graph)]
         values = fetch(frozen, infos, base.live, request)
@@ -150,7 +150,7 @@ def export_graph(
     applied = carry_out(plan.effect, empty_graph(base.owner))
     copied = plan.effect.copies[0]
     new_tensors = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
-    notes = [w for w in plan.effect.warnings if kind_of(w) in (Kind.LEAK, Kind.DROPPED_CONTROL)]
+    notes = [w for w in plan.effect.warnings if warning_kind(w) in (Kind.LEAK, Kind.DROPPED_CONTROL)]
     return ExportedGraph(applied.graph, new_tensors, notes)
 
 

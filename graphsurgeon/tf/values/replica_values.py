@@ -54,7 +54,7 @@ def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
     """Returns the variables that copies do not share, each with its original.
 
     Args:
-        copies: the copies of a plan, a `Copied` for each step.
+        copies: the copies of a plan, a `CopyResult` for each step.
         graph: the graph of the copies.
     """
     out = []

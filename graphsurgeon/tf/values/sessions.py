@@ -13,7 +13,7 @@ from ...errors import PlanError, warn
 from ...graph.names import op_name
 from ...graph.tf_types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
-from ...plan.result import Made
+from ...plan.result import AppliedOps
 from ..copy.resources import ready_fillers
 from ..importing import tf
 from ..private.graphs import has_op
@@ -194,14 +194,14 @@ class SessionValues:
 
 
 @placed(lambda: new_session(None), "session()")
-def settle(session: TFSession, made: Made) -> None:
+def settle(session: TFSession, made: AppliedOps) -> None:
     """Sets the variables that a plan has made, in a graph that was not rebuilt, to their values in `session`."""
     arrays = {made.infos[name]: value for name, value in made.values.items()}
     give(ValueAssignment(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
     fill_made(session, made)
 
 
-def fill_made(session: TFSession, result: Made) -> None:
+def fill_made(session: TFSession, result: AppliedOps) -> None:
     """Fills the tables that a plan has made."""
     # Later plans may have rebuilt the graph: use the op of that name, if it still exists.
     graph, names = session.graph, {op.name for name, op in result.collections if name == TABLES}

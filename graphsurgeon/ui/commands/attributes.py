@@ -8,7 +8,7 @@ from typing import Any
 
 from ...graph.graph import Graph
 from ...graph.names import op_name
-from ...plan.effect import Change
+from ...plan.effect import OpChange
 from ..stage import Stage
 from ..state import Facts, State, ops_of
 
@@ -17,7 +17,7 @@ _MOST = 500
 
 
 def attributes_of(
-    facts: Facts, graph: Graph, ops: Sequence[int], changes: Mapping[str, Change] = {}
+    facts: Facts, graph: Graph, ops: Sequence[int], changes: Mapping[str, OpChange] = {}
 ) -> list[dict[str, Any]]:
     """Returns the attributes that all of some ops have and that can be typed.
 
@@ -33,7 +33,7 @@ def attributes_of(
     """
     rows_by_attribute: dict[str, list[tuple[str, str, list[str]]]] = {}
     for op in ops:
-        change = changes.get(graph.names[op], Change()).attributes
+        change = changes.get(graph.names[op], OpChange()).attributes
         for name, value, choices in facts.attributes(graph.nodes[op]):
             rows_by_attribute.setdefault(name, []).append((str(change.get(name, value)), value, choices))
     out = []
@@ -73,9 +73,9 @@ def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "so
     }
 
 
-def device_of(graph: Graph, op: int, changes: Mapping[str, Change]) -> str:
+def device_of(graph: Graph, op: int, changes: Mapping[str, OpChange]) -> str:
     """Returns the device that an op requests, after a plan."""
-    change = changes.get(graph.names[op], Change()).device
+    change = changes.get(graph.names[op], OpChange()).device
     return str(getattr(graph.nodes[op], "device", "") or "") if change is None else change
 
 

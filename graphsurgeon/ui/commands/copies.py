@@ -15,13 +15,13 @@ from ...graph.graph import Graph
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.selection import Selection, listed
 from ...graph.traversal import backward
-from ...plan.copy_result import Copied
-from ...plan.fixes import adapters_of
-from ...plan.input_candidates import takers as judged
+from ...plan.copy_result import CopyResult
+from ...plan.fixes import fitting_adapters
+from ...plan.input_candidates import find_input_candidates as judged
 from ...plan.plan import Plan
 from ...plan.resolve.wiring import consumers_of, input_of
-from ...plan.subject import Subject
-from ...plan.workbench import Workbench
+from ...plan.subject import EditorLike
+from ...plan.workbench import MutableGraph
 from ...view.helpers import CONSTANT, VARIABLE, Helpers
 from ..drafts import with_edit, with_plan
 from ..stage import Stage
@@ -35,7 +35,7 @@ class ClipboardItem:
     """The copied or cut ops, and the editor of their graph."""
 
     selection: Selection
-    subject: Subject
+    subject: EditorLike
 
 
 class Clipboard:
@@ -317,18 +317,18 @@ def adapters(
     _, _, bench, source = _read(stage, state, tensor, pane, graph, request)
     op = bench.find(op_name(to), request)
     target_info = bench.info(*input_of(bench, op, input, request))
-    choices = () if target_info is None else adapters_of(bench, source, target_info, [op])
+    choices = () if target_info is None else fitting_adapters(bench, source, target_info, [op])
     return state, [{"by": list(one.by), "text": str(one)} for one in choices]
 
 
 def _read(
     stage: Stage, state: State, tensor: str, pane: str, graph: Graph, request: str
-) -> tuple[str, int, Workbench, Tensor]:
+) -> tuple[str, int, MutableGraph, Tensor]:
     """Returns a tensor that ops of a graph are to read: its name, how many ops are copied for it, and where it is.
 
     A tensor of another graph that the plan copies has a name here. A placeholder represents one that it does not copy.
     """
-    bench, name = Workbench(graph), tensor_name(tensor)
+    bench, name = MutableGraph(graph), tensor_name(tensor)
     if pane == "destination" or stage.same:
         return name, 0, bench, bench.tensor(name, request)
     copied = next(filter(None, (_with_copy(one, name) for one in _copies(stage, state))), None)
@@ -343,14 +343,14 @@ def _read(
     return name, len(plan.effect.new_names) - len(stage.draft(state).effect.new_names), bench, stand_in
 
 
-def _copies(stage: Stage, state: State) -> Iterator[Copied]:
+def _copies(stage: Stage, state: State) -> Iterator[CopyResult]:
     """Yields the copies of the source in the plan, the last one first."""
     for copied in reversed(stage.draft(state).effect.copies):
         if copied.source.folded.owner is stage.source.snapshot.owner:
             yield copied
 
 
-def _with_copy(copied: Copied, tensor: str) -> str:
+def _with_copy(copied: CopyResult, tensor: str) -> str:
     """Returns the name of a tensor in a copy; empty if the copy does not hold it."""
     name = copied.renamed(op_name(tensor))
     return copied.renamed(tensor) if copied.original(name) == op_name(tensor) else ""

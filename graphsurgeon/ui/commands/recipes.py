@@ -9,8 +9,8 @@ from typing import Any
 from ...errors import PlanError, SurgeryError, counted, one_of, one_or_all
 from ...graph.compatibility import TARGETS
 from ...graph.names import free_name, tensor_name
-from ...plan.menu import EDITORS, PLAN, Recipe, Wish
-from ...plan.subject import Subject
+from ...plan.menu import EDITORS, PLAN, Recipe, RecipeParameter
+from ...plan.subject import EditorLike
 from ...view.paint import Paint
 from ..drafts import read, with_plan
 from ..stage import Stage
@@ -90,7 +90,7 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
     ]
 
 
-def _recipe_data(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
+def _recipe_data(recipe: Recipe, editor: EditorLike, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
     rows = recipe.rows(editor)
     more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
     form = [
@@ -108,7 +108,7 @@ def _recipe_data(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: 
     return {"name": recipe.name, **words, "plans": recipe.gives == PLAN, "form": form}
 
 
-def _with_defaults(wish: Wish, ends: Mapping[str, Mapping[str, str]]) -> str:
+def _with_defaults(wish: RecipeParameter, ends: Mapping[str, Mapping[str, str]]) -> str:
     """The first value of a field: the outputs, or the input if there is one."""
     if wish.kind == "input":
         return next(iter(ends["inputs"].values())) if len(ends["inputs"]) == 1 else ""
@@ -227,13 +227,13 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
     return dict(zip(("inputs", "outputs"), ends, strict=True))
 
 
-def _read(spec: Recipe, editor: Subject, values: Mapping[str, str], request: str) -> dict[str, Any]:
+def _read(spec: Recipe, editor: EditorLike, values: Mapping[str, str], request: str) -> dict[str, Any]:
     """The values of the typed texts.
 
     Raises:
         PlanError: there is no such argument, one that is needed is not given, or a text does not fit its argument.
     """
-    wishes: dict[str, Wish] = {wish.name: wish for wish in spec.wishes}
+    wishes: dict[str, RecipeParameter] = {wish.name: wish for wish in spec.wishes}
     rows = {f"{_ROW}{old}": old for old in spec.rows(editor)}
     for name in values:
         if name not in wishes and name not in rows:
@@ -257,7 +257,7 @@ def _read(spec: Recipe, editor: Subject, values: Mapping[str, str], request: str
     return out
 
 
-def _plain(wish: Wish, text: str) -> str:
+def _plain(wish: RecipeParameter, text: str) -> str:
     """The typed text of an argument in a message: ``dtype='uint8'`` is uint8."""
     name, sign, rest = (part.strip() for part in text.partition("="))
     paired = wish.kind in _PAIRED and read(rest) == rest  # it may be called like the field

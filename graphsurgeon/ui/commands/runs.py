@@ -18,9 +18,9 @@ from ...graph.graph import Graph, TensorInfo, shape_text
 from ...graph.names import outer_name, renamed_end
 from ...graph.trace import FirstDifference, Trace
 from ...graph.variables import PLACEHOLDER_TYPES
-from ...plan.effect import Effect
+from ...plan.effect import PlanResult
 from ...plan.plan import Plan
-from ...plan.subject import Subject
+from ...plan.subject import EditorLike
 from ...view.paint import Paint
 from ..run_results import RunOverlay
 from ..stage import Stage
@@ -57,7 +57,7 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
     return {f"{graph.names[op]}:0": graph.stated_info(op, 0) for op in ops}
 
 
-def dry_run(subject: Subject, plan: Plan, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
+def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
     """Runs the graph as it is, and as a plan makes it, on the same feeds.
 
     Args:
@@ -75,7 +75,7 @@ def dry_run(subject: Subject, plan: Plan, feeds: Mapping[str, Any], how: Mapping
     return _compare_traces(subject, subject, plan.effect, plan.after(), feeds, how, {"plan": plan})
 
 
-def compare_with_previous(subject: Subject, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
+def compare_with_previous(subject: EditorLike, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
     """Runs the graph as it was before the last applied plan, and as it is, on the same feeds.
 
     Args:
@@ -92,9 +92,9 @@ def compare_with_previous(subject: Subject, feeds: Mapping[str, Any], how: Mappi
 
 
 def _compare_traces(
-    old: Subject,
-    new: Subject,
-    effect: Effect,
+    old: EditorLike,
+    new: EditorLike,
+    effect: PlanResult,
     after: Graph,
     feeds: Mapping[str, Any],
     how: Mapping[str, Any],
@@ -185,7 +185,7 @@ def trust(stage: Stage, state: State, of: str = "graph") -> State:
     return state.with_status(f"{few(names)} may run" if names else "nothing needs your trust")
 
 
-def _strangers(stage: Stage, of: str) -> list[Subject]:
+def _strangers(stage: Stage, of: str) -> list[EditorLike]:
     """The editors of a run that are not trusted yet."""
     ran = {"plan": [stage.destination, stage.source], "applied": [stage.destination]}.get(of, [stage.source])
     return [one for one in dict.fromkeys(ran) if not one.trusted]

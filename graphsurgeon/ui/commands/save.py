@@ -10,7 +10,7 @@ from ...errors import PlanError, about, counted
 from ...graph.atomic_files import TargetExistsError, refuse_there, write_whole
 from ...graph.graph import Graph
 from ...graph.names import tensor_name
-from ...plan.subject import Subject
+from ...plan.subject import EditorLike
 from ...view.first_picture import ends
 from ...view.tree import Tree
 from ..drafts import read
@@ -101,7 +101,7 @@ def save(
     return state.replace(saved=receipt).with_status(f"saved: {receipt['lines'][0]}"), receipt
 
 
-def _saved(editor: Subject, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:
+def _saved(editor: EditorLike, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:
     """Writes the file; returns the report for the page."""
     if format in ("picture", "page"):
         call = "to_svg" if format == "picture" else "to_html"
@@ -162,7 +162,7 @@ def read_ends(text: str) -> list[str] | dict[str, str]:
     return [tensor_name(part) for part in parts]
 
 
-def refuse_unknown(editor: Subject, ends: Iterable[str] | Mapping[str, str], request: str, argument: str) -> None:
+def refuse_unknown(editor: EditorLike, ends: Iterable[str] | Mapping[str, str], request: str, argument: str) -> None:
     """Refuses tensors that a graph does not have.
 
     Args:
@@ -184,7 +184,7 @@ def ends_code(ends: Mapping[str, str]) -> str:
     return ", ".join(list(ends.values()) if short else [f"{name}={to}" for name, to in ends.items()])
 
 
-def default_ends(editor: Subject) -> tuple[dict[str, str], dict[str, str]]:
+def default_ends(editor: EditorLike) -> tuple[dict[str, str], dict[str, str]]:
     """Returns the inputs and outputs of the opened graph, by their current names; or those that the picture shows."""
     now = editor.opened.ends_as(editor.history.renamed)
     return (now["inputs"], now["outputs"]) if now["outputs"] else _ends(editor.snapshot)

@@ -11,7 +11,7 @@ from ...graph.names import op_name, tensor_name
 from ...plan import steps
 from ...plan.plan import ASSIGN, COLLECTIONS, CONTROL, EXTERNAL, KEPT, SEEDS, SIDES, UNMAPPED, Plan
 from ...plan.step_text import step_text, steps_text
-from ...plan.steps import InsertStep, MutedStep, SetStep, Step, bare, later_steps, scope_change
+from ...plan.steps import InsertStep, MutedStep, SetStep, Step, later_steps, scope_change, unmuted
 from ..drafts import read, with_message
 from ..page_data import receipt
 from ..stage import Stage
@@ -274,7 +274,7 @@ def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
         on: false: the step has its effect again.
     """
     plan = stage.draft(state)
-    text = step_text(bare(_step(plan, step, f"mute_step({step}, on={on})")))
+    text = step_text(unmuted(_step(plan, step, f"mute_step({step}, on={on})")))
     state = state.replace(draft=plan.with_muted(step, on))
     return with_message(stage, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
 
@@ -289,7 +289,7 @@ def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[s
         for each its ``name``, its ``label``, its ``value`` as text, and its ``choices`` if these are few.
     """
     plan = stage.draft(state)
-    one = bare(_step(plan, step, f"step_form({step})"))
+    one = unmuted(_step(plan, step, f"step_form({step})"))
 
     def choices(op: str, name: str) -> list[str]:
         graph = stage.around(plan.after(), [op]).graph
@@ -311,7 +311,7 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
     """
     plan, request = stage.draft(state), f"edit_step({step})"
     old = _step(plan, step, request)
-    new, rename_pair = with_arguments(bare(old), values, request)
+    new, rename_pair = with_arguments(unmuted(old), values, request)
     if isinstance(new, SetStep) and "attributes" in values:
         graph, (name, value) = stage.around(plan.after(), new.ops).graph, new.attributes[0]
         for op in new.ops:

@@ -10,13 +10,13 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.effect import Effect
+from graphsurgeon.plan.effect import PlanResult
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.resolve import RESOLVERS, resolve
-from graphsurgeon.plan.resolve.outcome import outcome
-from graphsurgeon.plan.result import Delta
+from graphsurgeon.plan.resolve.outcome import finalize
+from graphsurgeon.plan.result import GraphDelta
 from graphsurgeon.plan.steps import Step
-from graphsurgeon.plan.tally import Tally
+from graphsurgeon.plan.tally import EditState
 
 OPS = [("a", "Const", []), ("b", "Const", []), ("s/x", "Neg", ["a"]), ("s/y", "Add", ["s/x", "b", "^a"]),
        ("z", "Exp", ["s/y"]), ("end", "NoOp", ["^z", "^s/x"])]  # fmt: skip
@@ -31,7 +31,7 @@ PLANS = {
 }
 
 
-def shown(effect: Effect) -> dict[str, object]:
+def shown(effect: PlanResult) -> dict[str, object]:
     """What an effect says, without the graphs that it is about."""
     after = effect.after
     plain = {f.name: getattr(effect, f.name) for f in dataclasses.fields(effect)}
@@ -44,25 +44,27 @@ def shown(effect: Effect) -> dict[str, object]:
 
 @pytest.mark.parametrize("kind", PLANS)
 def test_the_effect_is_the_sum_of_deltas(kind, monkeypatch):
-    plan, added = PLANS[kind](Plan(Graph.of(OPS))), list[tuple[Tally, int, Delta]]()
-    add = Tally.add
-    monkeypatch.setattr(Tally, "add", lambda self, delta: (added.append((self, self.step, delta)), add(self, delta)))
+    plan, added = PLANS[kind](Plan(Graph.of(OPS))), list[tuple[EditState, int, GraphDelta]]()
+    add = EditState.add
+    monkeypatch.setattr(
+        EditState, "add", lambda self, delta: (added.append((self, self.step, delta)), add(self, delta))
+    )
     effect = resolve(plan.base, plan.steps, Backend())
     monkeypatch.undo()
     assert len(effect.faults) == (3 if kind == "faults" else 0), effect.faults
-    again = Tally(Effect(plan.base, plan.steps, plan.base), Backend())
+    again = EditState(PlanResult(plan.base, plan.steps, plan.base), Backend())
     for tally, again.step, delta in added:
         if tally is added[0][0]:  # others try something out
             again.add(delta)
     again.faults = list(effect.faults)
-    assert shown(outcome(again.effect())) == shown(effect)
+    assert shown(finalize(again.effect())) == shown(effect)
 
 
 def test_what_steps_and_their_deltas_are_cannot_be_changed():
-    for kind in (Delta, Effect, *typing.get_args(Step)):
+    for kind in (GraphDelta, PlanResult, *typing.get_args(Step)):
         assert kind.__dataclass_params__.frozen, kind
         methods = [name for name, value in vars(kind).items() if callable(value) and not name.startswith("__")]
-        assert kind in (Delta, Effect) or not methods, (kind, methods)
+        assert kind in (GraphDelta, PlanResult) or not methods, (kind, methods)
 
 
 def test_each_kind_of_step_is_resolved():
