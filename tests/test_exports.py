@@ -254,7 +254,7 @@ def test_a_picture_of_a_file_does_not_wait_for_its_shapes(monkeypatch):
     def waits(trial):
         raise AssertionError("it waits for another process")
 
-    monkeypatch.setattr("graphsurgeon.tf.open.trial_import.Trial.verdict", waits)
+    monkeypatch.setattr("graphsurgeon.tf.open.trial_import.SandboxImport.verdict", waits)
     with tf.Graph().as_default() as graph:
         tf.exp(tf.constant([1.0, 2.0], name="x"), name="y")
     ed = gs.open(graph.as_graph_def())
