@@ -245,7 +245,7 @@ _READS_OTHERS = {
     "tf/copy/append.py": {"_refusal"},
     "tf/edit/validation.py": {"Scratch._imported"},
     "tf/open/layers.py": {"keras_model"},
-    "tf/private/sessions.py": {"knows"},
+    "tf/private/sessions.py": {"has_loaded"},
     "tf/run/errors.py": {"words_of", "out_of_memory", "unfed", "remedy"},
     "tf/run/traced_run.py": {"_named"},
     "tf/save/converters.py": {"_error_row", "_interpret"},

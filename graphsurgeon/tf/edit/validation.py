@@ -506,10 +506,10 @@ def _contradicts(expected: TensorInfo, inferred: TensorInfo) -> bool:
     return not tf.TensorShape(expected.shape).is_compatible_with(tf.TensorShape(inferred.shape))
 
 
-def _refused_name(message: str, after: Graph) -> str:
+def _refused_name(text: str, after: Graph) -> str:
     """The op of the graph that a message of TensorFlow names; empty if it names none.
 
     An error of TensorFlow's importer has the op in its text only.
     """
-    names = (match[1] for pattern in _NAMED for match in pattern.finditer(message))
+    names = (match[1] for pattern in _NAMED for match in pattern.finditer(text))
     return next((name for name in names if name in after.index), "")
