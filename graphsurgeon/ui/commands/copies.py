@@ -17,7 +17,7 @@ from ...graph.selection import Selection, listed
 from ...graph.traversal import backward
 from ...plan.copy_result import CopyResult
 from ...plan.fixes import fitting_adapters
-from ...plan.input_candidates import find_input_candidates as judged
+from ...plan.input_candidates import find_input_candidates
 from ...plan.plan import Plan
 from ...plan.resolve.wiring import consumers_of, input_of
 from ...plan.subject import EditorLike
@@ -288,7 +288,7 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
         if not len(group):
             continue
         inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
-        at, takers = int(box[group[0]]), list(judged(bench, end, list(inputs)[:_MOST_CHECKED]))
+        at, takers = int(box[group[0]]), list(find_input_candidates(bench, end, list(inputs)[:_MOST_CHECKED]))
         if not alone[at]:
             takers.sort(key=lambda taker: bool(taker.why))
         candidates[scene.boxes[at].name] = [
