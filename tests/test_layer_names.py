@@ -439,3 +439,40 @@ def test_a_removed_layer_leaves_the_variables_and_values_that_others_read():
     assert {*ops, own.op.name, own.initializer.name, "scaled"} <= gone
     assert gone.isdisjoint({"x", "z", "start", shared.op.name, base.op.name, shared.initializer.name})
     assert not [name for name in gone if name.startswith(("shared/", "base/"))]
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory) -> gs.Editor:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="d1")])
+    folder = tmp_path_factory.mktemp("signed")
+    tf.saved_model.save(model, folder)
+    return gs.open(folder, trust=True)
+
+
+def test_a_key_of_the_graph_is_its_tensor(signed, tmp_path):
+    (key,), (end,) = signed.outputs, signed.outputs.values()
+    (first,), (start,) = signed.inputs, signed.inputs.values()
+    assert key not in signed.snapshot.index
+    assert signed.tensor(key).name == end
+    assert signed.tensor(first).name == start
+    assert signed.select(inputs=first, outputs=key).names == signed.select(inputs=start, outputs=end).names
+    feeds = {first: np.ones((1, 4), "float32")}
+    signed.save(tmp_path / "new", outputs=key, inputs=[first], feeds=feeds)
+    saved = gs.open(tmp_path / "new")
+    assert list(saved.outputs) == [key]
+    assert list(saved.inputs) == [first]
+    with refuses(SelectionError, "there is no tensor 'output_9:0'"):
+        signed.save(tmp_path / "other", outputs="output_9")
+
+
+def test_an_op_or_layer_comes_before_a_key():
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [1], "x")
+        tf.exp(tf.negative(x, "op"), "end")
+    layer = Layer("layer", "", "layer", (LayerCall(("op",), ("x:0",), ("op:0",)),))
+    keys = {"op": "end:0", "layer": "end:0", "key": "end:0", "both": "end:0"}
+    opened = OpenedGraph(graph, "keys", "", inputs={"both": "x:0"}, outputs=keys, layers=Layers((layer,)))
+    ed = gs.Editor(opened)
+    assert [ed.tensor(name).name for name in ("op", "layer", "key")] == ["op:0", "op:0", "end:0"]
+    with refuses(SelectionError, "there is no tensor 'both'"):
+        ed.tensor("both")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -257,7 +258,14 @@ class Editor:
 
     def _resolver(self, request: str) -> ReferenceResolver:
         """Returns the reader of the ops and tensors of a call."""
-        return ReferenceResolver(self.snapshot, self.layers, request)
+        return ReferenceResolver(self.snapshot, self.layers, request, self._signature)
+
+    @property
+    def _signature(self) -> dict[str, str]:
+        """The tensor of each key of the inputs and outputs; a key of two tensors is left out."""
+        pairs = {*self.inputs.items(), *self.outputs.items()}
+        counts = Counter(key for key, _ in pairs)
+        return {key: tensor for key, tensor in pairs if counts[key] == 1}
 
     def _current_name(self, thing: Any, verb: str) -> Any:
         """Returns the name of an object of this graph. Any other object is returned for the snapshot to check."""
@@ -372,7 +380,7 @@ class Editor:
         graph, layers = self._around((scope, name, inputs, outputs)), self.layers
 
         def tensors(key: str, things: Any) -> list[Any] | None:
-            resolver = ReferenceResolver(graph, layers, f"select({key}={things!r})")
+            resolver = ReferenceResolver(graph, layers, f"select({key}={things!r})", self._signature)
             return None if things is None else resolver.ends(parts_of(things))
 
         input_tensors, output_tensors = tensors("inputs", inputs), tensors("outputs", outputs)
@@ -990,8 +998,8 @@ class Editor:
 
         Args:
             path: the file or folder to write. Its suffix selects the format if `format` is not given.
-            outputs: tensors, by name or object: only the ops they need are written. One tensor, several, or a dict of
-                name -> tensor for a signature. Default: those of the opened function, for a SavedModel; else
+            outputs: tensors, by name, object or key of `outputs`: only the ops they need are written. One, several, or
+                a dict of name -> tensor for a signature. Default: those of the opened function, for a SavedModel; else
                 everything.
             inputs: tensors that are fed. Their ancestors are left out.
             signatures: for a SavedModel with several signatures: name -> (inputs, outputs).

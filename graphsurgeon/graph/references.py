@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import SelectionError, counted, few
@@ -23,6 +23,7 @@ class ReferenceResolver:
         graph: the snapshot.
         layers: its layers.
         request: the request, for messages.
+        signature: key of an input or output of the graph -> its tensor. A key that an op or layer has means that.
 
     Example:
         >>> from graphsurgeon.graph.layers import Call
@@ -36,6 +37,7 @@ class ReferenceResolver:
     graph: Graph
     layers: Layers
     request: str
+    signature: Mapping[str, str] = field(default_factory=dict)
 
     def layer(self, thing: Any) -> Layer | None:
         """Returns the layer that a thing names; None if it names something else.
@@ -64,7 +66,13 @@ class ReferenceResolver:
         Raises:
             SelectionError: if a layer has several calls or no output, or a name is similar to that of a layer.
         """
-        return ends(self.graph, self.layers, things, self.request)
+        return ends(self.graph, self.layers, [self._of_key(thing) or thing for thing in things], self.request)
+
+    def _of_key(self, thing: Any) -> str:
+        """Returns the tensor of a key of the signature; empty for anything else."""
+        if not isinstance(thing, str) or thing not in self.signature:
+            return ""
+        return "" if op_name(thing) in self.graph.index or self.layers.called(thing) else self.signature[thing]
 
     def tensor(self, thing: Any) -> Any:
         """Returns a tensor; for a layer, its only output.
@@ -99,7 +107,7 @@ class ReferenceResolver:
         return things if things is None else self.tensor(things)
 
     def named_tensors(self, things: Any) -> Any:
-        """Returns the same; if a layer is among several tensors, as a dict with the names of the layers.
+        """Returns the same; with a layer or a key of the signature among them, as a dict with their names.
 
         Args:
             things: as for `tensors`.
@@ -108,13 +116,14 @@ class ReferenceResolver:
             SelectionError: as for `tensors`.
         """
         several = list(things) if isinstance(things, (list, tuple)) else [things]
-        if isinstance(things, Mapping) or not any(self.layer(one) is not None for one in several):
+        named = any(self._of_key(one) or self.layer(one) is not None for one in several)
+        if isinstance(things, Mapping) or not named:
             return self.tensors(things)
         tensors: dict[str, Any] = {}
         for one in several:
             layer = self.layer(one)
             for end in self.ends([one]):
-                leaf = op_name(end).rpartition("/")[2] if layer is None else layer.name
+                leaf = layer.name if layer else one if self._of_key(one) else op_name(end).rpartition("/")[2]
                 tensors[free_name(leaf, tensors.__contains__)] = end
         return tensors
 
@@ -143,7 +152,10 @@ class ReferenceResolver:
         """
         if not isinstance(things, Mapping):
             return things
-        return {key if self.layer(key) is None else self.tensor(key): one for key, one in things.items()}
+        return {
+            self.tensor(key) if self._of_key(key) or self.layer(key) is not None else key: one
+            for key, one in things.items()
+        }
 
     def op(self, thing: Any) -> Any:
         """Returns an op; for a layer, the op that computes its only output.
