@@ -290,8 +290,9 @@ def blockers(graph: Graph, conversion: ConversionResult) -> tuple[Blocker, ...]:
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("loop", "While", ["x"])])
-        >>> said = Said(("loop/body/cell", "loop"), "GRUBlockCell", "ERROR_NEEDS_CUSTOM_OPS", "neither this nor that")
-        >>> [str(one) for one in blockers(g, Converted(said="failed", errors=(said,)))]
+        >>> names = ("loop/body/cell", "loop")
+        >>> message = ConverterMessage(names, "GRUBlockCell", "ERROR_NEEDS_CUSTOM_OPS", "neither this nor that")
+        >>> [str(one) for one in blockers(g, ConversionResult(said="failed", errors=(message,)))]
         ["'loop' (GRUBlockCell): TFLite has no op for it: it needs a custom op"]
     """
     by_op: dict[tuple[str, str], Blocker] = {}

@@ -48,7 +48,7 @@ class RWLock:
     writer are kept out for good. A thread that is inside of some door does not wait for waiting threads.
 
     Example:
-        >>> door = Door()
+        >>> door = RWLock()
         >>> with door.reading(), door.reading():
         ...     "one thread may go in twice"
         'one thread may go in twice'

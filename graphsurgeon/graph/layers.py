@@ -44,7 +44,8 @@ class Layer:
         variables: names of the variable ops that it reads, including those of the layers inside it.
 
     Example:
-        >>> layer = Layer("dense", "Dense", "encoder/dense", (Call(("m/MatMul", "m/Add"), ("x:0",), ("m/Add:0",)),))
+        >>> call = LayerCall(("m/MatMul", "m/Add"), ("x:0",), ("m/Add:0",))
+        >>> layer = Layer("dense", "Dense", "encoder/dense", (call,))
         >>> print(layer)
         encoder/dense  Dense: 2 ops, x:0 -> m/Add:0
     """
@@ -86,7 +87,7 @@ class LazyLayers(Sequence[Layer]):
         find: finds them.
 
     Example:
-        >>> layers = Later(lambda: print("found") or (Layer("a", "Dense", "a"),))
+        >>> layers = LazyLayers(lambda: print("found") or (Layer("a", "Dense", "a"),))
         >>> len(layers), [layer.name for layer in layers]
         found
         (1, ['a'])
@@ -294,7 +295,7 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> l
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"])])
-        >>> dense = Layer("d", "Dense", "d", (Call(("d/y",), ("x:0",), ("d/y:0",)),))
+        >>> dense = Layer("d", "Dense", "d", (LayerCall(("d/y",), ("x:0",), ("d/y:0",)),))
         >>> ends(g, Layers((dense,)), ["x", "d"], "select()")
         ['x', 'd/y:0']
     """
@@ -372,8 +373,8 @@ def copied(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"])])
-        >>> dense = Layer("d", "Dense", "d", (Call(("d/y",), ("a:0",), ("d/y:0",)),))
-        >>> print(copied(Layers((dense,)), Calls(g), {"d/y": "n/d/y", "a:0": "x:0"}, "n")[0])
+        >>> dense = Layer("d", "Dense", "d", (LayerCall(("d/y",), ("a:0",), ("d/y:0",)),))
+        >>> print(copied(Layers((dense,)), CallTree(g), {"d/y": "n/d/y", "a:0": "x:0"}, "n")[0])
         n/d  Dense: 1 op, x:0 -> n/d/y:0
     """
 
@@ -443,7 +444,7 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, LayerCall]
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
-        >>> dense = Layer("d", "Dense", "d", (Call(("n/d/y", "n/d/z"), ("x:0",), ("n/d/z:0",)),))
+        >>> dense = Layer("d", "Dense", "d", (LayerCall(("n/d/y", "n/d/z"), ("x:0",), ("n/d/z:0",)),))
         >>> [(scope, layer.class_name) for scope, (layer, _) in scopes_of(g, Layers((dense,))).items()]
         [('n/d/', 'Dense')]
     """
@@ -597,7 +598,7 @@ def by_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Lay
     Example:
         >>> g = Graph.of([("d/w", "VarHandleOp", []), ("x", "Placeholder", []), ("n/d_1/r", "ReadVariableOp", ["d/w"]),
         ...               ("n/d_1/y", "MatMul", ["x", "n/d_1/r"]), ("z", "Identity", ["n/d_1/y"])])
-        >>> print(*by_variables(Calls(g), named_owners({"d/w": "d/w"})))
+        >>> print(*by_variables(CallTree(g), named_owners({"d/w": "d/w"})))
         d: 2 ops, 1 variable, x:0 -> n/d_1/y:0
     """
     owners = list(owners)

@@ -50,7 +50,7 @@ def current(graph: Any) -> Any:
 
     Example:
         >>> class Live: "As a `tf.Graph`."
-        >>> graph = Deferred(Live)
+        >>> graph = DeferredGraph(Live)
         >>> before, live = current(graph), graph.made()
         >>> before is graph, current(graph) is live
         (True, True)
@@ -66,7 +66,7 @@ def identity(graph: Any) -> Any:
 
     Example:
         >>> class Live: "As a `tf.Graph`."
-        >>> graph = Deferred(Live)
+        >>> graph = DeferredGraph(Live)
         >>> identity(graph) is identity(graph.made()) is graph
         True
     """
@@ -79,9 +79,9 @@ class LiveGraphAttribute:
     Example:
         >>> class Live: "As a `tf.Graph`."
         >>> class Editor:
-        ...     graph = Current()
+        ...     graph = LiveGraphAttribute()
         >>> editor = Editor()
-        >>> editor.graph = Deferred(Live)
+        >>> editor.graph = DeferredGraph(Live)
         >>> editor.graph.made() is editor.graph
         True
     """

@@ -100,7 +100,7 @@ class OpOrigin:
         changes: (step, the change).
 
     Example:
-        >>> print(Origin("copy/x", "copied", 3, "x", "net.pb", changes=((4, "input 0 reads y:0"),)))
+        >>> print(OpOrigin("copy/x", "copied", 3, "x", "net.pb", changes=((4, "input 0 reads y:0"),)))
         copied from op 'x' of net.pb in step 3, changed in step 4 (input 0 reads y:0)
     """
 
@@ -216,7 +216,7 @@ def from_attribute(op: str, data: bytes) -> OpOrigin:
     """Returns the origin in such an attribute; an original if the attribute cannot be read.
 
     Example:
-        >>> origin = Origin("copy/x", "copied", 3, "x", "net.pb")
+        >>> origin = OpOrigin("copy/x", "copied", 3, "x", "net.pb")
         >>> from_attribute("copy/x", attribute(origin)) == origin, from_attribute("x", b"?").kind
         (True, 'original')
     """

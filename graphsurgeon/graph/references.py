@@ -26,10 +26,10 @@ class ReferenceResolver:
         signature: key of an input or output of the graph -> its tensor. A key that an op or layer has means that.
 
     Example:
-        >>> from graphsurgeon.graph.layers import Call
+        >>> from graphsurgeon.graph.layers import LayerCall
         >>> g = Graph.of([("x", "Placeholder", []), ("d/a", "Neg", ["x"]), ("d/b", "Exp", ["d/a"])])
-        >>> layer = Layer("dense", "Dense", "dense", (Call(("d/a", "d/b"), ("x:0",), ("d/b:0",)),))
-        >>> given = Given(g, Layers((layer,)), "select()")
+        >>> layer = Layer("dense", "Dense", "dense", (LayerCall(("d/a", "d/b"), ("x:0",), ("d/b:0",)),))
+        >>> given = ReferenceResolver(g, Layers((layer,)), "select()")
         >>> given.tensor("dense"), given.op("dense"), given.ops("dense"), given.tensors({"y": "dense"})
         ('d/b:0', 'd/b', ['d/a', 'd/b'], {'y': 'd/b:0'})
     """

@@ -42,7 +42,7 @@ class OutputTable:
     Example:
         >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
         >>> graph = Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])
-        >>> known = KnownOutputs.of(graph).longer((1, lambda i: [two]))
+        >>> known = OutputTable.of(graph).longer((1, lambda i: [two]))
         >>> known(0) == [one], known(1) == [two], known.cut(np.array([1], np.int32), 2)(0) == [two]
         (True, True, True)
         >>> loose = known.without_shapes([1])

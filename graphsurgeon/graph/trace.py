@@ -96,7 +96,8 @@ def first_bad(
         >>> import numpy as np
         >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
         >>> def held(name, infinite):
-        ...     return Noted(name, (), np.array([1, 2, 0, infinite, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 2.0]), np.zeros(0))
+        ...     numbers = np.array([1, 2, 0, infinite, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 2.0])
+        ...     return TensorStats(name, (), numbers, np.zeros(0))
         >>> notes = {name: [held(name, bad)] for name, bad in (("x:0", 0), ("y:0", 1), ("z:0", 1))}
         >>> first_bad(graph, notes).op
         'y'

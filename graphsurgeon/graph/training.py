@@ -396,10 +396,10 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
         inputs: its input tensors.
 
     Example:
-        >>> from .variables import State, VariableInfo
+        >>> from .variables import GraphState, VariableInfo
         >>> ops = [("x", "Placeholder", []), ("mean", "Mean", ["x"]), ("y", "Sub", ["x", "mean"]),
         ...        ("seen", "VarHandleOp", []), ("keep", "AssignVariableOp", ["seen", "mean"])]
-        >>> g = Graph.of(ops, state_of=lambda: State({"seen": VariableInfo("seen")}))
+        >>> g = Graph.of(ops, state_of=lambda: GraphState({"seen": VariableInfo("seen")}))
         >>> updates(g, g.mask([1, 2]), [(0, 0)]).inside
         ('keep',)
     """

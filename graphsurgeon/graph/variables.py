@@ -197,7 +197,7 @@ class GraphState:
         """Returns the same state after ops are renamed: old name -> new one.
 
         Example:
-            >>> State({"w": VariableInfo("w", "w/Assign")}).renamed({"w": "v"}).variables["v"].initializer
+            >>> GraphState({"w": VariableInfo("w", "w/Assign")}).renamed({"w": "v"}).variables["v"].initializer
             'w/Assign'
         """
         new = renaming(names)
