@@ -258,7 +258,7 @@ def first_difference(
         unsaid: ops that are returned only if no other op differs.
 
     Example:
-        >>> from .noted import noted
+        >>> from .tensor_stats import noted
         >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
         >>> def run(y):
         ...     held = {"x:0": 1.0, "y:0": y, "z:0": y}
@@ -291,7 +291,7 @@ def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[st
         names: tensor of the first run -> its name in the other, if that differs.
 
     Example:
-        >>> from .noted import noted
+        >>> from .tensor_stats import noted
         >>> ours, theirs = ({"y:0": [noted("y:0", np.array([held]), "float32")]} for held in (4.0, 5.0))
         >>> differences(ours, theirs, {})
         {'y': 0.25}
@@ -309,7 +309,7 @@ def difference(note: TensorStats, other: TensorStats) -> float:
     """Returns how far two tensors are apart, in parts of the largest absolute value of the first.
 
     Example:
-        >>> from .noted import noted
+        >>> from .tensor_stats import noted
         >>> difference(noted("a:0", np.array([1.0, 4.0]), "float32"), noted("b:0", np.array([1.0, 5.0]), "float32"))
         0.25
     """
