@@ -122,5 +122,5 @@ def untrained_text(untrained: Mapping[str, str]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for name, why in untrained.items():
         reasons.setdefault(why, []).append(name)
-    return [f"{counted(len(n), 'variables')} ha{'s an' if len(n) == 1 else 've'} initial value{'s' * (len(n) > 1)}, "
+    return [f"{counted(len(n), 'variables')} {'has an initial value' if len(n) == 1 else 'have initial values'}, "
             f"{why}: {few(n)}" for why, n in reasons.items()]  # fmt: skip

@@ -79,7 +79,7 @@ def test_a_variable_is_not_taken_from_what_changes_it(optimizer, edit):
     inside = [op for op in graph.get_operations() if op.type.startswith("Apply")]
     cut = view(graph, "w") if edit == "detach_outputs" else ge.sgv(*inside)
     before = {op: [t.name for t in op.inputs] for op in graph.get_operations()}
-    with refuses(WrongValue, "changes the variable 'w:0'", "is not a variable", "Leave", "along with its variable"):
+    with refuses(WrongValue, "changes the variable 'w:0'", "is not a variable", "Leave", "give it another variable"):
         getattr(ge, edit)(cut)
     assert {op: [t.name for t in op.inputs] for op in before} == before
 

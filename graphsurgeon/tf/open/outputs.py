@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import OpenError
+from ...errors import OpenError, counted
 from ...graph.graph import DTYPES, Graph, TensorInfo
 from ...graph.lazy_graph import DeferredGraph, LiveGraphAttribute, filled, made
 from ...graph.tf_types import TFGraphDef, TFNodeDef
@@ -275,7 +275,7 @@ def _array_of_list(proto: Any, dims: Sequence[int], dtype: np.dtype[Any], field:
         return np.zeros(dims, dtype)
     array = np.empty(math.prod(dims), dtype)
     if len(values) > len(array):
-        raise ValueError(f"{len(values)} values for {len(array)} elements")
+        raise ValueError(f"{counted(len(values), 'values')} for {counted(len(array), 'elements')}")
     bits = np.dtype(np.uint16) if field == "half_val" else dtype
     array[: len(values)] = np.fromiter(values, bits, len(values)).view(dtype) if values else ()
     array[len(values) :] = array[len(values) - 1] if values else ""

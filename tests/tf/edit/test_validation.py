@@ -74,7 +74,7 @@ FAULTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     ),
     "an inserted op that takes other dtypes": (
         lambda p: p.insert("LogicalNot", on="y", name="n"),
-        ("insert('LogicalNot', on='y:0', name='n')", "TensorFlow refuses op 'n' (LogicalNot)", "choose", "fits"),
+        ("insert('LogicalNot', on='y:0', name='n')", "TensorFlow refuses op 'n' (LogicalNot)", "choose", "attributes"),
     ),
     "an inserted op that gives another dtype": (
         lambda p: p.insert("Cast", on="y", name="n", DstT="int32"),

@@ -103,7 +103,7 @@ def test_a_process_of_its_own_ends_in_words(code, timeout, said):
     ],
 )
 def test_a_converter_and_an_interpreter_end_in_words(code, timeout, how, monkeypatch):
-    monkeypatch.setattr(converters, "_BEGIN", code)
+    monkeypatch.setattr(converters, "_TFLITE_PROGRAM", code)
     with tflite_process(timeout) as ask:
         made = convert_to_tflite(FrozenPart(tf1.GraphDef(), []), ask)
     assert made.said == f"the converter {how}, in a separate process"

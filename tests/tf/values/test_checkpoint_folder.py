@@ -517,7 +517,7 @@ def test_a_follower_answers_nothing_before_its_first_checkpoint(trained, tmp_pat
 def test_a_follower_answers_before_its_first_checkpoint_where_that_is_asked_for(trained, tmp_path):
     m, _, replica = trained
     assert replica.follow(tmp_path, values="initial").run(replica["net/b"]).tolist() == [0, 0, 0]
-    with refuses(PlanError, "follow(values='zero')", "can only be 'initial' or None here", "Choose 'initial'"):
+    with refuses(PlanError, "follow(values='zero')", "can only be 'initial' or None here", "Use values='initial'"):
         replica.follow(tmp_path, values="zero")
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
     assert b_of(gs.duplicate(block, values=m.session).follow(tmp_path)) == [0, 0, 0]
