@@ -93,7 +93,7 @@ view.simulate("select", names=["y"])
 said["selected"] = ed.selection.names
 said["esm"], said["css"] = len(str(view._esm)), len(str(view._css))
 said["svg"] = str(ed.to_svg())[:4]
-static = importlib.resources.files("graphsurgeon") / "widget" / "static"
+static = importlib.resources.files("graphsurgeon") / "ui" / "static"
 said["static"] = {one.name: len(one.read_bytes()) for one in static.iterdir()}
 ed.save("model.pb", outputs=["copy/y:0"], freeze=True)
 print(json.dumps(said))

@@ -172,7 +172,12 @@ def test_renames_that_cannot_be_say_why_and_what_to_type():
     (fault,) = plan.rename({"x": "one", "target": "one"}).check()
     reads(fault, "'x' and 'target' would both be called 'one'", "Type another name")
     (fault,) = plan.rename("x", to="a b").check()
-    reads(fault, "'a b' is not a name of an op: ' ' is not allowed in it", "digits, '_', '.', '-' and '/'", "as 'a_b'")
+    reads(
+        fault,
+        "'a b' is not a name of an op: ' ' is not allowed in it",
+        "digits, '_', '.', '-' and '/'",
+        "for example 'a_b'",
+    )
     (fault,) = plan.rename("net", to="model/first net").check()
     reads(fault, "'model/first net' is not a name of an op: ' ' is not", "as 'model/first_net'")
     assert "{old: new" not in fault.suggestion

@@ -203,7 +203,7 @@ class Unsure:
 
     def __init__(self, screen):
         self.begun, self.known, self.left = threading.Event(), threading.Event(), threading.Event()
-        traits, screen.infer, screen.leave = screen.traits, self.infer, self.left.set
+        traits, screen.infer, screen.stop_inference = screen.traits, self.infer, self.left.set
         screen.traits = lambda: {**traits(), "inferred": self.known.is_set()}
 
     def infer(self):

@@ -64,7 +64,7 @@ test("edges that join old and new stand out; quiet ones lie below the others", (
 test("the layers are painted in the order of the static picture", () => {
   const layers = [...new Drawing().root.children].map(e => e.getAttribute("class")!.slice("gs-layer-".length));
   // a static picture has no pointer and no search going on, and nobody is far from it
-  expect(layers).toEqual(["groups", "hull", "edges", "heads", "flow", "boxes", "labels", "found", "far", "ports"]);
+  expect(layers).toEqual(["hull", "edges", "groups", "flow", "boxes", "labels", "found", "far", "ports"]);
 });
 
 test("a scope without a box of its own is the first one below it", () => {

@@ -12,7 +12,6 @@ import {
   drawGroup,
   drawPort,
   drawShare,
-  headingOf,
   isQuiet,
   outputsOf,
   portOf,
@@ -45,12 +44,11 @@ export class Drawing {
   #marks = new Map<string, BoxMarks>();
   #ends = new Map<string, [number, number]>();
   #far = 0;
-  /** In the order of view/svg.py. */
+  /** Edges are below the frames, so that an edge that enters a frame at its heading does not take the clicks there. */
   #layers = {
-    groups: layer("groups"),
     hull: layer("hull", true),
     edges: layer("edges", true),
-    heads: layer("heads", true),
+    groups: layer("groups"),
     flow: layer("flow", true),
     boxes: layer("boxes"),
     labels: layer("labels", true),
@@ -115,14 +113,6 @@ export class Drawing {
       }
     this.#order(scene);
     this.#drawEdges(scene);
-    // headings once more, over the edges that enter a frame there
-    this.#layers.heads.replaceChildren(
-      ...scene.groups.map(of => {
-        const g = s("g", { class: classOf(of).replace("gs-item ", ""), transform: `translate(${of.x},${of.y})` });
-        g.append(headingOf(of));
-        return g;
-      }),
-    );
     this.#farNames();
   }
 
@@ -213,7 +203,7 @@ export class Drawing {
         if (Math.abs(x - of.x) + Math.abs(y - of.y) > 1) g.animate?.([at(x, y), at(of.x, of.y)], timing);
       }
     }
-    for (const name of ["hull", "edges", "heads", "labels", "found"] as const)
+    for (const name of ["hull", "edges", "labels", "found"] as const)
       this.#layers[name].animate?.([{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}], timing);
   }
 

@@ -79,7 +79,7 @@ function space(): Text {
 }
 
 /** The name of an open scope. */
-export function headingOf(b: Group): SVGElement {
+function headingOf(b: Group): SVGElement {
   const heading = s("text", { class: "gs-heading", x: 10, y: 17 });
   heading.append(s("tspan", { class: "gs-label", ...fitted(b.label, LABEL, true) }, b.label));
   return heading;
