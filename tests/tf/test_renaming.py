@@ -179,7 +179,7 @@ def test_renames_that_cannot_be_say_why_and_what_to_type():
         "for example 'a_b'",
     )
     (fault,) = plan.rename("net", to="model/first net").check()
-    reads(fault, "'model/first net' is not a name of an op: ' ' is not", "as 'model/first_net'")
+    reads(fault, "'model/first net' is not a name of an op: ' ' is not", "for example 'model/first_net'")
     assert "{old: new" not in fault.suggestion
     with refuses(PlanError, "rename('x')", "it has no new name", "rename('old', to='new')"):
         plan.rename("x")
