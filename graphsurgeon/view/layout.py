@@ -23,6 +23,8 @@ __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 
 WIDEST = 4.0
 """A picture is at most this many times as wide as high, or as high as wide, if possible."""
+SOONER = 0.5
+"""The factor for the height from which levels are set in columns, if the picture is higher than that."""
 MARGIN = 12.0
 """Empty border of a picture, px."""
 PAD = 10.0
@@ -127,6 +129,8 @@ def place(
         run = Run(engine, effort, time.monotonic() + (end - time.monotonic()) * share, cancelled)
         try:
             best = _placed(scene, "LR" if known == "LR" else "TB", direction == "auto", run, like)
+            if known == "auto" and _shape(best) > WIDEST:  # no level alone is too long, but all together are
+                best = min(best, _placed(scene, "TB", True, run, like, SOONER), key=_shape)
             if known == "auto" and _shape(best) > WIDEST:
                 best = min(best, _placed(scene, "LR", True, run, like), key=_shape)
         except LayoutCancelled:
@@ -149,9 +153,11 @@ def _shape(placed: PlacedScene) -> float:
     return max(placed.w / placed.h, placed.h / placed.w)
 
 
-def _placed(scene: Scene, direction: str, columns: bool, run: Run, like: Mapping[str, Any] | None) -> PlacedScene:
+def _placed(
+    scene: Scene, direction: str, columns: bool, run: Run, like: Mapping[str, Any] | None, thin: float = 1.0
+) -> PlacedScene:
     picture = _Picture(scene, direction, run)
-    picture.lay_out(columns and direction == "TB", like if like and like["direction"] == direction else None)
+    picture.lay_out(columns and direction == "TB", like if like and like["direction"] == direction else None, thin)
     return picture.placed()
 
 
@@ -239,7 +245,7 @@ class _Picture:
         self.structures[level] = structure, [ends for _, ends in found]
         return structure
 
-    def lay_out(self, columns: bool, like: Mapping[str, Any] | None) -> None:
+    def lay_out(self, columns: bool, like: Mapping[str, Any] | None, thin: float) -> None:
         """Lays out all levels, the innermost first; in the order and the columns of `like`, if they were there."""
         before, known = {}, like["columns"] if like else {}
         if like:
@@ -255,7 +261,15 @@ class _Picture:
             name = self._name(("frame", level)) if level >= 0 else ""
             starts = () if not columns else self._starts(keys, known[name]) if name in known else None
             found = laid_out(
-                structure, self.ranks[level], sizes, tuple(ends), BETWEEN[self.direction], border, starts, self.run
+                structure,
+                self.ranks[level],
+                sizes,
+                tuple(ends),
+                BETWEEN[self.direction],
+                border,
+                starts,
+                self.run,
+                thin,
             )
             was = [before.get(self._name(key), np.nan) for key in keys]
             if np.isfinite(was).sum() > 1 and _reversed(was, found, sizes, self.ranks[level]):

@@ -157,6 +157,7 @@ def laid_out(
     border: tuple[float, float],
     columns: tuple[int, ...] | None,
     run: Run,
+    thin: float = 1.0,
 ) -> Level:
     """Returns the level with coordinates.
 
@@ -169,11 +170,12 @@ def laid_out(
         border: the distance of gates from the level, at its start and at its end.
         columns: items that begin a new column; None: those that are best if the level is long and thin.
         run: runs Graphviz.
+        thin: a factor for the height from which a thin level is long.
     """
 
     def made() -> Level:
         parts = [_part(structure, nodes) for nodes in _parts(structure)]
-        layouts = [part.layout(ranks, sizes, room, columns, run) for part in parts]
+        layouts = [part.layout(ranks, sizes, room, columns, run, thin) for part in parts]
         along = max(layout.along for layout in layouts)
         at = np.zeros((structure.items, 2))
         gates, paths = np.zeros(sum(structure.gates)), [np.zeros((1, 2)) for _ in structure.lines]
@@ -190,7 +192,7 @@ def laid_out(
             left += level.size[0] + GAP * room[0]
         return Level((left - GAP * room[0], along), at, gates.tolist(), paths, starts)
 
-    return _kept((structure, sizes, ends, room, border, columns, run.effort), made)
+    return _kept((structure, sizes, ends, room, border, columns, run.effort, thin), made)
 
 
 class _Part(NamedTuple):
@@ -213,14 +215,15 @@ class _Part(NamedTuple):
         room: tuple[float, float],
         columns: tuple[int, ...] | None,
         run: Run,
+        thin: float,
     ) -> _Layout:
         """Returns the part with its ranks in bands; the arguments are those of `laid_out`."""
         mine = [ranks[node] - min(ranks[n] for n in self.nodes.tolist()) for node in self.nodes.tolist()]
         wide = tuple(sizes[node] for node in self.nodes[: self.structure.items].tolist())
         number = {node: i for i, node in enumerate(self.nodes.tolist())}
         starts = None if columns is None else tuple(number[item] for item in columns if item in number)
-        key = (self.structure, wide, room, starts, run.effort)
-        return _kept(key, lambda: _Layout(self.structure, mine, wide, room, starts, run))
+        key = (self.structure, wide, room, starts, run.effort, thin)
+        return _kept(key, lambda: _Layout(self.structure, mine, wide, room, starts, run, thin))
 
 
 def _parts(s: Structure) -> list[list[int]]:
@@ -260,8 +263,9 @@ class _Layout:
         room: tuple[float, float],
         columns: tuple[int, ...] | None,
         run: Run,
+        thin: float,
     ) -> None:
-        self.structure, self.sizes = structure, sizes
+        self.structure, self.sizes, self.thin = structure, sizes, thin
         count = structure.items + sum(structure.gates)
         self.rank = list(ranks)
         self.chains: list[list[int]] = []  # the nodes of each line, from the lower rank to the higher
@@ -333,7 +337,7 @@ class _Layout:
     def _cuts(self, pitch: Sequence[float], wide: float) -> list[int]:
         """Returns the ranks at which a long thin level begins a new column: few lines cross each cut."""
         high = sum(pitch)
-        if not any(high > least and high > times * wide for least, times in THIN):
+        if not any(high > self.thin * least and high > times * wide for least, times in THIN):
             return []
         crossing = Counter[int]()
         for line in self.structure.lines:
