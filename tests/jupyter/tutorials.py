@@ -182,6 +182,7 @@ def _apply_of_04(reader: Reader) -> None:
 
 
 def _join_of_05(reader: Reader) -> None:
+    reader.button("Fit to window (f)")
     reader.mark("readings", "i")
     reader.mark("code/out", "o")
     reader.copy("enc")
@@ -204,6 +205,7 @@ def _run_of_06(reader: Reader) -> None:
 
 
 def _copy_of_08(reader: Reader) -> None:
+    reader.button("Fit to window (f)")
     for name, key in (("words", "i"), ("desks", "i"), ("Identity", "o")):
         reader.mark(name, key)
     reader.copy("customer")
