@@ -119,3 +119,10 @@ def counting() -> Any:
         w = tf1.get_variable("w", initializer=np.ones([2], np.float32), use_resource=False)
         tf1.assign(w, tf.exp(y, name="only"), name="set")
     return opened(graph)
+
+
+def array_read(x: Any) -> Any:
+    """A tensor that is written into a TensorArray, and read."""
+    array = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32, name="array")
+    flow = tf.raw_ops.TensorArrayWriteV3(handle=array[0], index=0, value=x, flow_in=array[1], name="write")
+    return tf.raw_ops.TensorArrayReadV3(handle=array[0], index=0, flow_in=flow, dtype=tf.float32, name="read")

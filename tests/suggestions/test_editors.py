@@ -36,22 +36,23 @@ def written(ed: Any) -> Any:
     return ed
 
 
-def less() -> Any:
-    """A graph with the variables w and b, next to the checkpoint of one that has no b."""
+def _after_written(second: str) -> Any:
+    """A graph with the variable w and a second one of three numbers, next to the checkpoint of `held`."""
     written(held())
     with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=True):
         tf1.get_variable("w", initializer=np.ones([4, 3], np.float32))
-        tf1.get_variable("b", initializer=np.ones([3], np.float32))
+        tf1.get_variable(second, initializer=np.ones([3], np.float32))
     return opened(graph)
+
+
+def less() -> Any:
+    """A graph with a variable b, next to a checkpoint that has no b."""
+    return _after_written("b")
 
 
 def unlike() -> Any:
-    """A graph with the variables w and v, next to the checkpoint of one whose v has another shape."""
-    written(held())
-    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=True):
-        tf1.get_variable("w", initializer=np.ones([4, 3], np.float32))
-        tf1.get_variable("v", initializer=np.ones([3], np.float32))
-    return opened(graph)
+    """A graph with a variable v, next to a checkpoint whose v has another shape."""
+    return _after_written("v")
 
 
 def queued() -> Any:

@@ -12,7 +12,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.selection import select
 from graphsurgeon.graph.trace import Trace
-from tests.suggestions.graphs import branched, holder, looped, net
+from tests.suggestions.graphs import array_read, branched, holder, looped, net
 from tests.suggestions.ways import Way, follow, tf1
 
 FED = np.ones([2], np.float32)
@@ -66,11 +66,7 @@ def call_of(ed: Any) -> str:
 def array() -> Any:
     """A TensorArray that is written, and read."""
     with tf.Graph().as_default() as graph:
-        x = holder("x", 2)
-        made = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32, name="array")
-        flow = tf.raw_ops.TensorArrayWriteV3(handle=made[0], index=0, value=x, flow_in=made[1], name="write")
-        read = tf.raw_ops.TensorArrayReadV3(handle=made[0], index=0, flow_in=flow, dtype=tf.float32, name="read")
-        tf.negative(read, name="y")
+        tf.negative(array_read(holder("x", 2)), name="y")
     return gs.open(graph)
 
 

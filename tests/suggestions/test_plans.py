@@ -13,7 +13,7 @@ from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
 from tests.plain import plain
 from tests.random_graphs import flow_version
-from tests.suggestions.graphs import branched, counting, held, holder, looped, net, referenced, tangled, two
+from tests.suggestions.graphs import array_read, branched, counting, held, holder, looped, net, referenced, tangled, two
 from tests.suggestions.ways import Said, Way, follow, tf1
 
 
@@ -97,10 +97,7 @@ def listed() -> Any:
     """A TensorArray that is written, and read."""
     with tf.Graph().as_default() as graph:
         x = holder("x", 2)
-        array = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32, name="array")
-        flow = tf.raw_ops.TensorArrayWriteV3(handle=array[0], index=0, value=x, flow_in=array[1], name="write")
-        made = tf.raw_ops.TensorArrayReadV3(handle=array[0], index=0, flow_in=flow, dtype=tf.float32, name="read")
-        tf.negative(made, name="y")
+        tf.negative(array_read(x), name="y")
         holder("flow")
         tf.exp(tf.negative(x, name="less"), name="far")
     return gs.open(graph)
