@@ -146,7 +146,8 @@ CASES: dict[str, tuple[str, Callable[[gs.Editor, Any], Any]]] = {
     "recipes.set_signature.outputs": ("tensor", lambda ed, x: names(RECIPES.set_signature(ed, x))),
     "recipes.set_signature.inputs": ("tensor", lambda ed, x: names(RECIPES.set_signature(ed, "scores", x))),
     "recipes.split_at.at": ("tensor", lambda ed, x: [names(half) for half in RECIPES.split_at(ed, x, feeds=FEED)]),
-    "recipes.split_at.outputs": ("tensor", lambda ed, x: [names(half) for half in RECIPES.split_at(ed, "conv1", x, feeds=FEED)]),
+    "recipes.split_at.outputs": ("tensor", lambda ed, x: [
+        names(half) for half in RECIPES.split_at(ed, "conv1", x, feeds=FEED)]),
     "recipes.split_at.inputs": ("tensor", lambda ed, x: [
         names(half) for half in RECIPES.split_at(ed, "classifier/scores/MatMul", inputs=x)]),
     "recipes.split_at.feeds": ("tensor", lambda ed, x: [
