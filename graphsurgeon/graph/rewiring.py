@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -105,6 +106,44 @@ class OutputTable:
 TURNING, MERGING = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
 #: op, position of its input, (producer, output).
 Edge = tuple[int, int, tuple[int, int]]
+
+
+def import_order(graph: Graph) -> list[int] | None:
+    """Returns the numbers of all ops in the order in which TensorFlow imports them; None if it is the present order.
+
+    TensorFlow takes the first op whose inputs are all imported. A ``Merge`` that closes a loop waits for only one of
+    its inputs. Ops on a cycle that is not a loop come last: TensorFlow refuses them.
+
+    Example:
+        >>> import_order(Graph.of([("b", "Neg", ["a"]), ("a", "Const", [])]))
+        [1, 0]
+    """
+    loops = graph.typed(MERGING)
+    back_edges = loops[graph.data.rows] & graph.typed(TURNING)[graph.data.node]
+    late = (graph.data.node >= graph.data.rows) & ~back_edges
+    if not late.any() and not (graph.control.node >= graph.control.rows).any():
+        return None
+    waits = graph.data.degrees + graph.control.degrees
+    closing = np.unique(graph.data.rows[back_edges])
+    waits[closing] = 1 + graph.control.degrees[closing]
+    remaining: list[int] = waits.tolist()
+    readers: list[list[int]] = [[] for _ in range(graph.size)]
+    for edges in (graph.data, graph.control):
+        for reader, op in zip(edges.rows.tolist(), edges.node.tolist(), strict=True):
+            readers[op].append(reader)
+    ready = [i for i, count in enumerate(remaining) if not count]
+    order = []
+    while ready:
+        op = heapq.heappop(ready)
+        order.append(op)
+        for reader in readers[op]:
+            remaining[reader] -= 1
+            if not remaining[reader]:
+                heapq.heappush(ready, reader)
+    if len(order) < graph.size:
+        ordered = set(order)
+        order += [i for i in range(graph.size) if i not in ordered]
+    return order
 
 
 def in_order(graph: Graph, order: Sequence[int]) -> Graph:

@@ -15,7 +15,7 @@ from ...graph.conditions import excluded
 from ...graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
 from ...graph.graph import DerivedOrigin, Graph, Mask
 from ...graph.names import begins_with, op_name
-from ...graph.rewiring import TURNING
+from ...graph.rewiring import TURNING, import_order
 from ...graph.training import Gradients, RewiredInput
 from ...graph.traversal import backward, forward
 from ...graph.variables import CollectionEntry, GraphState, VariableInfo, renaming
@@ -46,6 +46,8 @@ def state_after(effect: PlanResult) -> GraphState:
             if entry.kind == "variable":
                 inside.setdefault(entry.name, []).append(name)
     variables = [info for part in parts for info in part.variables.values()]
+    order = import_order(after)
+    place = after.index if order is None else {after.names[op]: at for at, op in enumerate(order)}
 
     def now(info: VariableInfo) -> VariableInfo:
         collections = tuple(inside.get(info.op, ()))
@@ -56,7 +58,7 @@ def state_after(effect: PlanResult) -> GraphState:
         )
 
     return GraphState(
-        {info.op: now(info) for info in sorted(variables, key=lambda info: after.index[info.op])},
+        {info.op: now(info) for info in sorted(variables, key=lambda info: place[info.op])},
         collections,
         tuple(context for part in parts for context in part.contexts),
         {op: fills for part in parts for op, fills in part.init_ops.items()},

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from ...graph.functions import CALLS, gradients_in, reachable
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name
 from ...graph.provenance import COLLECTION
-from ...graph.rewiring import MERGING, TURNING, in_order
+from ...graph.rewiring import import_order, in_order
 from ...graph.security import PYTHON, READS, Risk, Risks, risks
 from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...graph.variables import (
@@ -151,7 +150,7 @@ def file_snapshot(
         functions = {f.signature.name: f for f in graph_def.library.function}
         file_shapes = _normalize(nodes, functions)
         graph = _read(nodes, request, about)
-        order = _import_order(graph)
+        order = import_order(graph)
         if order is not None:
             graph = in_order(graph, order)
     graph = replace(
@@ -209,40 +208,6 @@ def _read(nodes: list[TFNodeDef], request: str, about: Mapping[str, Any]) -> Gra
         twice = next(name for name in graph.names if name in names or names.add(name))  # type: ignore[func-returns-value]
         raise OpenError(request, f"two ops are called {twice!r}", "Rename one of them in the code that made the graph")
     return graph
-
-
-def _import_order(graph: Graph) -> list[int] | None:
-    """Returns the ops in the order of TensorFlow's importer; None if they are already in this order.
-
-    It takes the first op of the file whose inputs are all there. A ``Merge`` that closes a loop waits for only one of
-    its inputs. Ops on a cycle that is not a loop come last: TensorFlow refuses them.
-    """
-    loops = graph.typed(MERGING)
-    back_edges = loops[graph.data.rows] & graph.typed(TURNING)[graph.data.node]
-    late = (graph.data.node >= graph.data.rows) & ~back_edges
-    if not late.any() and not (graph.control.node >= graph.control.rows).any():
-        return None
-    waits = graph.data.degrees + graph.control.degrees
-    closing = np.unique(graph.data.rows[back_edges])
-    waits[closing] = 1 + graph.control.degrees[closing]
-    remaining: list[int] = waits.tolist()
-    readers: list[list[int]] = [[] for _ in range(graph.size)]
-    for edges in (graph.data, graph.control):
-        for reader, op in zip(edges.rows.tolist(), edges.node.tolist(), strict=True):
-            readers[op].append(reader)
-    ready = [i for i, count in enumerate(remaining) if not count]
-    order = []
-    while ready:
-        op = heapq.heappop(ready)
-        order.append(op)
-        for reader in readers[op]:
-            remaining[reader] -= 1
-            if not remaining[reader]:
-                heapq.heappush(ready, reader)
-    if len(order) < graph.size:
-        ordered = set(order)
-        order += [i for i in range(graph.size) if i not in ordered]
-    return order
 
 
 class _ProtoState:
