@@ -138,6 +138,31 @@ def loaded(path: Any, request: str, suggestion: str) -> Any:
     raise PlanError(request, problem, suggestion)
 
 
+def same_numbers(one: Any, other: Any) -> bool:
+    """Returns whether two arrays are equal, except for the rounding of sums that are added in another order.
+
+    Floats may differ by the square root of their precision, relative to the largest value. NaN equals NaN.
+
+    Args:
+        one, other: the arrays; they must have the same shape and dtype to be equal.
+
+    Example:
+        >>> one = np.array([1.0, 2.0, np.nan], np.float32)
+        >>> same_numbers(one, one * np.float32(1.0000001)), same_numbers(one, one * 2), same_numbers([1], [2])
+        (True, False, False)
+    """
+    a, b = np.asarray(one), np.asarray(other)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind in "OSUb" or np.issubdtype(a.dtype, np.integer):
+        return bool(np.array_equal(a, b))
+    close = float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1  # short floats are no NumPy floats
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    first, second = a.astype(wide), b.astype(wide)
+    scale = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
+    return bool(np.allclose(first, second, rtol=close, atol=close * scale, equal_nan=True))
+
+
 def can_be_made_up(info: TensorInfo) -> bool:
     """Returns whether a tensor can be given random numbers: its rank is known, and it holds numbers.
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError, few
+from ..graph.arrays import same_numbers
 from ..graph.boundary import entering
 from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
@@ -231,8 +230,7 @@ def _prove(
         between = _run(first, input_values)
         got = between | _run(second, {**input_values, **between})
     for tensor in targets:
-        one, other = np.asarray(whole.results[tensor]), np.asarray(got[tensor])
-        if not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
+        if not same_numbers(whole.results[tensor], got[tensor]):
             both = [set(half.editor.snapshot.state.variables) for half in halves]
             shared = few(map(repr, sorted(both[0] & both[1]))) or "no variable"
             problem = f"the halves give other numbers for {tensor!r} than the whole; in both of them is {shared}"

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.recipes import split
 from tests.recipes.models import numbers, ran, refusal
 
 tf1 = tf.compat.v1
@@ -119,6 +120,24 @@ def test_what_changes_in_one_half_and_is_read_in_the_other_is_named():
     ed = gs.open(graph)
     halves = gs.recipes.split_at(ed, ["seen:0", "Read/ReadVariableOp:0"], "y:0")
     assert "steps" not in halves.second.snapshot.index
+
+
+@pytest.mark.parametrize(("factor", "accepted"), [(1.0000001, True), (1.01, False)])
+def test_halves_may_round_as_another_run_does_and_no_more(monkeypatch, factor, accepted):
+    once = split._run
+
+    def rounds_differently(half, fed):
+        return {name: np.asarray(value) * np.float32(factor) for name, value in once(half, fed).items()}
+
+    monkeypatch.setattr(split, "_run", rounds_differently)
+    with tf.Graph().as_default() as graph:
+        tf.square(tf.nn.relu(tf1.placeholder(tf.float32, [2, 4], name="x"), name="a"), name="y")
+    if accepted:
+        assert gs.recipes.split_at(gs.open(graph), "a:0", "y:0").second.outputs == {"y": "y:0"}
+    else:
+        assert "the halves give other numbers" in refusal(
+            gs.PlanError, gs.recipes.split_at, gs.open(graph), "a:0", "y:0"
+        )
 
 
 def test_a_loop_is_not_cut():
