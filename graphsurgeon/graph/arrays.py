@@ -156,7 +156,8 @@ def same_numbers(one: Any, other: Any) -> bool:
         return False
     if a.dtype.kind in "OSUb" or np.issubdtype(a.dtype, np.integer):
         return bool(np.array_equal(a, b))
-    close = float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1  # NumPy does not know the short floats
+    # NumPy does not know the precision of the short floats.
+    close = float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     first, second = a.astype(wide), b.astype(wide)
     scale = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
