@@ -32,15 +32,15 @@ REFUSALS = (
     "is a part of", "fills", "does not wait for", "no chosen op waits", "is made by this plan", "has no input",
     "nothing in the graph looks like it", "no match can be replaced", "is a part of a loop or cond", "is taken",
     "an earlier step changes", "cuts through", "needs that variable there", "orders the writes and reads",
-    "but input", "op 'forward'", "no step before it changes", "sets state that the original also uses", "set state",
+    "but input", "op 'forward'", "no earlier step changes", "sets state that the original also uses", "set state",
     "meets its partner", "an attribute that the op type needs", "has 0 outputs", "not known yet",
     "no op outside reads", "that could be read instead", "can take the place of all",
     "TensorFlow refuses", "TensorFlow has no", "cannot be", "has no attribute", "is not a type",
     "is not a shape", "is not an int", "is not a bool", "is not a float", "is not a tensor", "is not a list",
     "is not a func", "would both be called",
-    "is not a NextIteration", "is a variable of", "is not a variable", "gets another name and is changed too",
+    "is not a NextIteration", "is a variable of", "is not a variable", "is renamed and also changed",
     "is not a function of the graph", "which changes nothing", "whose ops cannot be renamed one by one",
-    "nothing can make", "cannot make", "as it is", "is not valid", "would be a variable inside a loop",
+    "no adapter can convert", "cannot convert", "as it is", "is not valid", "would be a variable inside a loop",
 )  # fmt: skip
 
 

@@ -75,9 +75,9 @@ def test_loops_tables_structures_and_placement():
     assert find_removal_blockers(g, "loop").contexts == (("loop", "in"),)
     assert find_removal_blockers(g, ["in", "loop"]).contexts == ()
     text = str(find_removal_blockers(g, ["fill", "loop"]))
-    assert "loop is a part of a loop or cond, of which in stays" in text
+    assert "loop is a part of the same loop or cond as in, which stays" in text
     assert "fill fills table, which stays" in text
-    assert "near is to be placed with table" in str(find_removal_blockers(g, "table"))
+    assert "near is colocated with table" in str(find_removal_blockers(g, "table"))
 
 
 def test_blocks_refuses_nothing_and_strangers():

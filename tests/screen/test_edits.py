@@ -140,7 +140,7 @@ def test_copies_of_no_edits_are_a_fault_that_says_so():
     screen.on_copies("new")
     status = screen.traits()["status"]
     assert status["level"] == "error"
-    assert status["text"] == "on_copies(scope='new'): no step before it changes an op that exists"
+    assert status["text"] == "on_copies(scope='new'): no earlier step changes an existing op"
     with refuses(PlanError, "on_copies(assign='all'): 'all' is not one of 'copy', 'leave'", "Call it as"):
         screen.on_copies("new", assign="all")
 

@@ -217,5 +217,5 @@ def test_a_refusal_names_the_reader_of_that_output_and_its_fix_works():
 def test_what_else_reads_it_is_said():
     graph = graph_of(lambda x, p, q, w: tf.cond(p, lambda: x * w, lambda: x) + tf.cast(p, tf.float32), "v1")
     plan = gs.open(graph).plan().resolve_condition("p", True)
-    assert "still read, by ops that are not part of a cond: Cast" in plan.effect.warnings
-    assert any("can never run any more, and go" in w for w in plan.effect.warnings)
+    assert "ops that are not part of a cond still read the condition: Cast" in plan.effect.warnings
+    assert any("removed, because nothing can make them run any more" in w for w in plan.effect.warnings)

@@ -143,10 +143,14 @@ DOORS: dict[str, Callable[[Request], list[Any]]] = {
 }  # fmt: skip
 #: What one way cannot do and says so, though a session can: the way, the words, and why that is no disagreement.
 LIMITS = [
-    ("collapse", "whose gradient a function loses", "a loop of TF1 in a function has no gradient, and a call has one"),
+    (
+        "collapse",
+        "a function would lose its gradient",
+        "a loop of TF1 in a function has no gradient, and a call has one",
+    ),
     ("collapse", "is a reference variable", "a function takes resources, not references"),
     ("collapse", "there is nothing in it but", "it computes nothing"),
-    ("collapse", "nothing that comes out of it is a tensor", "it computes nothing"),
+    ("collapse", "the ops have no output tensor", "it computes nothing"),
     ("collapse", "was inside a match, and nothing has its place", "only what is read outside is a result of the call"),
     ("function", "a function has only resource variables", "what the part waits for sets a reference variable"),
     ("copy beside", "the selection is empty", "all that is asked for is fed"),

@@ -317,7 +317,7 @@ def test_no_op_reads_tensors_of_branches_that_exclude_each_other():
         (fault,) = ed.plan().connect("cond/neg", to="cond/sum", input=at).check()
         reads(fault, f"connect('cond/neg:0', to='cond/sum', input={at})", "'cond/sum' would never run")
     (fault,) = ed.plan().connect("cond/neg", to="z", input=0).connect("cond/tan", to="z", input=1).check()
-    reads(fault, "'z' would never run: what it reads is computed in branches of 'p:0'", "the result of the cond")
+    reads(fault, "'z' would never run: its inputs are computed in branches of 'p:0'", "the result of the cond")
     ed.apply(ed.plan().connect("cond/tan", to="cond/sum", input=1))
     for given, want in ((True, 2 * np.tan(0.5)), (False, -0.5)):
         assert ed.session().run("cond/Merge:0", {"x:0": 0.5, "p:0": given, "q:0": True}) == pytest.approx(want)

@@ -115,9 +115,8 @@ def random_graph():
 def test_seeds_kept_or_new():
     graph = random_graph()
     kept, dst = whole(graph)
-    assert "seeded/RandomUniform keeps the seed: the copy draws the same numbers (seeds='new' gives it others)" in (
-        kept.effect.warnings
-    )
+    text = "seeded/RandomUniform keeps the seed: the copy draws the same numbers "
+    assert text + "(seeds='new' gives the copy other numbers)" in kept.effect.warnings
     dst.apply(kept)
     new, fresh = whole(graph, seeds="new")
     assert not [w for w in new.effect.warnings if "seed" in w]

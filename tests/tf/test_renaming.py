@@ -166,7 +166,7 @@ def test_renames_that_cannot_be_say_why_and_what_to_type():
     (one, *_) = plan.rename("nosuch", to="x").rename("y", to="z").check()
     reads(one, "rename('nosuch', to='x')", "no op and no scope is called 'nosuch'", "similar name")
     (fault,) = plan.rename("net", to="model").rename("net/y", to="z").check()
-    reads(fault, "rename('net/y', to='z')", "no op and no scope is called 'net/y'", "has called it 'model/y'")
+    reads(fault, "rename('net/y', to='z')", "no op and no scope is called 'net/y'", "renamed it to 'model/y'")
     (fault,) = plan.rename({"x": "loss"}).check()
     reads(fault, "rename('x', to='loss')", "the name 'loss' is taken", "'loss_2', which is free", "{old: new, ...}")
     (fault,) = plan.rename({"x": "one", "target": "one"}).check()

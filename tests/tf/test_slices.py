@@ -98,7 +98,7 @@ def test_a_training_goes_on_with_the_original(kind):
     assert not any("Resource" in t or "Apply" in t for t in plan.after().types[plan.effect.first :])
     short = ed.plan().reroute("target:0", to="twice:0", exclude="twice").on_copies(scope="short", until="loss")
     assert short.effect.new_names == ["short/SquaredDifference", "short/loss"]
-    assert any("set state go on with the original" in w for w in plan.effect.warnings), plan.effect.warnings
+    assert any("set state still use the original" in w for w in plan.effect.warnings), plan.effect.warnings
     weights = m.session.run(m.w)
     done = ed.apply(plan)
     feed = m.feed()
@@ -218,14 +218,14 @@ def test_shapes_of_copies_are_those_of_what_they_read():
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (lambda p: p.on_copies(scope="n"), ("no step before it changes an op that exists", "Leave it out")),
+        (lambda p: p.on_copies(scope="n"), ("no earlier step changes an existing op", "Leave on_copies out")),
         (
             lambda p: p.reroute("y", to="k").on_copies(scope="n", until="k"),
             ("'k' does not depend on the changed ops (z)",),
         ),
         (lambda p: p.reroute("y", to="k").on_copies(scope="n", until="no"), ("no op is called 'no'",)),
         (lambda p: p.reroute("y", to="k").on_copies(scope="x"), ("the name 'x' is taken", "Type scope='x_2'")),
-        (lambda p: p.remove("y").on_copies(scope="n"), ("no step before it changes",)),
+        (lambda p: p.remove("y").on_copies(scope="n"), ("no earlier step changes",)),
         (lambda p: p.set_attr("y", "_m", 1).remove("y").set_attr("x", "_m", 2).on_copies(scope="n"),
          ("'y:0' is still read by z",)),
     ],

@@ -79,7 +79,7 @@ def test_so_many_rounds(model, kind, times):
     plan = ed.plan().unroll(loop_of(ed), times)
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert f".unroll({loop_of(ed)!r}, {times})" in plan.to_code()
-    assert any("is no longer asked" in w for w in plan.effect.warnings), plan.effect.warnings
+    assert any("is no longer evaluated" in w for w in plan.effect.warnings), plan.effect.warnings
     done = ed.apply(plan)
     assert not done.made.missed
     assert (model == "nested" and times > 0) == bool(TURNING & set(ed.snapshot.types))
@@ -103,9 +103,9 @@ def test_the_number_of_rounds_is_worked_out_where_it_can_be(kind):
     assert not [w for w in ed.plan().unroll(loop_of(ed), 4).effect.warnings if "asked" in w]
     for times, words in ((2, "it makes more than 2 rounds"), (9, "it makes 4 rounds")):
         said = ed.plan().unroll(loop_of(ed), times).effect.warnings
-        assert any(f"is no longer asked, and {words}" in w for w in said), said
+        assert any(f"is no longer evaluated, and {words}" in w for w in said), said
     said = gs.open(graph_of(MODELS["plain"], kind)).plan().unroll(loop_of(ed), 4).effect.warnings
-    assert any("how many rounds it makes is known only when it runs" in w for w in said)
+    assert any("the number of its rounds is known only when it runs" in w for w in said)
 
 
 def test_what_cannot_be_unrolled():
@@ -121,8 +121,8 @@ def test_what_cannot_be_unrolled():
     )
     plain = gs.open(graph_of(nested, "v1")).plan()
     inner = plain.unroll("loop/while", 2).check()[0]
-    reads(inner, "'loop/while/LoopCond' is inside of another loop, or of a cond", "Unroll the loop around it first")
-    reads(plain.unroll("x", 2).check()[0], "'x' is not a loop, nor a part of one", "The loops are 'loop/LoopCond'")
+    reads(inner, "'loop/while/LoopCond' is inside of another loop, or of a cond", "Unroll the outer loop")
+    reads(plain.unroll("x", 2).check()[0], "'x' is not a loop or a part of a loop", "The loops are 'loop/LoopCond'")
     reads(plain.unroll("nothing", 2).check()[0], "no op is called 'nothing'")
     late = plain.set_attr("loop/LoopCond", "_m", 1).unroll("loop", 2)
     reads(late.check()[0], "'loop/LoopCond' is made or changed by this plan", "Apply these steps first")
@@ -139,7 +139,7 @@ def test_what_cannot_be_unrolled():
     with two.as_default(), flow_version("v1"), tf1.name_scope("both"):
         for _ in range(2):
             tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0])
-    reads(gs.open(two).plan().unroll("both", 2).check()[0], "there are 2 loops in it", "'both/while/LoopCond'")
+    reads(gs.open(two).plan().unroll("both", 2).check()[0], "'both' contains 2 loops", "'both/while/LoopCond'")
     bare = tf.Graph()
     with bare.as_default():
         tf.constant(1.0, name="c")

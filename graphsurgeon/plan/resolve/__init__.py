@@ -1,4 +1,4 @@
-"""Resolve: the effects of the steps of a plan on a graph, computed one after another, from snapshots alone."""
+"""Computes the effects of the steps of a plan on a graph, one step after another, from snapshots only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
     steps.ReplaceStep: replace_ops, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
     steps.SetStep: set_op_attributes, steps.SwapStep: swap, steps.UnrollStep: unroll,
 }  # fmt: skip
-#: These look at all that the steps before them have done.
+#: Steps that need the complete graph after all earlier steps.
 BARRIER_STEPS = (
     steps.CollapseStep | steps.ConditionStep | steps.OnCopiesStep | steps.InlineStep | steps.RebuildStep
     | steps.ReplaceStep | steps.UnrollStep
@@ -48,12 +48,14 @@ BARRIER_STEPS = (
 
 @gc_paused()
 def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResult:
-    """Returns the effect of steps on a graph: the sum of their deltas; faults are collected, never raised.
+    """Returns the effect of steps on a graph: the sum of the deltas of the steps.
+
+    Faults are collected and not raised.
 
     Args:
         base: the graph.
         steps: the steps, in order.
-        backend: the functions of TensorFlow that they may call.
+        backend: the TensorFlow functions that the steps may call.
     """
     so_far = EditState(PlanResult(base, steps, base, judge=backend), backend)
     fault_counts: list[int] = []  # how many faults there were after each step

@@ -1,4 +1,4 @@
-"""What resolving a condition does: the chosen side of each cond stays; the condition's ops go."""
+"""Resolves a condition step: the chosen branch of each cond stays, and the ops of the condition are removed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .wiring import errors_of, tensors_of
 
 
 def resolve_condition(step: ConditionStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Decides the conds of TF1 whose condition is a tensor, then the v2 conds and cases."""
+    """Resolves the TF1 conds that have a tensor as condition, then the v2 conds and cases."""
     request = request_of(step)
     ((tensor,),) = tensors_of(so_far, request, (step.tensor,))
     graph, size = so_far.after, so_far.base.size
@@ -45,7 +45,7 @@ def resolve_condition(step: ConditionStep, so_far: EditState) -> Iterator[GraphD
     late = [op for op in (*decision.switches, *np.flatnonzero(decision.dead).tolist(), *flows) if op >= size]
     if late:
         problem = f"{graph.names[late[0]]!r} is made by this plan"
-        raise PlanError(request, problem, "Apply the plan first, then type this in another")
+        raise PlanError(request, problem, "Apply this plan first, then resolve the condition in another plan")
     _refuse(request, graph, decision)
     if decision.switches:
         yield _removal_delta(graph, decision)
@@ -55,7 +55,7 @@ def resolve_condition(step: ConditionStep, so_far: EditState) -> Iterator[GraphD
         yield from _replace_with_branch(request, so_far, op, tensor, step.value)
     rest = _readers(so_far, tensor)
     if rest and not so_far.faults:
-        yield GraphDelta(warnings=[f"still read, by ops that are not part of a cond: {few(rest)}"])
+        yield GraphDelta(warnings=[f"ops that are not part of a cond still read the condition: {few(rest)}"])
 
 
 def _dependent_conds(graph: Graph, predicates: Any) -> list[int]:
@@ -73,7 +73,7 @@ def _conditions_text(graph: Graph) -> str:
 
 
 def _source(graph: Graph, end: Tensor) -> Tensor:
-    """The tensor that a tensor is only a copy of."""
+    """Returns the original of a tensor that Identity, Switch or Enter ops pass on."""
     passing = ("Identity", "Switch", "Enter")
     return end_of(end, lambda at: next(iter(graph.data.ends(at[0])), None) if graph.types[at[0]] in passing else None)
 
@@ -89,7 +89,7 @@ def _refuse_loops(request: str, graph: Graph, decision: PredicateEffect) -> None
 def _refuse(request: str, graph: Graph, decision: PredicateEffect) -> None:
     names = graph.names
     if decision.torn:
-        problem = f"{names[decision.torn[0]]!r} merges more than two branches, of which several stay"
+        problem = f"{names[decision.torn[0]]!r} merges more than two branches, and more than one of them stays"
         predicate = graph.name(next(iter(decision.known)))
         way = f"Make the condition a constant instead: .reroute({predicate!r}, to='constant:0')"
         raise PlanError(request, problem, way)
@@ -106,19 +106,19 @@ def _refuse(request: str, graph: Graph, decision: PredicateEffect) -> None:
 
 @dataclass(frozen=True)
 class _PassedControl:
-    """The inputs that replaced ops leave to their consumers and to the ops that wait for them."""
+    """The control inputs that replace removed ops, for their consumers and for the ops that wait for them."""
 
     graph: Graph
     gone: Any
     found: PredicateEffect
 
     def sources(self, op: int) -> list[int]:
-        """The ops that a replaced op was a copy of."""
+        """Returns the ops that a removed op got its values from."""
         ends = [self.found.subs[one] for one in ((op, 0), (op, 1)) if one in self.found.subs]
         return [end[0] for end in ends] or [end[0] for end in self.graph.data.ends(op)[:1]]
 
     def waits(self, op: int, reading: bool) -> list[int]:
-        """The ops that consumers of a replaced op, or ops that wait for it, must wait for."""
+        """Returns the ops to wait for instead of a removed op, for its consumers (`reading`) or its waiting ops."""
         out: dict[int, None] = {}
         todo, visited = [(op, reading)], set[int]()
         while todo:
@@ -130,7 +130,7 @@ class _PassedControl:
                 out[one] = None
                 continue
             todo += [(other, False) for other in self.graph.control.row(one).tolist()]
-            # No op needs to wait for a known value; a tensor that is read is there by itself.
+            # An op need not wait for a known value. A consumer need not wait either, because its input orders it.
             is_predicate = any((one, port) in self.found.known for port in (0, 1))
             todo += [
                 (other, is_read) for other in self.sources(one) if self.gone[other] or not (is_read or is_predicate)
@@ -139,7 +139,7 @@ class _PassedControl:
 
 
 def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
-    """Removes the dead side and the ops of the condition; remaining ops are connected to the side that is left."""
+    """Removes the dead branch and the ops of the condition; connects remaining ops to the other branch."""
     subs = resolved(decision.subs)
     removed = decision.dead.copy()
     removed[decision.switches] = True
@@ -174,13 +174,13 @@ def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
     return GraphDelta(
         edges=edges, waits=waits, checked=True, removed=frozenset(region), decided=frozenset(region),
         replaced=[Replacement(match, scope, ends, ())],
-        warnings=[f"{lost} can never run any more, and go: "
+        warnings=[f"{lost} removed, because nothing can make them run any more: "
                   + few(graph.names[i] for i in np.flatnonzero(decision.dead).tolist())] if decision.dead.any() else [],
     )  # fmt: skip
 
 
 def _with_helpers(graph: Graph, decision: PredicateEffect, removed: Any) -> None:
-    """Takes along what only served to ask: pivots, and copies of the predicate that nothing reads any more."""
+    """Also removes helper ops of the condition: pivots, and copies of the predicate without remaining consumers."""
     (asks, _), *copies = decision.known
     for op in sorted({op for op, _ in copies} - {asks}, reverse=True):
         if graph.types[op] == "Identity" and not removed[op]:
@@ -189,7 +189,10 @@ def _with_helpers(graph: Graph, decision: PredicateEffect, removed: Any) -> None
 
 
 def _in_frame(removed: Any, passing: _PassedControl, waits: list[int]) -> list[int]:
-    """Something in the same loop, for an op there that reads nothing: else it would run once, outside of it."""
+    """Returns an op of the same loop for an op without inputs to wait for.
+
+    Without a control input the op would run once, outside of the loop.
+    """
     todo = list(waits)
     for op in todo:
         if not removed[op]:
@@ -202,7 +205,7 @@ def _in_frame(removed: Any, passing: _PassedControl, waits: list[int]) -> list[i
 
 
 def _replace_with_branch(request: str, so_far: EditState, op: int, tensor: Tensor, value: Any) -> Iterator[GraphDelta]:
-    """Puts in the place of a v2 cond or case the branch that is taken."""
+    """Replaces a v2 cond or case by the branch that is taken."""
     graph = so_far.after
     name = graph.names[op]
     values = carried(graph, tensor, value)

@@ -1,4 +1,4 @@
-"""What a copy step does: the new place of each op, its new inputs, and the stand-ins for all other tensors."""
+"""Resolves a copy step: the number and inputs of each copy, and the stand-ins for tensors that are not copied."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def copy(step: CopyStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 
 def resolve_copy(step: CopyStep, so_far: EditState) -> GraphDelta:
-    """Returns the delta of a copy step, in six parts, each of which may find faults; then no op is copied."""
+    """Returns the delta of a copy step; if there are faults, the delta contains them and copies no op."""
     bench, graph = so_far.bench, step.selection.graph
     same = graph.folded.owner is so_far.base.owner and so_far.base.owner is not None
     early = selection_faults(step, same) + namespace_faults(step, bench)
@@ -90,13 +90,13 @@ def resolve_copy(step: CopyStep, so_far: EditState) -> GraphDelta:
 
 @dataclass(frozen=True)
 class _CopySet:
-    """The ops to copy: the selection, the ops that its variables need, and those that `include` adds.
+    """The ops to copy: the selection, the ops that its variables need, and the ops that `include` adds.
 
     Args:
         closure, mask, ops, originals: the ops to copy, with their names.
         policy: variable -> its treatment.
         mapping: source tensor -> tensor of the destination, as requested.
-        baked: source tensor -> the array that takes its place.
+        baked: source tensor -> the array that replaces it.
         reuse: source op -> its existing copy.
         faults: the faults found.
         unfit: whether the later parts are skipped.
@@ -138,7 +138,7 @@ class _EnteringTensors:
         external: source tensor -> tensor of the destination.
         placeholders, constants: the stand-ins.
         taken: names in use below the scope.
-        faults: tensors that must be mapped, and are not.
+        faults: the faults of tensors that must be mapped but are not.
     """
 
     external: dict[Tensor, tuple[str, int]]
@@ -202,7 +202,7 @@ def _entering_tensors(step: CopyStep, bench: MutableGraph, copy_set: _CopySet, s
 
 
 def _existing_tensor(bench: MutableGraph, graph: Graph, tensor: Tensor) -> tuple[str, int] | None:
-    """A tensor of the same graph with its calls folded, as the plan has it; None for one that is inside of a call."""
+    """Returns a source tensor in the graph of the plan, with calls folded; None for a tensor inside a call."""
     op, port = tensor
     if graph.unfolded is not None:
         outside = graph.unfolded.outside(graph.name(tensor))
@@ -213,7 +213,7 @@ def _existing_tensor(bench: MutableGraph, graph: Graph, tensor: Tensor) -> tuple
 
 
 def _outside(graph: Graph, tensor: Tensor) -> Tensor:
-    """The tensor that enters a loop of TF1 as this tensor, the same in every round; else the tensor itself."""
+    """Returns the tensor outside of a TF1 loop that enters the loop as this constant; else the tensor itself."""
     while constant_entry(graph, tensor[0]):
         tensor = graph.data.ends(tensor[0])[0]
     return tensor
@@ -229,7 +229,7 @@ def _stand_in(step: CopyStep, entry: _EnteringTensors, tensor: Tensor) -> str:
 def _inside_faults(
     step: CopyStep, so_far: EditState, copy_set: _CopySet, entry: _EnteringTensors, same: bool
 ) -> list[Fault]:
-    """Faults of ops with their new inputs, and of mapped tensors that do not enter."""
+    """Returns the faults of ops with their new inputs, and of mapped tensors that do not enter the copy."""
     graph, mapping = step.selection.graph, copy_set.mapping
     plain = {graph.tensor(p.was) for p in entry.placeholders}
     plain |= {t for t in mapping if not _is_reference(so_far.bench, mapping[t])}
@@ -241,14 +241,15 @@ def _inside_faults(
 
 @dataclass(frozen=True)
 class _ControlInputs:
-    """Control inputs from outside: source op -> the op to wait for instead; edges that are dropped, or not needed.
+    """The control inputs of copied ops from ops that are not copied.
 
     Args:
-        kept, dropped: these.
-        released: edges from ops that set frozen or replaced variables, in words.
-        looping: edges that hold an op in a loop that is not copied.
-        faults: edges that must not be dropped.
-        lost: reads that are ordered after a write which does not run with the copy.
+        kept: op that is not copied -> op of the destination that the copies wait for instead.
+        dropped: left-out edges: (op, its control input).
+        released: edges from ops that set frozen or replaced variables, as text.
+        looping: edges from ops of the same loop, which is not copied, as text.
+        faults: faults of edges that must not be dropped.
+        lost: reads that are ordered after a write, if the write does not run with the copy.
     """
 
     kept: dict[int, str]
@@ -266,12 +267,12 @@ def _control_inputs(
     mapping, dropped, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
     original = list[tuple[int, int]]()
     loop, lost = loops_of(graph), list[tuple[int, int]]()
-    # What waits for an op waits for its replacement.
+    # An op that waits for a replaced op waits for its replacement.
     follows = {op: name for (op, _), (name, _) in entry.external.items()}
     for inside, outside in control_entering(graph, copy_set.mask):
         if closure.gone[outside] and not closure.shared[outside]:
             released.append(f"{graph.names[inside]} after {graph.names[outside]}")
-            continue  # it would wait for an op that exists only for a copied variable
+            continue  # only copied variables need the op to wait for
         if outside in copy_set.reuse:
             mapping[outside] = copy_set.reuse[outside]
         elif loop[outside] >= 0 and loop[outside] == loop[inside]:
@@ -310,7 +311,7 @@ def _copy_result(
     names: list[str],
     key: str,
 ) -> CopyResult:
-    """The new place of each op, and the variables that the copy makes."""
+    """Returns the copy, with the number of each copied op and the new variables."""
     graph, ops, closure = step.selection.graph, copy_set.ops, copy_set.closure
     place = np.full(graph.size, -1, np.int32)
     first = bench.size + len(entry.placeholders) + len(entry.constants)
@@ -385,7 +386,7 @@ def _attribute_warnings(copied: CopyResult, mask: Mask) -> list[str]:
     random = seed_ops(graph, mask) if copied.step.seeds == "keep" else []
     if random:
         text = f"{few(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
-        out.append(PlanWarning(text + "(seeds='new' gives it others)", Kind.SEED))
+        out.append(PlanWarning(text + "(seeds='new' gives the copy other numbers)", Kind.SEED))
     return out
 
 

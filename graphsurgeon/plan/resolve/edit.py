@@ -15,20 +15,20 @@ from ..steps import RebuildStep, RenameStep, SetStep
 from ..tally import EditState
 from .wiring import ops_of
 
-#: Attributes that name state that an op shares with others, often after itself or its scope.
+#: Attributes that name state which ops share. The value is often the name of the op, or begins with its scope.
 _KEYS = ("shared_name", "frame_name", "var_name")
 
 
 def rename(step: RenameStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Gives the ops their names, after all checks."""
+    """Renames ops and scopes, after all checks."""
     bench, names = so_far.bench, dict(step.names)
     names_by_op: dict[int, str] = {}
-    for old in sorted(names, key=len):  # the name of an op has precedence over its scope
+    for old in sorted(names, key=len):  # a new name for an op overrides that of its scope
         own = [bench.index[old]] if old in bench.index else []
         ops = [*own, *bench.inside(old)]
         if not ops:
             now = so_far.now_called(old)
-            near = f"An earlier step has called it {now!r}" if now else ""
+            near = f"An earlier step renamed it to {now!r}" if now else ""
             near = near or did_you_mean(old, [*so_far.after.scopes.names[1:], *so_far.after.names])
             raise PlanError(request_of(step), f"no op and no scope is called {old!r}", near)
         names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
@@ -38,7 +38,7 @@ def rename(step: RenameStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 
 def _refuse(step: RenameStep, so_far: EditState, new_names: Mapping[int, str]) -> None:
-    """Refuses a name that cannot be given."""
+    """Raises PlanError if a new name is not valid or already taken."""
     bench, owners = so_far.bench, dict[str, int]()
     bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
     if bad is not None:
@@ -52,20 +52,20 @@ def _refuse(step: RenameStep, so_far: EditState, new_names: Mapping[int, str]) -
             problem = problem or f"{bench.names[owners[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
         if problem:
             wish = next((new for _, new in step.names if name == new or name.startswith(f"{new}/")), name)
-            way = f"Type another name, as {free_name(wish, bench.taken)!r}, which is free"
-            raise PlanError(request_of(step), problem, f"{way}; or give both others at once: {{old: new, ...}}")
+            way = f"Type a name that is free, such as {free_name(wish, bench.taken)!r}"
+            raise PlanError(request_of(step), problem, f"{way}, or rename both at once: {{old: new, ...}}")
         owners[name] = op
 
 
 def rename_keys(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
-    """Returns the new keys of shared state and of loops after ops are renamed: old -> new.
+    """Returns the new keys of shared state and of loops after ops are renamed: old key -> new key.
 
-    A key changes if it is the name of an op, or begins with the scope of one, because another graph may later hold
-    state under the old key.
+    A key changes if it is the name of a renamed op or begins with the scope of a renamed op. The old key is not kept,
+    because another graph may later have state under it.
 
     Args:
-        graph: the graph before.
-        names: old name -> new one, of its ops.
+        graph: the graph before the ops are renamed.
+        names: old name -> new name of each renamed op.
     """
     attrs = [getattr(node, "attr", {}) for node in graph.nodes] if names else []
     keys = [{key: a[key].s.decode("utf-8", "replace") for key in _KEYS if key in a and a[key].s} for a in attrs]
@@ -90,7 +90,7 @@ def _rename_key(key: str, old: str, new: str) -> str:
 
 
 def set_op_attributes(step: SetStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Notes the attributes or the device."""
+    """Sets attributes or the device of ops."""
     request = request_of(step)
     (ops,) = ops_of(so_far, request, step.ops)
     if step.device is not None and parts(step.device) is None:
@@ -103,14 +103,12 @@ def set_op_attributes(step: SetStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 
 def rebuild(step: RebuildStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Notes the orphans that nothing needs as removed."""
+    """Marks the orphans that no other op needs as removed."""
     graph = so_far.after
     removed = graph.mask(graph.index[name] for name in step.orphans if name in graph.index)
     removed &= ~needed_ops(graph, ~removed)
     needed_count = len(step.orphans) - int(removed.sum())
-    warnings = (
-        [f"{counted(needed_count, 'orphans')} that other ops need stay{'s' * (needed_count == 1)}"]
-        if needed_count
-        else []
-    )
+    them = "it" if needed_count == 1 else "them"
+    kept = f"{counted(needed_count, 'orphans')} kept, because other ops need {them}"
+    warnings = [kept] if needed_count else []
     yield GraphDelta(warnings=warnings, removed=frozenset(removed.nonzero()[0].tolist()), anew=True)

@@ -1,6 +1,6 @@
 """Resolves the steps that collapse ops into a call, inline calls and unroll loops.
 
-The rounds, and their names, are made in tf/edit/builders.py.
+The module tf/edit/builders.py builds the rounds of an unrolled loop, and their names.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _SAME = frozenset({"Identity", "Enter", "StopGradient"})
 
 @dataclass(frozen=True)
 class LoopFunction:
-    """A condition, or a body, of a loop, by names.
+    """The condition or the body of a loop, with ops given by name.
 
     Args:
         nodes: name -> NodeDef.
-        given: for each loop variable, then for each constant of the loop, the name of its value.
-        results: its results, in the form of NodeDef inputs.
+        given: the names of the arguments: first the loop variables, then the constants of the loop.
+        results: the results, in the form of NodeDef inputs.
     """
 
     nodes: Mapping[str, Any]
@@ -77,7 +77,7 @@ def scalar(nodes: Mapping[str, Any], text: str, inputs: Mapping[str, Any], array
             continue
         reads = [one.partition(":")[0] for one in node.input if one[0] != "^"]
         waiting = [one for one in reads if one not in values] if node.op in _SCALAR or node.op in _SAME else []
-        if waiting and name not in visited:  # else it leads to itself
+        if waiting and name not in visited:  # otherwise the op depends on itself
             visited.add(name)
             todo += waiting
             continue
@@ -102,8 +102,8 @@ def trip_count_of(
     """Returns the number of rounds of a loop, `most` + 1 if there are more; None if it is not known.
 
     Args:
-        test, body: its condition and body.
-        start: for each of their arguments its number at the start, or None.
+        test, body: the condition and body of the loop.
+        start: the initial value of each argument, or None if it is not known.
         most: the largest number of rounds to follow.
         array: returns the array of a constant.
     """
@@ -137,7 +137,7 @@ def collapse(step: CollapseStep, so_far: EditState) -> Iterator[GraphDelta]:
     _refuse_collapse(request, graph, mask)
     ends = [t for t in sorted({*leaving(graph, mask), *marked}) if mask[t[0]] and graph.types[t[0]] != "Const"]
     if not ends:
-        raise PlanError(request, "nothing that comes out of it is a tensor", "Select ops that compute something")
+        raise PlanError(request, "the ops have no output tensor", "Select ops that compute something")
     ops = np.flatnonzero(mask).tolist()
     arguments = origin.given(graph, ops)
     inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(arguments.values())}
@@ -157,18 +157,18 @@ def collapse(step: CollapseStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 @dataclass(frozen=True)
 class _OriginGraph:
-    """The graph that ops were made in: that of the plan, or the body of a call that the plan has opened.
+    """The graph that ops come from: the graph of the plan, or the body of a call that the plan has inlined.
 
     Args:
-        graph: its snapshot.
-        own: number of an op after the steps so far -> its number there.
+        graph: the snapshot of this graph.
+        own: number of an op after the steps so far -> its number in `graph`.
     """
 
     graph: Graph
     own: Mapping[int, int]
 
     def given(self, after: Graph, ops: Sequence[int]) -> dict[Tensor, Tensor]:
-        """Returns the tensors that enter some ops, as they are there -> as they are after the steps so far."""
+        """Returns the tensors that enter ops: tensor of `graph` -> tensor after the steps so far."""
         inside, arguments = set(ops), dict[Tensor, Tensor]()
         for op in ops:
             pairs = zip(self.graph.data.ends(self.own[op]), after.data.ends(op), strict=True)
@@ -183,7 +183,7 @@ def _selected_outputs(step: CollapseStep) -> list[str]:
 
 
 def _origin_graph(so_far: EditState, numbers: Sequence[int]) -> _OriginGraph:
-    """The home of ops, judged by the first one: the others may not all have been made there."""
+    """Returns the graph that the first op comes from; the other ops may come from another graph."""
     for copied in so_far.copies:
         if copied.role == "graft" and not copied.variables:
             own = {int(copied.place[op]): op for op in copied.ops.tolist()}
@@ -193,26 +193,29 @@ def _origin_graph(so_far: EditState, numbers: Sequence[int]) -> _OriginGraph:
 
 
 def _refuse_collapse(request: str, graph: Graph, mask: Mask) -> None:
-    """Refuses ops that no function can contain or take, and a part whose results would differ from those now."""
+    """Refuses ops that a function cannot contain or take, and ops that would compute other results in it."""
     if not mask.any():
         problem = "it contains only variables, placeholders and the ops that set them"
         raise PlanError(request, problem, "Select ops that compute something")
     flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.typed(FLOW_TYPES))).tolist()
     if flow:
-        problem = f"{graph.names[flow[0]]!r} is part of a while_loop or cond of TF1, whose gradient a function loses"
-        raise PlanError(request, problem, "Select around it")
+        problem = f"{graph.names[flow[0]]!r} is part of a TF1 loop or cond, and a function would lose its gradient"
+        raise PlanError(request, problem, "Select ops outside of the loop or cond")
     torn = part_fault(graph, mask, ()) or split_fault(graph, mask)
     if torn is not None:
         raise PlanError(request, *torn)
     for op, port in entering(graph, mask):
         info = graph.info(op, port)
         if info is not None and info.dtype.endswith("_ref"):
-            problem = f"{graph.names[op]!r} is a reference variable, which no function can take"
-            raise PlanError(request, problem, "Leave out the ops that set it; its read op (w/read) can go in")
+            problem = f"{graph.names[op]!r} is a reference variable, which a function cannot take"
+            raise PlanError(request, problem, "Leave out the ops that set it; its read op (w/read) can be included")
 
 
 def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
-    """The ops that can go into a function, and the names of others: variables with their parts, feeds, holders."""
+    """Returns a mask of the ops that a function can contain, and the names of the other ops.
+
+    The other ops are variables with their parts, feeds, resources, and initializers of tables and iterators.
+    """
     out = graph.typed(FEED_TYPES | VARIABLE_TYPES | {"PlaceholderWithDefault"})
     for variable in graph.state.variables.values():
         if variable.op in graph.index:
@@ -223,7 +226,7 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     init_ops = {name for names in graph.state.init_ops.values() for name in names}
     out[[graph.index[name] for name in init_ops if name in graph.index]] = True
     inside = mask & ~out
-    # What only a variable needs that stays outside, as its initial value, has no business in there.
+    # Ops that only a variable needs, such as its initial value, stay outside with the variable.
     rows = graph.data.rows
     consumed, needed_outside = graph.mask(graph.data.node), graph.mask(graph.data.node[~inside[rows] & ~out[rows]])
     inside &= backward(graph, inside & (needed_outside | ~consumed) & ~graph.typed(["Const"]), within=inside)
@@ -231,7 +234,7 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
 
 
 _IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
-#: In which scopes below its name an op that is inlined becomes ops.
+#: Op type -> the scopes, below the name of the op, that contain its ops after it is inlined.
 _INLINE_PARTS = {
     kind + what: (FLOW_SCOPE, *parts)
     for what, parts in (("If", _IF), ("Case", _CASE), ("While", _WHILE))
@@ -240,7 +243,7 @@ _INLINE_PARTS = {
 
 
 def inline(step: InlineStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Takes the calls apart, one by one."""
+    """Inlines the calls one by one."""
     request = request_of(step)
     tops = [name for name in step.ops if not any(name.startswith(f"{other}/") for other in step.ops)]
     for name in tops:
@@ -254,7 +257,7 @@ def inline(step: InlineStep, so_far: EditState) -> Iterator[GraphDelta]:
         with errors_of(request):
             if graft is None:
                 by = so_far.backend.inlined(so_far.base, name, inside)
-            else:  # a call that this plan has made: its function is where it was built
+            else:  # this plan has made the call: its function is in the source graph of the graft
                 by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         below = _INLINE_PARTS.get(graph.types[op], ()) or _leaves(graph, op)
@@ -265,7 +268,10 @@ def inline(step: InlineStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 
 def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
-    """The names of the ops in a called function: the scope of the call may be in use, but not these names."""
+    """Returns the names of the ops in a called function.
+
+    Other ops may be in the scope of the call, but these names must be free there.
+    """
     functions, node = graph.functions, graph.nodes[op]
     called = called_by(node, functions) if node is not None else []
     return tuple(
@@ -286,7 +292,7 @@ _UNROLL_PARTS = ("body", "body_1")
 
 
 def unroll(step: UnrollStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Puts copies of the body in the place of a loop."""
+    """Replaces a loop by copies of its body."""
     request, graph = request_of(step), so_far.after
     op, loop = _find_loop(request, graph, step.loop)
     numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.asks]).tolist()
@@ -312,15 +318,18 @@ def unroll(step: UnrollStep, so_far: EditState) -> Iterator[GraphDelta]:
     targets = ReplaceTargets([Region(graph, numbers, inputs, outputs)], below=_UNROLL_PARTS)
     yield from replace_matches(so_far, request, targets, by, name)
     if not so_far.faults and trip_count != step.times:
-        why = "how many rounds it makes is known only when it runs"
+        why = "the number of its rounds is known only when it runs"
         if trip_count is not None:
             makes = counted(min(trip_count, step.times), "rounds")
             why = f"it makes {makes}" if trip_count <= step.times else f"it makes more than {makes}"
-        yield GraphDelta(warnings=[f"the condition of {name} is no longer asked, and {why}"])
+        yield GraphDelta(warnings=[f"the condition of {name} is no longer evaluated, and {why}"])
 
 
 def _find_loop(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
-    """The loop of a name, as an op; the name is that of the op, or of a loop of TF1 or its scope."""
+    """Returns the number of the op of a loop and, for a TF1 loop, the loop itself.
+
+    The name is that of a While op, of an op in a TF1 loop, or of a scope with one TF1 loop.
+    """
     number = graph.index.get(name)
     if number is not None and graph.types[number] in _WHILE_TYPES:
         return number, None
@@ -335,12 +344,11 @@ def _find_loop(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]
         return candidates[0].asks, candidates[0]
     names = [graph.names[loop.asks] for loop in candidates or loops]
     names += [] if candidates else [graph.names[i] for i in np.flatnonzero(graph.typed(_WHILE_TYPES)).tolist()]
-    problem = f"there are {len(candidates)} loops in it" if candidates else f"{name!r} is not a loop, nor a part of one"
+    problem = f"contains {len(candidates)} loops" if candidates else "is not a loop or a part of a loop"
     if number is None and not candidates and name.strip("/") not in graph.scopes.index:
         graph.find(name, request)
-    raise PlanError(
-        request, problem, f"The loops are {few(map(repr, names), 6)}" if names else "This graph has no loops"
-    )
+    suggestion = f"The loops are {few(map(repr, names), 6)}" if names else "This graph has no loops"
+    raise PlanError(request, f"{name!r} {problem}", suggestion)
 
 
 def _refuse_unroll(request: str, graph: Graph, loop: Loop, numbers: Sequence[int]) -> None:
@@ -350,12 +358,12 @@ def _refuse_unroll(request: str, graph: Graph, loop: Loop, numbers: Sequence[int
     inner = next((i for i in around if deep[i] == deep[loop.asks] or graph.types[i] in ("Switch", "RefSwitch")), -1)
     if inner >= 0:
         problem = f"{graph.names[loop.asks]!r} is inside of another loop, or of a cond"
-        raise PlanError(request, problem, "Unroll the loop around it first, or resolve its condition, in a plan before")
+        raise PlanError(request, problem, "Unroll the outer loop, or resolve the condition, in an earlier plan")
     if any(kind.startswith("StackPush") for kind in kinds):
         problem = "the graph already contains the gradient of this loop"
         raise PlanError(request, problem, "Unroll the loop before you compute gradients")
     if all(op < 0 for op in loop.exits):
-        raise PlanError(request, "nothing leaves it", "Leave it as it is, or remove it")
+        raise PlanError(request, "no tensor leaves the loop", "Leave the loop as it is, or remove it")
 
 
 def _rounds_of_loop(so_far: EditState, loop: Loop, most: int) -> int | None:

@@ -31,10 +31,10 @@ from .wiring import consumers_of, input_of, rewire, tensors_of
 
 @dataclass(frozen=True)
 class Graft:
-    """A piece in the graph.
+    """A subgraph after its insertion into the graph.
 
     Args:
-        delta: the delta that adds it.
+        delta: the delta that adds the subgraph.
         outputs: for each site, output -> tensor of the graph after the plan.
         names: for each site, the names of its ops.
     """
@@ -47,13 +47,13 @@ class Graft:
 def insert_subgraph(
     so_far: EditState, piece: BuiltSubgraph, sites: Sequence[InsertionSite], only_op: bool = False
 ) -> Graft:
-    """Returns a piece in the graph, connected to its inputs; if that is not possible, its delta has a fault.
+    """Inserts a subgraph and connects it to its inputs; if that is not possible, the delta has a fault.
 
     Args:
-        so_far: what the steps before have done.
+        so_far: the state after the earlier steps.
         piece: the new ops.
-        sites: the places that get them.
-        only_op: whether it is one op for each site, which gets the name of the scope itself.
+        sites: the places to insert the ops at.
+        only_op: whether there is one op for each site, with the name of the scope as its own name.
     """
     small = piece.graph
     arguments = {small.index[name]: tensor for name, tensor in piece.inputs.items()}
@@ -72,7 +72,7 @@ def insert_subgraph(
         names={name: name.rpartition("/")[0] for name in block.names} if only_op else None,
     )  # fmt: skip
     delta = resolve_copy(step, so_far)
-    if not delta.copies:  # a fault, of this step or an earlier one
+    if not delta.copies:  # this step or an earlier step has a fault
         return Graft(delta, ({},) * len(sites), ((),) * len(sites))
     copied = replace(delta.copies[0], role="graft")
     joins = [Connection(c.tensor, c.to, c.input) for c in delta.joins]  # ops that a plan builds had no inputs before
@@ -90,10 +90,10 @@ def insert_subgraph(
 
 
 def site_scope(graph: Graph, wish: str, used_names: set[str], op: bool = False, below: Sequence[str] = ()) -> str:
-    """Returns an empty name scope: the wish, or one with a number; it is noted in `used_names`.
+    """Returns an empty name scope: `wish`, or `wish` with a number. The scope is added to `used_names`.
 
-    With `op` it is for one op that gets this very name, which no other op may have. With `below` all new ops are in
-    scopes of these names in it, and other ops may be in it.
+    With `op`, the scope is the name of a single new op, so no other op may have this name. With `below`, all new ops
+    are in subscopes with these names; only the subscopes must be empty.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
@@ -120,13 +120,13 @@ def is_built_op(so_far: EditState, op: int) -> bool:
 def without_new_ops(
     effect: PlanResult, ops: Sequence[int], new_tensors: Mapping[str, str], was: Mapping[tuple[str, int], str]
 ) -> PlanResult:
-    """Takes ops of grafts out of a plan, which nothing reads any more: nothing of them is ever made.
+    """Removes ops of grafts from a plan if no op reads them any more, so that they are never made.
 
     Args:
-        effect: what to take them out of.
-        ops: their numbers after the plan so far.
-        new_tensors: output of one of them -> the tensor that is read in its place.
-        was: what inputs read before: (op, input) -> tensor.
+        effect: the effect of the plan.
+        ops: the numbers of the ops after the plan so far.
+        new_tensors: output of a removed op -> the tensor that is read instead.
+        was: the tensors that inputs read before: (op, input) -> tensor.
     """
     graph, after = effect.after, cut_out(effect.after, sorted(ops))
     after = replace(after, owner=graph.owner)  # the ops of the base keep their numbers
@@ -157,7 +157,7 @@ def without_new_ops(
 
 
 def _renumbered_copy(copied: CopyResult, place: Ints) -> CopyResult:
-    """A copy after the ops have got other numbers, -1 for removed ones."""
+    """Returns a copy with new op numbers: `place` maps old numbers to new numbers, or to -1 for removed ops."""
     now = np.where(copied.place < 0, -1, place[copied.place]).astype(np.int32)
     stays = now[copied.ops] >= 0
     names = [name for name, there in zip(copied.names, stays.tolist(), strict=True) if there]
@@ -190,15 +190,17 @@ def insert(step: InsertStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 
 def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: Graft) -> dict[int, list[int]]:
-    """Returns control inputs for new ops without inputs, if a tensor is in a loop of TF1: only so they run in it.
+    """Returns control inputs for new ops without inputs, if their site is in a TF1 loop.
+
+    Without a control input, these ops would not run in the loop.
 
     Args:
-        graph: with the new ops.
+        graph: the graph with the new ops.
         request: the request, for messages.
-        sites, graft: the places, and the new ops on them.
+        sites, graft: the sites, and the new ops at the sites.
 
     Raises:
-        PlanError: a variable would be made in the loop.
+        PlanError: if a variable would be made in the loop.
     """
     if not graph.typed(ENTERS).any():
         return {}
@@ -215,7 +217,7 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], gr
 
 
 def _names(step: InsertStep, so_far: EditState) -> list[str]:
-    """A name for each new op; refuses one that is taken."""
+    """Returns a name for each new op; refuses names that are taken or not valid."""
     graph = so_far.bench
     names = [step.name] if isinstance(step.name, str) else list(step.name)
     n = 0
@@ -253,7 +255,7 @@ def adapt(step: AdaptStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 @dataclass(frozen=True)
 class _AdapterSite:
-    """The place of the tensor: the inputs, and what they read now; None if nothing should read it yet."""
+    """The inputs that will read the adapter, and the tensor that they read now; None if no op reads it yet."""
 
     old: Tensor | None = None
     edges: tuple[Edge, ...] = ()
@@ -272,7 +274,7 @@ def _adapter_site(step: AdaptStep, graph: MutableGraph, request: str) -> _Adapte
 
 
 def _adapter(step: AdaptStep, graph: MutableGraph, request: str, source: TensorInfo, place: _AdapterSite) -> Adapter:
-    """The adapter; refuses one that cannot make the tensor fit, or that is not needed."""
+    """Returns the adapter; refuses an adapter that is not needed or cannot make the tensor fit."""
     consumed = None if place.old is None else graph.info(*place.old)
     if consumed is None and (step.wish.dtype is None or step.wish.shape is None) and place.old is not None:
         problem = f"dtype and shape of {graph.name(place.old)!r} are not known"
@@ -286,8 +288,10 @@ def _adapter(step: AdaptStep, graph: MutableGraph, request: str, source: TensorI
     if not step.wish.by and fits(source, target):
         suggestion = "Leave the adapter out, or choose one: by='dense'"
         raise PlanError(request, f"{step.tensor!r} is {source}, which fits {where} as it is", suggestion)
-    what = f"{' and '.join(step.wish.by)} cannot" if step.wish.by else "nothing can"
-    problem = f"{step.tensor!r} is {base_dtype(source.dtype)} {shape_text(source.shape)}, and {what} make {where} of it"
+    what = f"{' and '.join(step.wish.by)} cannot" if step.wish.by else "no adapter can"
+    problem = (
+        f"{step.tensor!r} is {base_dtype(source.dtype)} {shape_text(source.shape)}, and {what} convert it to {where}"
+    )
     others = [one_or_all(one.by) for one in proposals(source, target, layout)]
     suggestion = "Give the shape of the result with shape=[...], or choose another tensor"
     raise PlanError(request, problem, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else suggestion)

@@ -1,4 +1,4 @@
-"""What an `on_copies` step does: it makes the edits so far on copies of the changed ops, and changes no existing op."""
+"""Resolves an `on_copies` step: makes the edits so far on copies of the changed ops, and changes no existing op."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .wiring import RefusedStep, ops_of, rewire
 
 
 def on_copies(step: OnCopiesStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Copies what changes, gives the copies the new inputs, and gives what exists its own back."""
+    """Copies the changed ops, connects the copies to the new inputs, and restores the inputs of the existing ops."""
     request = request_of(step)
     (targets,) = ops_of(so_far, request, [name.partition(":")[0] for name in step.until])
     if not so_far.faults:
@@ -41,8 +41,8 @@ def on_copies(step: OnCopiesStep, so_far: EditState) -> Iterator[GraphDelta]:
     removed = graph.mask(sorted(effect.removed))
     edited = changed_ops(effect) & ~removed
     if not edited.any() and not (effect.removed and graph.size > effect.first):
-        problem = "no step before it changes an op that exists"
-        raise PlanError(request, problem, "Leave it out, because no existing op changes, or put it after the edits")
+        problem = "no earlier step changes an existing op"
+        raise PlanError(request, problem, "Leave on_copies out, or call it after the edits")
     fault = readers_fault(graph, removed, request)
     if fault is not None:
         raise RefusedStep([fault])
@@ -52,14 +52,17 @@ def on_copies(step: OnCopiesStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 
 def _as_copies(so_far: EditState, request: str) -> Iterator[GraphDelta]:
-    """Makes copies of the ops that have got other names, for others to read; they get their old names back."""
+    """Copies renamed ops under their new names and makes their consumers read the copies.
+
+    The original ops get their old names back.
+    """
     base, size = so_far.base, so_far.base.size
     names = {old: new for old, new in zip(base.names, so_far.bench.names[:size], strict=True) if old != new}
     if not names:
         return
     edited = [name for name in (*(edit[0] for edit in so_far.edits), *so_far.changes) if name in names.values()]
     if edited:
-        problem = f"{edited[0]!r} gets another name and is changed too"
+        problem = f"{edited[0]!r} is renamed and also changed"
         raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
     ops = [base.index[name] for name in names]
     yield GraphDelta(names={op: base.names[op] for op in ops})
@@ -92,9 +95,9 @@ def _as_copies(so_far: EditState, request: str) -> Iterator[GraphDelta]:
 
 
 def _refuse(step: OnCopiesStep, effect: PlanResult, affected: Downstream, edited: Mask, targets: Sequence[int]) -> None:
-    """Refuses ops that cannot be made again, or whose copy would repeat an effect of the original."""
+    """Refuses edits that `until` does not depend on, and copies that would set the same state as the original."""
     request, graph, removed = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
-    copies = "Choose assign='copy' for copies of these that set the same"
+    copies = "Choose assign='copy': it also copies these ops, and the copies set the same state"
     if affected.missed >= 0:
         missed = graph.names[affected.missed]
         wide = downstream(graph, edited, removed, targets, True)
@@ -105,12 +108,12 @@ def _refuse(step: OnCopiesStep, effect: PlanResult, affected: Downstream, edited
             raise PlanError(request, problem, copies)
         names = few([graph.names[i] for i in np.flatnonzero(edited).tolist()])
         problem = f"{missed!r} does not depend on the changed ops ({names})"
-        raise PlanError(request, problem, "Name something downstream of it, or leave until out")
+        raise PlanError(request, problem, "Name an op in until= that depends on them, or leave until= out")
     acts = np.flatnonzero(affected.ops & affected.left | edited & affected.left).tolist()
     acts += [] if step.assign == "copy" else _writers(graph, affected.ops)
     if acts:
         problem = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
-        raise PlanError(request, problem, "Choose assign='copy' for a copy of it that sets the same, or leave "
+        raise PlanError(request, problem, "Choose assign='copy' for a copy that sets the same state, or leave "
                         "on_copies out and build a new graph")  # fmt: skip
     if edited.any() and not affected.ops[: effect.base.size].any():
         first = [graph.names[i] for i in np.flatnonzero(affected.left).tolist()]
@@ -121,7 +124,7 @@ def _refuse(step: OnCopiesStep, effect: PlanResult, affected: Downstream, edited
 def _copy_downstream(
     step: OnCopiesStep, so_far: EditState, effect: PlanResult, affected: Downstream, edited_ops: Mask
 ) -> GraphDelta:
-    """The outcome of the steps so far, with the ops that they change made again."""
+    """Returns the effect of the steps so far, with their edits made on copies of the affected ops."""
     edited, base, size = effect.after, effect.base, effect.base.size
     ops, after = affected.ops[:size], _without_edits(edited, base)
     place = np.arange(edited.size, dtype=np.int32)
@@ -147,7 +150,7 @@ def _copy_downstream(
         touched = tuple(edited.names[i] for i in np.flatnonzero(edited_ops).tolist())
         copies.append(copied)
         slices.append(DownstreamCopy(copied, touched, step.until, tuple(affected.along)))
-        # What is shared, and keeps its seed or gradient, is said for copies that are asked for.
+        # The other warnings of a copy step apply only to copies that the user requests.
         warnings += [w for w in delta.warnings if warning_kind(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
     else:
         after = _redirected(after, edited, place, size)
@@ -181,7 +184,7 @@ def _copy_downstream(
 
 
 def changed_ops(effect: PlanResult) -> Mask:
-    """Returns a mask of the ops of the base that edits so far change, over all ops of the prediction."""
+    """Returns a mask, over all ops after the plan, of the ops of the base that the edits so far change."""
     index = effect.after.index
     names = [*(name for name, _, _ in effect.edits), *effect.changes]
     numbers = {index[name] for name in names if name in index}
@@ -189,7 +192,7 @@ def changed_ops(effect: PlanResult) -> Mask:
 
 
 def reshaped(effect: PlanResult) -> Mask:
-    """Returns a mask of the ops whose outputs may have other shapes, because they read tensors of other shapes."""
+    """Returns a mask of the ops with outputs that may have new shapes, because an input has a new dtype or shape."""
     graph, base, unlike = effect.after, effect.base, set[int]()
     for name, at, _ in effect.edits:
         op = graph.index[name]
@@ -215,14 +218,14 @@ def _writers(graph: Graph, ops: Mask) -> list[int]:
 
 
 def _without_edits(edited: Graph, base: Graph) -> Graph:
-    """The graph with the new ops of the plan, and with its existing ops as they were."""
+    """Returns the graph with the new ops of the plan, and with its existing ops as they were before the edits."""
     both = ((base.data, edited.data), (base.control, edited.control))
     data, control = (stacked(old, new.part(base.size, edited.size)) for old, new in both)
     return replace(edited, data=data, control=control)
 
 
 def _connect_copies(graph: Graph, edited: Graph, copied: CopyResult, place: Ints, size: int, unlike: Mask) -> Graph:
-    """Gives the copies the inputs that the edits ask for, and the other new ops those copies to read."""
+    """Connects the copies to the inputs that the edits set, and the other new ops to the copies."""
     graph = _redirected(graph, edited, place, size)
     both, first = ((graph.data, edited.data), (graph.control, edited.control)), int(copied.place[copied.ops[0]])
     data, control = (stacked(new.part(0, first), old.moved(copied.ops, place)) for new, old in both)
@@ -257,20 +260,20 @@ def _warnings(graph: Graph, affected: Downstream, removed: Collection[int]) -> l
     out = []
     writers_left = [graph.names[i] for i in np.flatnonzero(affected.left).tolist()]
     if writers_left:
-        sets, go = ("set", "go") if len(writers_left) > 1 else ("sets", "goes")
+        sets, use = ("set", "use") if len(writers_left) > 1 else ("sets", "uses")
         out.append(
-            f"{counted(len(writers_left), 'ops')} that {sets} state {go} on with the original: {few(writers_left)}"
+            f"{counted(len(writers_left), 'ops')} that {sets} state still {use} the original: {few(writers_left)}"
         )
     lost = [graph.names[i] for i in np.flatnonzero(affected.lost).tolist()]
     if lost:
-        out.append(f"the change of {few(lost)} reaches nothing that is made again, and is left out")
+        out.append(f"the change of {few(lost)} is left out, because it affects no copied op")
     writers = [graph.names[i] for i in _writers(graph, affected.ops)]
     if writers:
         sets = "set" if len(writers) > 1 else "sets"
         out.append(f"{counted(len(writers), 'copies')} {sets} the same state as the original: {few(writers)}")
     if affected.calls:
         names = few([graph.names[i] for i in affected.calls])
-        out.append(f"{counted(len(affected.calls), 'calls')} made again may set state inside: {names}")
+        out.append(f"{counted(len(affected.calls), 'copied calls')} may set state inside: {names}")
     if removed:
         count, stay = counted(len(removed), "ops"), "stays" if len(removed) == 1 else "stay"
         names = few([graph.names[i] for i in sorted(removed)])

@@ -1,4 +1,4 @@
-"""The result of all steps together: the last of several edits counts, and the state of the graph after the plan."""
+"""Combines the effects of all steps, and predicts the state of the graph after the plan."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def state_after(effect: PlanResult) -> GraphState:
 
 
 def _kept_state(effect: PlanResult) -> GraphState:
-    """The state of the base without removed ops; a graph that is built anew loses entries of unknown kinds.
+    """Returns the state of the base without removed ops; a rebuilt graph loses entries of unknown kinds.
 
-    The state of a live graph is read when it is first needed: it may then have ops that the base does not have.
+    The state of a live graph is read only when it is needed, and may then contain ops that the base does not have.
     """
     base, state, new = effect.base, effect.base.state, renaming(effect.renamed)
     anew = effect.mode != "append"
@@ -107,7 +107,7 @@ def _copied_state(copied: CopyResult) -> GraphState:
 
 
 def branch_fault(effect: PlanResult) -> Fault | None:
-    """Returns the fault of a Merge that would always take one of its inputs, and did not before; None without one.
+    """Returns a fault if a Merge would always take the same input and did not do so before; otherwise None.
 
     Args:
         effect: the sum of all steps.
@@ -134,7 +134,7 @@ def branch_fault(effect: PlanResult) -> Fault | None:
 
 
 def never_fault(effect: PlanResult) -> Fault | None:
-    """Returns the fault of an op that would read tensors of branches that exclude each other; None without one.
+    """Returns a fault if an op would read tensors of branches that exclude each other; otherwise None.
 
     Args:
         effect: the sum of all steps.
@@ -151,7 +151,7 @@ def never_fault(effect: PlanResult) -> Fault | None:
         if join is not None:
             number = effect.blame.get(join.to)
             request = "check()" if number is None else request_of(effect.steps[number])
-            problem = f"{join.to!r} would never run: what it reads is computed in branches of {after.name(root)!r} "
+            problem = f"{join.to!r} would never run: its inputs are computed in branches of {after.name(root)!r} "
             how = f"Choose a tensor of the branch of {join.to!r}. If it is in no branch, choose the result of the cond"
             return Fault(request, problem + "that exclude each other", how, step=number)
     return None
@@ -163,7 +163,7 @@ def _in_branches(graph: Graph) -> Mask:
 
 
 def _always(graph: Graph) -> set[tuple[str, int]]:
-    """The inputs of Merges that come for each value of the condition: (Merge, input)."""
+    """Returns the inputs of Merges that are computed for every value of the condition: (Merge, input)."""
     joints = graph.typed(MERGES)
     if not joints.any():
         return set()
@@ -180,11 +180,11 @@ def _join_suggestion(effect: PlanResult, join: Connection) -> str:
     number = effect.after.index.get(switch)
     if number is not None and effect.after.types[number] in SWITCHES:
         return f"Rewire the data input of the Switch before it: .connect({join.tensor!r}, to={switch!r})"
-    return f"Rewire the data inputs of the Switches of that branch, and leave the inputs of {join.to!r}"
+    return f"Rewire the data inputs of the Switches of that branch, and keep the inputs of {join.to!r}"
 
 
 def finalize(effect: PlanResult) -> PlanResult:
-    """Returns the sum of all steps as what applying them does."""
+    """Completes the sum of all steps: removes ops, and adds the last faults, the warnings and the predictions."""
     effect = _with_rewired_inputs(remove_ops(_with_renames(effect)))
     loose = branch_fault(effect) or never_fault(effect)
     if loose is not None:
@@ -205,7 +205,7 @@ def finalize(effect: PlanResult) -> PlanResult:
 
 
 def _with_renames(effect: PlanResult) -> PlanResult:
-    """Notes which ops of the base have other names now."""
+    """Records the renamed ops of the base."""
     base, names = effect.base, effect.after.names
     if begins_with(names, base.names):
         return effect
@@ -228,7 +228,7 @@ def _numbers_before(effect: PlanResult) -> Callable[[str], int | None]:
 
 
 def _with_rewired_inputs(effect: PlanResult) -> PlanResult:
-    """Compares rewired inputs with the graph as it is: of several steps on one input only the outcome counts."""
+    """Keeps only rewired inputs that differ from the base; if several steps set one input, the last step counts."""
     base, before = effect.base, _numbers_before(effect)
     last: dict[tuple[str, int], Connection] = {}
     for join in effect.connections:
@@ -248,16 +248,16 @@ def _with_rewired_inputs(effect: PlanResult) -> PlanResult:
 
 
 def _unread(effect: PlanResult) -> list[str]:
-    """Says which placeholders a connection has left without a reader."""
+    """Returns a warning for each placeholder that has no consumer any more."""
     if not effect.placeholders:
         return []
     consumed = set(effect.after.data.node.tolist())
     idle = [p for p in effect.placeholders if effect.after.index[p.name] not in consumed]
-    return [f"{p.name} is a placeholder that nothing reads any more: map {p.was} instead" for p in idle]
+    return [f"{p.name} is a placeholder without a consumer: map {p.was} instead" for p in idle]
 
 
 def _stale(effect: PlanResult) -> list[str]:
-    """Warns of gradient ops that were derived from ops with other results now."""
+    """Returns a warning about gradient ops that were derived from ops which the plan changes."""
     base, before = effect.base, _numbers_before(effect)
     here = [(before(join.to), join) for join in effect.connections]
     edges = [RewiredInput(op, base.data.ends(op)[join.input], effect.after.tensor(join.tensor))
@@ -282,7 +282,7 @@ def _idle(effect: PlanResult) -> list[str]:
 
 
 def _unused_tensors(effect: PlanResult) -> list[str]:
-    """Returns the tensors that have lost their last consumer: their ops stay, and nothing needs them."""
+    """Returns the tensors that have lost their last consumer; their ops stay, although no op needs them."""
     after, old, new = effect.after, effect.base.index, renaming(effect.renamed)
     here = {new(name) for name in old} if effect.renamed else old
     lost = dict.fromkeys(new(c.was) for c in effect.connections if c.was and c.to in here)
@@ -297,7 +297,7 @@ def _unused_tensors(effect: PlanResult) -> list[str]:
 
 
 def _producers_without_consumers(effect: PlanResult) -> list[int]:
-    """Returns the ops that fed removed ops, if the consumers of those read on: nothing reads these ops any more."""
+    """Returns the ops without consumers that fed removed ops, if the plan rewired the consumers of the removed ops."""
     base, after, new = effect.base, effect.after, renaming(effect.renamed)
     removed_mask = base.mask(effect.removed)
     lost = (base.index.get(join.was.partition(":")[0], -1) for join in effect.connections if join.was)

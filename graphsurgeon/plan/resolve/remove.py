@@ -33,15 +33,15 @@ from .wiring import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
-#: How each kind of thing is said; each has the same number of parts as its rows.
+#: Kind of blocker -> function that returns the description of a row. Its parameters are the columns of the row.
 _WORDS: dict[str, Callable[..., str]] = {
     "data": lambda tensor, reader, at: f"{tensor} is read by {reader}, input {at}",
     "control": lambda op, later: f"{later} waits for {op}",
     "collections": lambda op, key: f"{op} is in the collection {key!r}",
     "variables": lambda op, variable: f"{op} is a part of the variable {variable}, which stays",
-    "contexts": lambda op, ends: f"{op} is a part of a loop or cond, of which {ends} stays",
+    "contexts": lambda op, ends: f"{op} is a part of the same loop or cond as {ends}, which stays",
     "init_ops": lambda op, holder: f"{op} fills {holder}, which stays",
-    "colocated": lambda op, other: f"{other} is to be placed with {op}",
+    "colocated": lambda op, other: f"{other} is colocated with {op}",
     "signatures": lambda tensor, end: f"{tensor} is {end} of a signature",
 }
 
@@ -51,15 +51,15 @@ class RemovalBlockers:
     """The reasons why ops cannot be removed; false if there are none.
 
     Args:
-        ops: the ops that were asked about.
-        data: (tensor, reader, input) for the ops outside that read them.
+        ops: the ops to remove.
+        data: (tensor, consumer, input) for each consumer that stays.
         control: (op, op that waits for it).
-        collections: (op, collection that holds it, or something made of it).
-        variables: (op, variable that stays and that it is a part of).
-        contexts: (op, another op of the loop or cond of TF1 that it is a part of, and that stays).
-        init_ops: (op, the table or iterator that stays and that it fills).
-        colocated: (op, op that is to be placed with it).
-        signatures: (tensor, which end of the opened graph it is).
+        collections: (op, collection that contains the op or an object made of it).
+        variables: (op, remaining variable that the op is a part of).
+        contexts: (op, remaining op of the same TF1 loop or cond).
+        init_ops: (op, remaining table or iterator that the op fills).
+        colocated: (op, op that is colocated with it).
+        signatures: (tensor, the input or output of the opened graph that it is).
     """
 
     ops: tuple[str, ...]
@@ -81,7 +81,7 @@ class RemovalBlockers:
         return any(self.counts.values())
 
     def table(self) -> list[dict[str, Any]]:
-        """Returns one row for each reason: kind, op (or tensor), and what holds it."""
+        """Returns one row for each reason: its kind, the op (or tensor), the blocker, and a description."""
         kinds = [f.name for f in fields(self)[1:]]
         return [
             {"kind": kind, "op": row[0], "by": row[1], "what": _WORDS[kind](*row)}
@@ -107,7 +107,7 @@ def find_removal_blockers(graph: Graph, what: Any, served: Mapping[str, str] = N
     Args:
         graph: the snapshot.
         what: an op by name or object, several of them, or a selection. These ops do not block one another.
-        served: tensor -> which end of a signature it is, such as ``"the output 'scores'"``.
+        served: tensor -> the input or output of a signature that it is, such as ``"the output 'scores'"``.
 
     Raises:
         SelectionError: if no op has this name, or nothing is selected.
@@ -142,7 +142,7 @@ def _removed_mask(graph: Graph, what: Any) -> Mask:
 
 
 def readers(graph: Graph, removed: Mask) -> Iterator[tuple[str, str, int]]:
-    """Yields (tensor, reader, input) for ops that stay and read removed ones."""
+    """Yields (removed tensor, remaining consumer, input)."""
     rows, names = graph.data.rows, graph.names
     for at in np.flatnonzero(removed[graph.data.node] & ~removed[rows]).tolist():
         reader = int(rows[at])
@@ -151,14 +151,14 @@ def readers(graph: Graph, removed: Mask) -> Iterator[tuple[str, str, int]]:
 
 
 def waiting(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (removed op, op that stays and waits for it)."""
+    """Yields (removed op, remaining op that waits for it)."""
     rows = graph.control.rows
     for at in np.flatnonzero(removed[graph.control.node] & ~removed[rows]).tolist():
         yield graph.names[graph.control.node[at]], graph.names[rows[at]]
 
 
 def collection_entries(graph: Graph, removed: Mask) -> Iterator[tuple[str, list[str]]]:
-    """Yields for each entry of a collection that holds ops which go: (collection, these ops)."""
+    """Yields (collection, removed ops of the entry) for each collection entry that contains removed ops."""
     for key, entries in graph.state.collections.items():
         for entry in entries:
             if entry.kind not in ("value", "other"):
@@ -173,20 +173,20 @@ def _collection_members(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]
 
 
 def variables(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (removed op, variable that stays and that it is a part of)."""
+    """Yields (removed op, remaining variable that it is a part of)."""
     for variable in graph.state.variables.values():
         number = graph.index.get(variable.op)
         if number is None or removed[number]:
             continue
         ops = [variable.initializer, *map(op_name, (variable.snapshot, variable.initial_value))]
         near = [graph.index[n] for n in ops if n in graph.index] + graph.consumers.row(number).tolist()
-        if removed[near].any():  # its parts are a mask over the graph: worked out only where there is reason to
+        if removed[near].any():  # computes a mask over the graph only if it is needed
             for part in np.flatnonzero(variable_parts(graph, variable) & removed).tolist():
                 yield graph.names[part], variable.op
 
 
 def contexts(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (removed op, op of the same loop or cond of TF1 that stays)."""
+    """Yields (removed op, remaining op of the same TF1 loop or cond)."""
     for names in graph.state.contexts:
         inside = sorted(graph.index[n] for n in names if n in graph.index)
         stays = next((i for i in inside if not removed[i]), None)
@@ -195,7 +195,7 @@ def contexts(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
 
 
 def init_ops(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (removed op, table or iterator that stays and that it fills)."""
+    """Yields (removed op, remaining table or iterator that it fills)."""
     for holder, fills in graph.state.init_ops.items():
         number = graph.index.get(holder)
         if number is not None and not removed[number]:
@@ -203,14 +203,14 @@ def init_ops(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
 
 
 def colocated(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (removed op, op that stays and is colocated with it)."""
+    """Yields (removed op, remaining op that is colocated with it)."""
     ops, others, names = graph.places
     for k in np.flatnonzero((others >= 0) & removed[others] & ~removed[ops]).tolist() if names else ():
         yield names[k], graph.names[ops[k]]
 
 
 def bypass(step: BypassStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Sets the inputs of the consumers of the ops, for each connected part of the ops by itself."""
+    """Makes the consumers of the ops read a tensor that enters the ops, for each connected part separately."""
     request = request_of(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     if len(set(numbers)) == 1:
@@ -218,8 +218,8 @@ def bypass(step: BypassStep, so_far: EditState) -> Iterator[GraphDelta]:
         return
     parts = list(_parts(so_far.after, numbers))
     if len(parts) > 1 and not (step.input is None and step.output is None):
-        problem = f"the ops are {len(parts)} parts that are not connected, and input= or output= is of one part"
-        raise PlanError(request, problem, "Bypass each part by itself, or leave input= and output= out")
+        problem = f"the ops form {len(parts)} unconnected parts, and input= or output= can belong to only one part"
+        raise PlanError(request, problem, "Bypass each part in its own step, or leave input= and output= out")
     resolved = bool(so_far.faults)
     for part in parts:
         try:
@@ -235,7 +235,7 @@ def bypass(step: BypassStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 
 def _one(step: BypassStep, so_far: EditState, op: int) -> GraphDelta:
-    """One op: by default, its input 0 for its output 0."""
+    """Bypasses one op: by default, its input 0 replaces its output 0."""
     request, graph, name = request_of(step), so_far.bench, so_far.bench.names[op]
     port = 0 if step.output is None else step.output
     ((old,),) = tensors_of(so_far, request, [port if isinstance(port, str) else f"{name}:{port}"])
@@ -258,7 +258,7 @@ def _one(step: BypassStep, so_far: EditState, op: int) -> GraphDelta:
 
 
 def _around(step: BypassStep, so_far: EditState, mask: Mask) -> GraphDelta | None:
-    """One connected part: what enters takes the place of what leaves; None if there is nothing to do."""
+    """Bypasses one connected part: an entering tensor replaces the leaving tensors; None if there are none."""
     graph = so_far.after
     enters = entering(graph, mask)
     rows = graph.data.rows
@@ -281,7 +281,7 @@ def _around(step: BypassStep, so_far: EditState, mask: Mask) -> GraphDelta | Non
 def _named_end(
     step: BypassStep, so_far: EditState, word: str, wish: int | str | None, there: list[Tensor]
 ) -> Tensor | None:
-    """The tensor that `input` or `output` names, by number among those there are, or by name."""
+    """Returns the tensor that `input` or `output` gives by name or by its position in `there`; None by default."""
     if wish is None:
         return None
     if isinstance(wish, int):
@@ -299,7 +299,7 @@ def _named_end(
 
 
 def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], leaves: list[Tensor]) -> Tensor:
-    """The only tensor that leads to all tensors that leave and is like them; refuses if that is not clear."""
+    """Returns the only entering tensor that leads to all leaving tensors and fits them; refuses any other number."""
     if len(enters) == len(leaves) == 1:
         return enters[0]  # a tensor that does not fit gets a fault later
     candidates = [
@@ -309,10 +309,10 @@ def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tenso
         return candidates[0]
     if candidates:
         names = few([graph.name(t) for t in candidates], 6)
-        problem = f"{counted(len(candidates), 'tensors')} enter that could be read instead: {names}"
+        problem = f"{counted(len(candidates), 'entering tensors')} could be read instead: {names}"
         raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(candidates[0])!r}")
     sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (enters, leaves)]
-    problem = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
+    problem = f"no entering tensor can replace all leaving tensors: {sides[0]} against {sides[1]}"
     pairs = [(t, out) for t in enters for out in leaves if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
     way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
     raise PlanError(
@@ -321,13 +321,13 @@ def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tenso
 
 
 def way_through(graph: Graph, mask: Mask, leaves: Tensor) -> Tensor | None:
-    """Returns the only tensor that enters some ops, is like one that leaves them, and leads to it; None without one."""
+    """Returns the only tensor that enters some ops, leads to a leaving tensor, and fits it; None if not exactly one."""
     candidates = [t for t in entering(graph, mask) if fits_for(graph, t, leaves) and _leads(graph, mask, t, [leaves])]
     return candidates[0] if len(candidates) == 1 else None
 
 
 def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
-    """The ops in parts that no data edge joins, in graph order."""
+    """Yields the parts of the ops that data edges connect, each in graph order."""
     outside = ~graph.mask(numbers)
     label = components(graph, outside, outside, control=False)
     parts: dict[int, list[int]] = {}
@@ -354,14 +354,14 @@ def _tensor_text(graph: Graph, tensor: Tensor) -> str:
 
 
 def remove(step: RemoveStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Notes the ops to remove; they are removed after all steps."""
+    """Marks the ops to remove; they are removed after all steps."""
     request = request_of(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     late = [i for i in numbers if i >= so_far.base.size]
     others = [i for i in late if not is_built_op(so_far, i)]
     if others:
         name = so_far.bench.names[others[0]]
-        raise PlanError(request, f"{name!r} is made by this plan", "Take the step that makes it out instead")
+        raise PlanError(request, f"{name!r} is made by this plan", "Delete the step that makes it instead")
     pairs: dict[Tensor, Tensor] = {}
     if step.stitch:
         yield _stitched(so_far, request, set(numbers), pairs)
@@ -378,10 +378,11 @@ def remove(step: RemoveStep, so_far: EditState) -> Iterator[GraphDelta]:
 
 
 def _stitched(so_far: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> GraphDelta:
-    """Connects the consumers of output 0 of removed ops to the first remaining tensor along first inputs: `pairs`.
+    """Connects the consumers of output 0 of each removed op to the next remaining tensor above it.
 
-    If several ops are removed and that tensor does not fit, the only tensor that enters them, leads to the output and
-    fits is used. An example is a dropout whose first input is a mask.
+    The path above an op follows first inputs. If that tensor does not fit and several ops are removed, another tensor
+    is used: the only tensor that enters the ops, leads to the output and fits. An example is a dropout with a mask as
+    its first input. The pairs (old tensor, new tensor) are added to `pairs`.
     """
     graph = so_far.bench
     edges: list[Edge] = []
@@ -390,7 +391,7 @@ def _stitched(so_far: EditState, request: str, removed: set[int], pairs: dict[Te
         new = _above(graph, (gap, 0), removed) if readers else None
         if readers and len(removed) > 1 and (new is None or not fits_for(graph, new, (gap, 0))):
             new = way_through(graph.frozen(), graph.frozen().mask(removed), (gap, 0)) or new
-        if new is not None:  # else it is said as a consumer left dangling
+        if new is not None:  # otherwise `readers_fault` reports the consumer
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]
     return rewire(so_far, request, edges, list(pairs.items()), removes=True)
@@ -408,7 +409,7 @@ def _above(graph: MutableGraph, tensor: Tensor, removed: set[int]) -> Tensor | N
 
 
 def remove_ops(effect: PlanResult) -> PlanResult:
-    """Takes the ops out that steps have marked, or notes who still needs them."""
+    """Removes the ops that steps have marked, or adds a fault if remaining ops need them."""
     if not effect.removed or effect.faults:
         return effect
     graph, order = effect.after, sorted(effect.removed)
@@ -430,7 +431,7 @@ def remove_ops(effect: PlanResult) -> PlanResult:
     entry_counts = Counter(key for key, _ in collection_entries(graph, removed))
     if entry_counts:
         counts = [f"{key} {count}" for key, count in entry_counts.items()]
-        warnings.append(f"entries of collections that go with removed ops: {few(counts, 6)}")
+        warnings.append(f"collection entries of removed ops, also removed: {few(counts, 6)}")
     lost = set(names)
     return replace(
         effect,
@@ -444,7 +445,9 @@ def remove_ops(effect: PlanResult) -> PlanResult:
 
 
 def protected(graph: Graph, ops: Mask) -> Mask:
-    """Returns which of some ops must stay: others need them, or they are parts of variables, tables, loops, conds.
+    """Returns a mask of the ops that must stay.
+
+    An op must stay if another op needs it, or if it is a part of a variable, table, loop or cond.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
@@ -457,7 +460,7 @@ def protected(graph: Graph, ops: Mask) -> Mask:
             stay |= variable_parts(graph, variable) & ops
     wholes = [[graph.index[name] for name in names if name in graph.index] for names in graph.state.contexts]
     for whole in wholes:
-        if not ops[whole].all():  # a loop or cond can go, but not a part of it
+        if not ops[whole].all():  # a loop or cond can be removed only as a whole
             stay[whole] = True
     init_ops = {name for names in graph.state.init_ops.values() for name in names}
     stay[[graph.index[name] for name in init_ops if name in graph.index]] = True
@@ -467,10 +470,10 @@ def protected(graph: Graph, ops: Mask) -> Mask:
 def readers_fault(
     graph: Graph, removed: Mask, request: str, by: Mapping[int, int] = MappingProxyType({})
 ) -> Fault | None:
-    """Returns the fault of ops that stay and read removed ops.
+    """Returns a fault if remaining ops read removed ops.
 
     Args:
-        graph: the graph, with all of them.
+        graph: the graph before the ops are removed.
         removed: mask of the removed ops.
         request: the request.
         by: removed op -> the step that removes it.
@@ -479,7 +482,7 @@ def readers_fault(
     if not edges:
         return None
     ops = list(dict.fromkeys(reader for _, reader, _ in edges))
-    # Of an op without inputs, no tensor is left for its consumers.
+    # If an op has no inputs, stitching has no tensor for its consumers.
     bare = any(not len(graph.data.row(graph.tensor(tensor)[0])) for tensor, _, _ in edges)
     ways = "or reroute their inputs first" if bare else "reroute their inputs first, or choose stitch=True"
     more = f"Remove these too, {ways}; ed.removal_blockers(...) lists all"
@@ -488,13 +491,13 @@ def readers_fault(
 
 
 def _incomplete_part_fault(graph: Graph, removed: Mask, request: str, effect: PlanResult) -> Fault | None:
-    """The fault of what stays and must stay whole: variables, loops and conds, tables with what fills them."""
+    """Returns a fault if only a part of a variable, a loop, a cond, or a table with its fillers is removed."""
     broken = itertools.chain(
-        ((name, f"is a part of variable {variable!r}", "Remove the variable too, or leave its parts")
+        ((name, f"is a part of variable {variable!r}", "Remove the variable too, or keep its parts")
          for name, variable in variables(graph, removed)),
         ((name, f"fills {holder!r}", "Remove that too, or keep the ops that fill it")
          for name, holder in init_ops(graph, removed)),
-        ((name, "is a part of a loop or cond", "Remove the loop or cond whole")
+        ((name, "is a part of a loop or cond", "Remove the whole loop or cond")
          for name, _ in contexts(graph, removed) if graph.index[name] not in effect.decided),
     )  # fmt: skip
     for name, problem, suggestion in broken:

@@ -47,7 +47,7 @@ class RewiredEdges:
         waits: op that is not a replacement -> names of its new control inputs, and of its former ones.
         subs: tensor of a match -> tensor that takes its place.
         groups: for each match, the numbers of its ops and of those that replace it.
-        said, dropped: control edges that were moved, or left out, in words.
+        said, dropped: control edges that were moved, or left out, as text.
     """
 
     graph: Graph
@@ -60,12 +60,12 @@ class RewiredEdges:
     dropped: list[str]
 
     def touches(self, group: int, ops: Mask) -> bool:
-        """Returns whether a match, or what replaces it, is among some ops."""
+        """Returns whether an op of a match or of its replacement is among some ops."""
         return bool(ops[list(self.groups[group])].any())
 
 
 def resolved(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
-    """Returns the same with no tensor replaced by one that is replaced itself.
+    """Returns replacements in one step: no tensor is replaced by a tensor that is itself replaced.
 
     Example:
         >>> resolved({(1, 0): (2, 0), (2, 0): (3, 0)})
@@ -83,7 +83,7 @@ def resolved(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
 
 
 def loop_waits(graph: Graph, sites: Sequence[InsertionSite], grafted: Graft) -> dict[int, list[int]] | str:
-    """Returns what new ops in a loop of TF1 that read nothing must wait for, to run there; or why that cannot be."""
+    """Returns control inputs that make new ops without inputs run in a TF1 loop; or why that is not possible."""
     if not graph.typed(ENTERS).any():
         return {}
     loop, out = loops_of(graph), dict[int, list[int]]()
@@ -96,7 +96,7 @@ def loop_waits(graph: Graph, sites: Sequence[InsertionSite], grafted: Graft) -> 
                 continue
             near = [t[0] for t in site.inputs.values() if loop[t[0]] == inside[0] and graph.types[t[0]] != "Exit"]
             if not near:
-                return f"{graph.names[op]!r} would be in a loop, and reads nothing of it"
+                return f"{graph.names[op]!r} would be in a loop, but no tensor that it could wait for is in the loop"
             out[op] = near[:1]
     return out
 
@@ -109,14 +109,14 @@ def rewire_control(
     owner: Mapping[int, int],
     first: Mapping[int, list[int]],
 ) -> RewiredEdges:
-    """Works out the edges after a replacement.
+    """Computes the edges after a replacement.
 
     Args:
         graph: the graph with the new ops in it.
-        sites, grafted: the matches and what replaces them.
+        sites, grafted: the matches and their replacements.
         subs: tensor of a match -> tensor that takes its place.
         owner: op of a match -> number of the match.
-        first: control inputs that new ops need anyway.
+        first: op -> control inputs that it needs in addition, from `loop_waits`.
     """
     own = [[graph.index[name] for name in names] for names in grafted.names]
     mine = {op: k for k, ops in enumerate(own) for op in ops}
@@ -147,7 +147,7 @@ def rewire_control(
             (moved_edges if heads else dropped).append(f"{names[inside]} after {names[outside]}")
         for inside, outside in _pairs(graph.control_consumers, site.match.numbers, owner, k):
             if outside in owner:
-                continue  # the replacement of that one waits: it is done there
+                continue  # the loop above adds this wait for the match of `outside`
             control.setdefault(outside, graph.control.row(outside).tolist())
             new = [i for i in ends[k] if i != outside]
             control[outside] = list(dict.fromkeys([*(i for i in control[outside] if i != inside), *new]))
@@ -166,7 +166,7 @@ def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: in
 
 
 def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
-    """The new ops that read nothing new: with these the replacement begins."""
+    """Returns the first ops of a replacement: the new ops that read no other new op."""
     own = set(ops)
     moving = [op for op in ops if graph.types[op] not in _STILL]
     heads = [op for op in moving if not own & {i for i in graph.data.row(op).tolist() if graph.types[i] not in _STILL}]
@@ -174,7 +174,7 @@ def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
 
 
 def replace_ops(step: ReplaceStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Builds the replacements, joins them, and takes out what nothing needs any more."""
+    """Builds the replacements, connects them, and removes ops that are no longer needed."""
     if step.to and not valid_name(step.to):
         raise PlanError(request_of(step), *unfit(step.to, "a name scope", so_far.bench.taken))
     targets = _find_targets(step, so_far)
@@ -197,13 +197,13 @@ def _hint(step: ReplaceStep, so_far: EditState, targets: ReplaceTargets) -> str:
 def _within(step: ReplaceStep, graph: Graph) -> Selection | None:
     if step.within is None:
         return None
-    if step.within.graph.unfolded is not None:  # its calls are open in the plan: the ops in them have its names
+    if step.within.graph.unfolded is not None:  # the plan has inlined its calls under the same names
         return listed(graph, [graph.index[name] for name in step.within.names if name in graph.index])
     return step.within.on(graph)
 
 
 def _unfolded_match(folded_match: Match, graph: Graph) -> list[Match]:
-    """A match inside of a call, after the call was opened; empty if it does not exist any more."""
+    """Returns a match inside a call again after the call was inlined; empty if the match no longer exists."""
     if folded_match.graph.unfolded is None:
         return [folded_match]
     place = listed(graph, [graph.index[name] for name in folded_match.names if name in graph.index])
@@ -211,7 +211,7 @@ def _unfolded_match(folded_match: Match, graph: Graph) -> list[Match]:
 
 
 def _find_targets(step: ReplaceStep, so_far: EditState) -> ReplaceTargets:
-    """The matches in the graph as the steps before have left it, without those that cannot be replaced."""
+    """Returns the matches in the graph after the earlier steps; refuses matches that cannot be replaced."""
     graph, out = so_far.after, ReplaceTargets()
     if isinstance(step.what, Pattern):
         search = match(graph, step.what, within=_within(step, graph))
@@ -243,7 +243,7 @@ def _find_targets(step: ReplaceStep, so_far: EditState) -> ReplaceTargets:
 
 
 def _change_since_match(then: Graph, now: Graph, ops: Sequence[int]) -> str:
-    """Why matched ops have changed since; empty if they have not."""
+    """Returns how matched ops have changed since the match was found; empty if they have not changed."""
     if then is now:
         return ""
     for i in ops:
@@ -256,24 +256,24 @@ def _change_since_match(then: Graph, now: Graph, ops: Sequence[int]) -> str:
 
 @dataclass
 class ReplaceTargets:
-    """The matches to replace, and those that are refused, with the reason."""
+    """The matches to replace, and the refused matches with the reasons."""
 
     matches: list[Any] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     hint: Callable[[], str] = str  # what to type instead if none can be replaced
-    below: tuple[str, ...] = ()  # names of the scopes below that of a match, in which all new ops are made
+    below: tuple[str, ...] = ()  # subscopes, in the scope of a match, that contain all new ops
 
 
 def region_of(graph: Graph, op: int, request: str, suggestion: str) -> Region:
     """Returns the region of one op, which will be replaced, with its inputs and outputs.
 
     Args:
-        graph: the snapshot that it is in.
-        op: its number.
+        graph: the snapshot that contains the op.
+        op: the number of the op.
         request, suggestion: the request, and the suggestion if the op has no result, for messages.
 
     Raises:
-        PlanError: it has no result.
+        PlanError: if the op has no result.
     """
     name, count = graph.names[op], len(graph.outputs(op) or ())
     if not count:
@@ -290,15 +290,15 @@ def replace_matches(
     to: str = "",
     only_op: bool = False,
 ) -> Iterator[GraphDelta]:
-    """Puts the new ops of a function in the place of matches, and removes ops that are no longer needed.
+    """Replaces matches by the new ops of a function, and removes ops that are no longer needed.
 
     Args:
-        so_far: what the steps before have done.
+        so_far: the state after the earlier steps.
         request: the request, for messages.
         targets: the matches.
         by: the function or op type, as for `Plan.replace`.
         to: the scope of the new ops; default: the name of the first output.
-        only_op: whether the function makes one op for each match, which gets the name of the scope itself.
+        only_op: whether the function makes one op for each match, with the name of the scope as its own name.
     """
     was = {(c.to, c.input): c.was for c in so_far.connections}
     while targets.matches:
@@ -343,7 +343,7 @@ def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, only_op
         ends = {key: name for key, name in one.outputs.items() if ":" in name}
         if not ends:
             problem = f"the pattern has no output tensor: {match_word(one)}"
-            raise PlanError(request, problem, "Give it an output that others read")
+            raise PlanError(request, problem, "Give the pattern an output that other ops read")
         wish = to or next(iter(ends.values())).partition(":")[0]
         inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
         scope = site_scope(graph, wish, used_names, only_op, targets.below)
@@ -360,7 +360,7 @@ def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: G
     owner: dict[int, int] = {}
     for k, (site, ends) in enumerate(zip(sites, graft.outputs, strict=True)):
         subs |= {graph.tensor(site.match.outputs[key]): new for key, new in ends.items()}
-        # Others may share a constant, but for one that waits, as in a loop or branch of TF1.
+        # Other ops may share a constant, unless it has control inputs, for example in a TF1 loop or branch.
         owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const" or len(graph.control.row(i))}
     subs = resolved(subs)
     fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
@@ -373,7 +373,10 @@ def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: G
 
 
 def _unneeded_ops(so_far: EditState, sites: Sequence[InsertionSite]) -> Mask:
-    """The ops of matches that are no longer needed; of ops from an earlier step, only built ones."""
+    """Returns a mask of the matched ops that are no longer needed.
+
+    An op from an earlier step is included only if it was built for the plan.
+    """
     graph = so_far.after
     matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
     removed: Mask = matched & ~protected(graph, matched)
@@ -418,7 +421,7 @@ def _warnings(targets: ReplaceTargets, rewiring: RewiredEdges) -> list[str]:
 
 
 def _is_worth_listing(graph: Graph, op: int) -> bool:
-    """Returns whether an op is worth a word when it stays: constants are not, which many may share."""
+    """Returns whether an op that stays is listed; constants are not listed, because many ops may share them."""
     return graph.types[op] != "Const"
 
 
@@ -428,5 +431,5 @@ def _final(names: Sequence[str], subs: Mapping[Tensor, Tensor], tensor: Tensor) 
 
 
 def match_word(one: Any) -> str:
-    """Returns what to call a match in a message: its outputs."""
+    """Returns the text for a match in a message: its outputs."""
     return ", ".join(one.outputs.values()) or one.names[-1]

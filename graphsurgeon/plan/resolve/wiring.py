@@ -25,7 +25,7 @@ from ..workbench import MutableGraph
 
 
 class RefusedStep(Exception):
-    """A step cannot be carried out, for several reasons at once."""
+    """Raised if a step cannot be carried out; contains one fault for each reason."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__(*faults)
@@ -42,10 +42,10 @@ def errors_of(request: str) -> Iterator[None]:
 
 
 def ops_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list[int]]:
-    """Returns the numbers of some groups of ops, given by name.
+    """Returns the numbers of groups of ops that are given by name.
 
     Raises:
-        Refused: of a group one is not there.
+        RefusedStep: if an op does not exist; with one fault for each group that lacks an op.
     """
     op_lists, faults = list[list[int]](), list[Fault]()
     for names in groups:
@@ -59,7 +59,7 @@ def ops_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list
 
 
 def tensors_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
-    """Returns some groups of tensors, given by name; raises SelectionError where one is not there."""
+    """Returns groups of tensors that are given by name; raises SelectionError if a tensor does not exist."""
     return [[so_far.bench.tensor(name, request) for name in names] for names in groups]
 
 
@@ -74,17 +74,17 @@ def rewire(
     removes: bool = False,
     excludes: bool = False,
 ) -> GraphDelta:
-    """Returns the delta that sets inputs of ops; its fault if dtypes, shapes or loop frames do not fit.
+    """Returns the delta that sets inputs of ops, or a delta with a fault if dtypes, shapes or loop frames do not fit.
 
     Args:
-        so_far: what the steps before have done.
+        so_far: the state after the earlier steps.
         request: the request, for messages.
         edges: the inputs to set.
-        pairs: tensors of which the second takes the place of the first.
-        checked: it is known that no cycle is closed.
-        step: the step that an adapter may take the place of; None: no step.
-        removes: whether the request takes ops out of their place.
-        excludes: whether the request can leave consumers out, by exclude=.
+        pairs: pairs of tensors (old, new): the new tensor replaces the old tensor.
+        checked: whether it is already known that the edges close no cycle.
+        step: the step that a suggested fix, such as an adapter, replaces; None for no suggested fixes.
+        removes: whether the request removes or bypasses ops.
+        excludes: whether the request has the argument exclude=, which leaves out consumers.
     """
     bench, fault = so_far.bench, None
     for old, new in pairs:
@@ -102,13 +102,13 @@ def rewire(
 
 
 def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
-    """Returns the fault of an op that changes a variable and would read a tensor that is not a variable."""
+    """Returns a fault if an op that changes a variable would read a tensor that is not a variable."""
     op, at, new = edge
     old = graph.row(op)[at]
     was, now = graph.info(*old), graph.info(*new)
     if at or was is None or not was.dtype.endswith("_ref"):
         return None
-    # Of an op that the plan inserts nothing is known yet but its type.
+    # The dtypes of an op that the plan inserts are not known yet, only its type.
     if now.dtype.endswith("_ref") if now is not None else graph.types[new[0]].startswith("Ref"):
         return None
     if not writes(graph.types[op]):
@@ -117,13 +117,13 @@ def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: boo
     return Fault(
         request,
         f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is not a variable",
-        "Set another input of it, or the input of the consumers of the variable"
-        + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if excludes else ""),
+        f"Set another input of {name!r}, or only the inputs of the other consumers of the variable"
+        + (f": exclude=[{name!r}]" if excludes else ""),
     )
 
 
 def _flow_fault(graph: MutableGraph, edge: Edge, request: str) -> Fault | None:
-    """The fault of an op that would use a TensorArray without an order after its writes."""
+    """Returns a fault if an op would use a TensorArray without being ordered after the writes to it."""
     op, at, new = edge
     if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.row(op)) - 1:
         return None
@@ -135,7 +135,7 @@ def _flow_fault(graph: MutableGraph, edge: Edge, request: str) -> Fault | None:
 
 
 def frame_fault(graph: MutableGraph, edges: Sequence[Edge], request: str) -> Fault | None:
-    """Returns the fault of an edge that goes into or out of a ``while_loop`` of TF1 without its Enter or Exit."""
+    """Returns a fault if an edge enters or leaves a TF1 ``while_loop`` without an Enter or Exit op."""
     for op, at, (source, port) in edges:
         if graph.loop(op) < 0 and graph.loop(source) < 0:
             continue
@@ -153,21 +153,21 @@ def frame_fault(graph: MutableGraph, edges: Sequence[Edge], request: str) -> Fau
             inside = graph.names[op] if reads >= 0 else f"{graph.names[source]}:{port}"
             return Fault(
                 request,
-                f"{inside!r} is inside a loop, and the other end of the edge is not" + _different_op(reads, comes),
+                f"{inside!r} is inside a loop, and the other end of the edge is " + _different_op(reads, comes),
                 "Rewire the input of an Enter of the loop, or the consumers of an Exit",
             )
     return None
 
 
 def order_fault(graph: MutableGraph, edges: Sequence[tuple[int, int]], request: str) -> Fault | None:
-    """Returns the fault of a control edge (op, its control input) into or out of a ``while_loop`` of TF1."""
+    """Returns a fault if a control edge (op, its control input) enters or leaves a TF1 ``while_loop``."""
     for op, source in edges:
         reads, comes = _frames(graph, op, source)
         if reads != comes:
             inside, other = (op, source) if reads >= 0 else (source, op)
             return Fault(
                 request,
-                f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is not"
+                f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is "
                 + _different_op(reads, comes),
                 "Make an Enter of the loop wait, or wait for an Exit of the loop",
             )
@@ -175,13 +175,13 @@ def order_fault(graph: MutableGraph, edges: Sequence[tuple[int, int]], request: 
 
 
 def _frames(graph: MutableGraph, op: int, source: int) -> tuple[int, int]:
-    """The loop in which an op takes its inputs, and that in which another gives its outputs; -1 for none."""
+    """Returns the loop frame of the inputs of `op`, and the loop frame of the outputs of `source`; -1 for no loop."""
     reads = -1 if graph.types[op] in ("Enter", "RefEnter") else graph.loop(op)
     return reads, -1 if graph.types[source] in ("Exit", "RefExit") else graph.loop(source)
 
 
 def _different_op(reads: int, comes: int) -> str:
-    return ", but in another one" if reads >= 0 and comes >= 0 else ""
+    return "inside another loop" if reads >= 0 and comes >= 0 else "not"
 
 
 def consumers_of(
@@ -197,7 +197,7 @@ def consumers_of(
 
 
 def connect(step: ConnectStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Sets the input; refuses unknown names, an input that is not there, and dtypes and shapes that differ."""
+    """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
     graph, request, at = so_far.bench, request_of(step), step.input
     source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
     reads = input_of(graph, op, at, request)
@@ -218,11 +218,11 @@ def input_of(graph: MutableGraph, op: int, at: int, request: str) -> Tensor:
 
     Args:
         graph: the graph.
-        op, at: the op, and which of its inputs.
+        op, at: the op, and the index of the input.
         request: the request, for messages.
 
     Raises:
-        PlanError: the op has no such input.
+        PlanError: if the op has no input with this index.
     """
     row = graph.row(op)
     if not 0 <= at < len(row):
@@ -233,11 +233,13 @@ def input_of(graph: MutableGraph, op: int, at: int, request: str) -> Tensor:
 
 
 def incompatibility(graph: MutableGraph, op: int, at: int, tensor: Tensor) -> str:
-    """Returns why an input of an op cannot read a tensor, by dtype and shape ("takes int32 ..."); empty if it can.
+    """Returns why an input of an op cannot read a tensor, for example "takes int32 ..."; empty if it can.
+
+    Only dtypes and shapes are compared.
 
     Args:
         graph: the graph.
-        op, at: the op, and which of its inputs.
+        op, at: the op, and the index of the input.
         tensor: the tensor that it should read.
     """
     reads = graph.row(op)[at]
@@ -252,7 +254,7 @@ def incompatibility(graph: MutableGraph, op: int, at: int, tensor: Tensor) -> st
 
 
 def reroute(step: RerouteStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Sets the inputs of the consumers; all of them at once, so that tensors may change places."""
+    """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
     request = request_of(step)
     pairs = list(zip(*tensors_of(so_far, request, step.old, step.to), strict=True))
     edges: list[Edge] = []
@@ -310,7 +312,7 @@ def reroute_order(step: RerouteOrderStep, so_far: EditState) -> Iterator[GraphDe
 
 
 def detach(step: DetachStep, so_far: EditState) -> Iterator[GraphDelta]:
-    """Makes the placeholders and sets the inputs."""
+    """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
     request, graph = request_of(step), so_far.bench
     ops, only, exclude = ops_of(so_far, request, step.ops, step.only or (), step.exclude)
     inside, limited, any_edge = set(ops), step.only is not None or bool(exclude), False
@@ -333,13 +335,13 @@ def detach(step: DetachStep, so_far: EditState) -> Iterator[GraphDelta]:
             )
             yield rewire(so_far, request, [(op, at, new) for op, at in readers])
     if limited and not any_edge:
-        raise PlanError(request, "no op that is meant reads a tensor there, so nothing would change", "Widen only=")
+        raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")
 
 
 def refuse_cycles(so_far: EditState, fault_counts: list[int]) -> None:
-    """Notes which steps have closed a cycle, and undoes the edges that they have set.
+    """Adds a fault for each step that has closed a cycle, and undoes the edges that the step has set.
 
-    A later step may already have removed an edge of an earlier one.
+    Edges that a later step has already replaced are ignored.
 
     Args:
         so_far: the effect of all steps.
@@ -352,7 +354,7 @@ def refuse_cycles(so_far: EditState, fault_counts: list[int]) -> None:
         if not ring.any():
             break
         parts = strong_components(so_far.after, so_far.after.typed(TURNING))
-        # Of the steps that have edges on a cycle the last has closed it.
+        # If several steps have edges on a cycle, the last of these steps has closed it.
         on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
         last = {int(parts[link.op]): link for link in reversed(on)}
         for link in last.values():

@@ -54,11 +54,11 @@ def test_what_cannot_be_asked_for():
         (
             PLAN.adapt("x", to="use", by="resize"),
             (
-                "'x:0' is float32 (?, 7, 7, 8), and resize cannot make float32 (?, 4) of it",
+                "'x:0' is float32 (?, 7, 7, 8), and resize cannot convert it to float32 (?, 4)",
                 "Choose by=['pool', 'dense'] or by=['reshape', 'dense']",
             ),
         ),
-        (PLAN.adapt("text", to="use"), ("nothing can make", "choose another")),
+        (PLAN.adapt("text", to="use"), ("no adapter can convert", "choose another")),
         (PLAN.adapt("x", to="use", name="use"), ("the name 'use' is taken", "name='use_2'")),
         (
             PLAN.adapt("x", to="use", name="a b"),

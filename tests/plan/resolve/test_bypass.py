@@ -84,9 +84,9 @@ def test_as_code():
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
-        (lambda p: p.bypass("t"), ("2 tensors enter that could be read instead: y:0, z:0", "Choose one: input='y:0'")),
+        (lambda p: p.bypass("t"), ("2 entering tensors could be read instead: y:0, z:0", "Choose one: input='y:0'")),
         (lambda p: p.bypass(["t/d", "sum"]),
-         ("no tensor that enters can take the place of all that leave: t/c:0 float32 (?, 4) against",
+         ("no entering tensor can replace all leaving tensors: t/c:0 float32 (?, 4) against",
           "input='t/c:0', output='t/d:0'")),
         (lambda p: p.bypass(["y", "t/c", "t/d", "sum"]), ("s/b:0 float32 (?, 4), z:0 float32 (?, 4) against t/d:0",)),
         (lambda p: p.bypass("t", input=7),
@@ -94,7 +94,7 @@ def test_as_code():
         (lambda p: p.bypass("t", input="x"), ("input='x:0' is not possible",)),
         (lambda p: p.bypass("t", output="t/c"), ("output='t/c:0' is not possible: the tensors that leave", "'t/d:0'")),
         (lambda p: p.bypass("t", input="none"), ("there is no tensor 'none:0'",)),
-        (lambda p: p.bypass(["s/a", "t/d"], input=0), ("2 parts that are not connected", "Bypass each part by itself")),
+        (lambda p: p.bypass(["s/a", "t/d"], input=0), ("2 unconnected parts", "Bypass each part in its own step")),
         (lambda p: p.bypass(["w", "v"]), ("no op outside reads a tensor that they compute", "ed.select(inputs=")),
         (lambda p: p.bypass(["x", "z"]), ("no op outside reads a tensor that they compute from an entering tensor",)),
         (lambda p: p.bypass(["t/c", "no"]), ("no op is called 'no'",)),

@@ -34,5 +34,5 @@ def test_some_consumers_keep_their_inputs():
     assert after(Plan(g).detach(["a", "y"], side="outputs", exclude="y"))["z"] == cut["z"]
     assert "detach the outputs of a, y for z" in str(plan)
     assert eval(f"Plan(g){call(plan.steps[0], 'ed', Sources())}").steps == plan.steps
-    fault(Plan(g).detach("y", only="end"), "no op that is meant reads a tensor there", "Widen only=")
+    fault(Plan(g).detach("y", only="end"), "no chosen op reads a detached tensor", "Widen only=")
     fault(Plan(g).detach("y", only="odd"), "no op is called 'odd'")

@@ -36,7 +36,7 @@ def test_what_reads_the_change_is_made_again_and_variables_are_shared():
     assert after.input_names(after.index["new/y"]) == ["b:0"]
     assert after.input_names(after.index["new/more"]) == ["new/z:0", "w/read:0"]
     assert [after.input_names(i) for i in range(net().size)] == [net().input_names(i) for i in range(net().size)]
-    assert list(plan.effect.warnings) == ["1 op that sets state goes on with the original: set"]
+    assert list(plan.effect.warnings) == ["1 op that sets state still uses the original: set"]
     text = str(plan.preview())
     assert "3 ops downstream of 1 op that changes, again under new/:\n    1 Add, 1 Mul, 1 Neg" in text
     assert "no existing op changes" in text
@@ -84,7 +84,7 @@ def test_the_other_branch_of_a_cond_and_all_users_of_a_tensor_array_come_along()
 
 def test_faults():
     plan = Plan(net())
-    reads(plan.on_copies(scope="n").check()[0], "no step before it changes an op that exists", "put it after the edits")
+    reads(plan.on_copies(scope="n").check()[0], "no earlier step changes an existing op", "call it after the edits")
     edit = plan.reroute("y", to="a", only="only")
     reads(edit.on_copies(scope="n").check()[0], "only ops that set state depend on the edits: set", "'copy'")
     assert edit.on_copies(scope="n", assign="copy").effect.new_names == ["n/only", "n/set"]

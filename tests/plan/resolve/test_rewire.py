@@ -30,7 +30,7 @@ from tests.refusal import reads
         (lambda p: p.add_control("y", "z"), ("that makes a cycle: 'z' is computed from 'y'",)),
         (lambda p: p.remove_control("end", "a"), ("'end' does not wait for 'a'", "It waits for 'z'")),
         (lambda p: p.copy(select(p.base, name="y"), to="t", unmapped="keep").remove("t/y"),
-         ("'t/y' is made by this plan", "Take the step that makes it out")),
+         ("'t/y' is made by this plan", "Delete the step that makes it instead")),
     ],
 )  # fmt: skip
 def test_faults(edit, words):

@@ -308,11 +308,17 @@ def test_what_cannot_be():
     def fault(step):
         return step.check()[0]
 
-    reads(fault(plan.collapse("while", name="c")), "is part of a while_loop or cond of TF1", "Select around it")
-    reads(fault(plan.collapse(["set"], name="c")), "'w' is a reference variable, which no function can take", "w/read")
+    reads(
+        fault(plan.collapse("while", name="c")),
+        "is part of a TF1 loop or cond",
+        "Select ops outside of the loop or cond",
+    )
+    reads(
+        fault(plan.collapse(["set"], name="c")), "'w' is a reference variable, which a function cannot take", "w/read"
+    )
     reads(fault(plan.collapse(["a", "b"], name="c")), "would be computed from itself", "Also select the ops between")
     reads(fault(plan.collapse(["x", "w"], name="c")), "contains only variables, placeholders")
-    reads(fault(plan.collapse(["none"], name="c")), "nothing that comes out of it is a tensor")
+    reads(fault(plan.collapse(["none"], name="c")), "the ops have no output tensor")
     reads(fault(plan.collapse(["a"], name="mid")), "the name 'mid' is taken", "Type name='mid_2'")
     reads(fault(plan.collapse(["no"], name="c")), "no op is called 'no'")
     reads(fault(plan.set_attr("a", "_m", 1).collapse(["a"], name="c")), "'a' is made or changed by this plan")
