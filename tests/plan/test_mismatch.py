@@ -150,11 +150,11 @@ def test_what_a_loop_starts_from_cannot_wait_for_its_next_turn(step):
 def test_what_changes_a_variable_must_have_one(step):
     g = plain(("v", "VariableV2", []), ("x", "Placeholder", []), ("Assign", "Assign", ["v", "x"]),
               ("read", "Identity", ["v"]), outputs={"v": [R2], "x": [F2], "Assign": [R2], "read": [F2]})  # fmt: skip
-    reads(step(Plan(g)).check()[0], "'Assign' changes 'v', and x:0 is not a variable", "Set another input of it")
+    reads(step(Plan(g)).check()[0], "'Assign' changes 'v', and x:0 is not a variable", "Set another input of 'Assign'")
     assert Plan(g).connect("x:0", to="read", input=0).check() == ()
     reads(Plan(g).insert("Identity", on="v:0", name="in").check()[0],
           "'Assign' changes 'v', and in:0 is not a variable",
-          "leave 'Assign' as it is: exclude=['Assign']")  # fmt: skip
+          "only the inputs of the other consumers of the variable: exclude=['Assign']")  # fmt: skip
     assert Plan(g).insert("Identity", on="v:0", name="in", exclude=["Assign"]).check() == ()
     assert Plan(g).insert("RefIdentity", on="v:0", name="in").check() == ()
 

@@ -269,7 +269,7 @@ def test_steps_that_cannot_be_carried_out_are_refused(ed):
         ("insert_after", {"pattern": "Conv", "op": "Relu"},
          "insert_after('Conv', 'Relu')", "net has no op of type 'Conv'", "Did you mean 'Conv2D'"),
         ("rename", {"row:x": "my op"}, "'my op' is not a name of an op: ' ' is not allowed in it", "example 'my_op'"),
-        ("rename", {"names": "x=y"}, "the name 'y' is taken in net", "Type another name, as 'y_2'"),
+        ("rename", {"names": "x=y"}, "the name 'y' is taken in net", "Type a name that is free, such as 'y_2'"),
     ]:  # fmt: skip
         with refuses(gs.PlanError, *said):
             ed.screen.recipe(name, values)

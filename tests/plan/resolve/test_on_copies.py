@@ -89,7 +89,7 @@ def test_faults():
     reads(edit.on_copies(scope="n").check()[0], "only ops that set state depend on the edits: set", "'copy'")
     assert edit.on_copies(scope="n", assign="copy").effect.new_names == ["n/only", "n/set"]
     apart = edit.on_copies(scope="n", until="z").check()[0]
-    reads(apart, "'z' does not depend on the changed ops (only)", "downstream")
+    reads(apart, "'z' does not depend on the changed ops (only)", "Name an op in until=")
     reads(edit.on_copies(scope="n", until="set").check()[0], "leads through ops that set state: set", "assign='copy'")
     direct = plan.connect("y:0", to="set", input=1)
     shared = direct.on_copies(scope="n").check()[0]
