@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,6 +38,7 @@ _WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _ASCII.split()), strict=Tr
 }  # fmt: skip
 
 
+@lru_cache(10_000)
 def width(text: str, size: float = LABEL, bold: bool = False) -> float:
     """Returns the width of `text` in px at `size` px; a character that is not in the table counts one em.
 

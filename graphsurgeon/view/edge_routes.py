@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -194,8 +195,7 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
         if not edge.label:
             continue
         size = width(edge.label, SUB) + 2, SUB + 2
-        places = _places(points.tolist(), size[0])
-        found = room.first(places, size, wide) if places else None
+        found = room.first(_places(points, size[0]), size, wide)
         if found is None:
             edge.label = edge.label if edge.state == "changed" else ""
         else:
@@ -212,21 +212,22 @@ class _Room:
 
     def __init__(self, frames: Sequence[Rect], points: NDArray[np.float64]) -> None:
         self._taken = np.array(frames).reshape(-1, 4).T
-        self._x, self._y = points[np.argsort(points[:, 1])].T  # by height: a word is low, and few are as high as it
+        self._x, y = points[np.argsort(points[:, 1])].T  # by height: a word is low, and few are as high as it
+        self._y: list[float] = y.tolist()
 
-    def first(self, places: Sequence[Point], size: Point, wide: float) -> Point | None:
+    def first(self, places: Points, size: Point, wide: float) -> Point | None:
         """Takes the first of these middles around which a rectangle of a size has room, in a picture so wide."""
         w, h = size
-        x, y = np.array(places).T
+        x, y = places.T
         left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
         a, b, c, d = self._taken[:, :, None]
         free = (left >= 0) & (right <= wide) & ~((left < c) & (a < right) & (top < d) & (b < bottom)).any(axis=0)
         for i in np.flatnonzero(free).tolist():
-            begin, end = np.searchsorted(self._y, top[i], "left"), np.searchsorted(self._y, bottom[i], "right")
+            begin, end = bisect_left(self._y, top[i]), bisect_right(self._y, bottom[i])
             beside = self._x[begin:end]
             if not ((left[i] <= beside) & (beside <= right[i])).any():
                 self._taken = np.column_stack([self._taken, (left[i], top[i], right[i], bottom[i])])
-                return places[i]
+                return float(x[i]), float(y[i])
         return None
 
 
@@ -240,8 +241,15 @@ def _sides(g: Group) -> list[Rect]:
     ]
 
 
-def _places(points: list[Point], w: float) -> list[Point]:
+def _places(points: Points, w: float) -> Points:
     """Returns places to try: next to the middle first, then towards both ends."""
-    n = len(points)
-    order = sorted(range(1, n - 1), key=lambda i: abs(i - n // 2))
-    return [(points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order[: PLACES // 2] for side in (1, -1)]
+    found = np.repeat(points[_nearest(len(points))], 2, axis=0)
+    found[:, 0] += np.tile((w / 2 + 4, -w / 2 - 4), len(found) // 2)
+    return found
+
+
+@cache
+def _nearest(count: int) -> NDArray[np.int64]:
+    """Returns the numbers of the points between both ends that are nearest to the middle."""
+    order = sorted(range(1, count - 1), key=lambda i: abs(i - count // 2))
+    return np.array(order[: PLACES // 2], np.int64)

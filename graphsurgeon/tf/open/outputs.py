@@ -73,7 +73,7 @@ class FileOutputs:
         self._functions, self._producer, self.said, self._inferred_shapes = functions, producer, shapes, inferred_shapes
         self._signatures: dict[str, Any] = {}
         self._inferred: Callable[[int], _Infos] | None = None
-        self._asked_of: dict[int, _Infos | None] = {}
+        self._infos: dict[int, _Infos | None] = {}  # each picture needs those of its ops again
 
     def inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> FileOutputs:
         """Returns the same with the shapes that another process has inferred."""
@@ -96,7 +96,9 @@ class FileOutputs:
 
             self._inferred = LiveOutputs(self._live)
         if self._inferred is None or self._signature(self._nodes[number]) is None:
-            return self._read(number)
+            if number not in self._infos:
+                self._infos[number] = self._read(number)
+            return self._infos[number]
         return self._inferred(number)
 
     def _signature(self, node: TFNodeDef) -> Any:
@@ -127,9 +129,7 @@ class FileOutputs:
         node = self._nodes[number]
         signature = self._signature(node)
         if signature is None:
-            if number not in self._asked_of:  # thousands of consumers may ask for it
-                self._asked_of[number] = self._asked(number)
-            return self._asked_of[number]
+            return self._asked(number)
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
             return None  # no op has this many: the file is damaged
         output_dtypes = dtypes(signature.output_arg, node, signature)
