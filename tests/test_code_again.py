@@ -407,7 +407,7 @@ def test_a_plan_after_others_needs_its_editor(tmp_path):
     plan = ed.plan().insert("Relu", on="r:0", name="r2")
     code = plan.to_code()
     assert "gs.open(" not in code
-    about = "the editor of 'tiny.pb', with all that was done before: ed.to_code() does it again"
+    about = "the editor of 'tiny.pb' after its earlier plans; ed.to_code() shows their code"
     assert f"# ed: set it before this runs; {about}\n" in code
     space: dict[str, Any] = {}
     exec(ed.to_code(), space)

@@ -301,7 +301,7 @@ def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, en
     event("refused" if faults else plan.mode)
     allowed = (
         *REFUSALS,
-        "while_loop or cond of TF1",
+        "TF1 loop or cond",
         "it contains only",
         "is a reference variable",
         "have no output tensor",

@@ -95,7 +95,7 @@ def test_history():
 
 FAULTS = {
     "a namespace taken": (lambda p, s: p.copy(s, to="taken", unmapped="keep"), ["the name 'taken' is taken"]),
-    "unmapped": (lambda p, s: p.copy(s, to="t"), ["1 tensor the copy needs is not mapped: 'x:0'"]),
+    "unmapped": (lambda p, s: p.copy(s, to="t"), ["the copy needs 1 tensor that is not mapped: 'x:0'"]),
     "a typo": (lambda p, s: p.copy(s, to="t", inputs={"x:0": "others:0"}), ["'others:0'", "Did you mean 'other'"]),
     "a dtype": (lambda p, s: p.copy(s, to="t", inputs={"x:0": "k:0"}),
                 ["'k:0' is int32 (?,), but 'x:0' is float32 (?, 2): the dtypes int32 and float32 differ",

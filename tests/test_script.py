@@ -112,7 +112,7 @@ def test_a_source_whose_editor_is_gone(tmp_path):
     ed, chosen = gs.open(path), block()
     gc.collect()
     plan = ed.plan().copy(chosen, to="a")
-    assert "src: set it before this runs; the editor of 'tiny.pb', with all that was done before" in plan.to_code()
+    assert "src: set it before this runs; the editor of 'tiny.pb' after its earlier plans" in plan.to_code()
     ed.apply(plan)
     script = tmp_path / "redo.py"
     assert "to='early'" in ed.to_code(script)

@@ -12,19 +12,19 @@ from ..graph.graph import Graph, TensorInfo, shape_text
 from .type_check import base_dtype, fits, shapes_differ
 
 _Sizes = tuple[int | None, ...]
-#: TensorFlow has kernels for these alone if a window moves along three axes.
+#: The only dtypes that TensorFlow can pool along three axes.
 _POOLED_3D = ("bfloat16", "float32")
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 _INTEGERS = ("bool", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64", "uint8")
 _COMPLEX = ("complex128", "complex64")
-#: What a tensor can be cast to.
+#: The dtypes that a tensor can be cast to.
 CASTABLE = (*_COMPLEX, *FLOATS, *_INTEGERS)
-#: What a person can ask for, in the order of the alphabet; each with its options.
+#: The kinds that a user can choose, in alphabetical order, each with its options.
 KINDS: dict[str, tuple[str, ...]] = {
     "cast": (), "dense": ("bias", "data_format", "seed"), "pad": ("data_format", "paddings", "value"),
     "pool": ("data_format", "mode"), "reshape": (), "resize": ("data_format", "method"), "transpose": ("perm",),
 }  # fmt: skip
-#: What is tried, the most sensible first: the less of the tensor is lost or made up, the sooner.
+#: The combinations to try, in order: combinations that lose or add less of the tensor come first.
 _CHAINS = (
     ("transpose",), ("reshape",), ("pool",), ("resize",), ("pad",), ("dense",), ("transpose", "pool"),
     ("transpose", "resize"), ("transpose", "pad"), ("transpose", "dense"), ("pool", "dense"), ("resize", "dense"),
@@ -33,20 +33,20 @@ _CHAINS = (
 _FORMATS = ("NCHW", "NHWC")
 _METHODS = ("area", "bicubic", "bilinear", "nearest")
 _MODES = ("avg", "max")
-#: So many channels at most are those of an image, which is rather resized than pooled.
+#: The largest number of channels of an image. Images are resized before they are pooled.
 _COLOURS = 4
-#: A transposition of more axes than these is not looked for.
+#: The largest number of axes for which transpositions are tried.
 _AXES = 5
 
 
 @dataclass(frozen=True)
 class Cast:
-    """Another dtype."""
+    """A cast to another dtype."""
 
     dtype: str
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns dtype and shape of its result for a tensor."""
+        """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         return TensorInfo(self.dtype, info.shape)
 
     def __str__(self) -> str:
@@ -55,18 +55,18 @@ class Cast:
 
 @dataclass(frozen=True)
 class Reshape:
-    """Another shape.
+    """A reshape.
 
     Args:
-        shape: of its sizes one may be unknown, which is worked out.
-        sizes: if several are unknown, the axes of the tensor that have them, in order.
+        shape: the new shape; if one size is unknown, it is computed.
+        sizes: if several sizes are unknown, the axes of the tensor with these sizes, in order.
     """
 
     shape: _Sizes
     sizes: tuple[int, ...] = ()
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns dtype and shape of its result for a tensor."""
+        """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = self.shape
         if info.shape is not None and None not in info.shape and shape.count(None) == 1:
             rest = prod(n for n in shape if n is not None)
@@ -79,12 +79,12 @@ class Reshape:
 
 @dataclass(frozen=True)
 class Transpose:
-    """Other places of the axes."""
+    """A transposition of the axes."""
 
     perm: tuple[int, ...]
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns dtype and shape of its result for a tensor."""
+        """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = None if info.shape is None else tuple(info.shape[axis] for axis in self.perm)
         return TensorInfo(base_dtype(info.dtype), shape)
 
@@ -94,13 +94,13 @@ class Transpose:
 
 @dataclass(frozen=True)
 class Pad:
-    """A value around: for each axis how often before and after."""
+    """Padding with a value; `paddings` has the numbers of values before and after, for each axis."""
 
     paddings: tuple[tuple[int, int], ...]
     value: float = 0
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns dtype and shape of its result for a tensor."""
+        """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = info.shape
         if shape is not None:
             shape = tuple(None if n is None else n + sum(p) for n, p in zip(shape, self.paddings, strict=True))
@@ -112,14 +112,14 @@ class Pad:
 
 @dataclass(frozen=True)
 class Resize:
-    """Images of another height and width."""
+    """A resize of images to another height and width."""
 
     size: tuple[int, int]
     method: str = "bilinear"
     data_format: str = "NHWC"
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns dtype and shape of its result for a tensor."""
+        """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         dtype = base_dtype(info.dtype) if self.method == "nearest" else "float32"
         shape = info.shape
         return TensorInfo(dtype, None if shape is None else _set(shape, _spatial(4, self.data_format), self.size))
@@ -130,7 +130,7 @@ class Resize:
 
 @dataclass(frozen=True)
 class Pool:
-    """The mean or the largest value of windows, or of all there is of an image: then without a window."""
+    """The mean or maximum of windows, or of the whole image for `window=None`."""
 
     window: tuple[int, ...] | None
     strides: tuple[int, ...] = ()
@@ -139,7 +139,7 @@ class Pool:
     keep: bool = False
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns dtype and shape of its result for a tensor."""
+        """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = info.shape
         if shape is not None:
             axes = _spatial(len(shape), self.data_format)
@@ -158,7 +158,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Dense:
-    """A dense layer over the channels, with its own variables: ``kernel``, and ``bias`` unless it has none."""
+    """A dense layer over the channels, with its own variables: ``kernel`` and, if `bias` is true, ``bias``."""
 
     units: int
     bias: bool = True
@@ -166,7 +166,7 @@ class Dense:
     data_format: str = "NHWC"
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns dtype and shape of its result for a tensor."""
+        """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = info.shape
         if shape is not None:
             shape = _set(shape, [_channel(len(shape), self.data_format)], [self.units])
@@ -192,7 +192,7 @@ class Adapter:
         return tuple(kind for kind in kinds if kind != "cast") or kinds[:1]
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns dtype and shape of its result for a tensor."""
+        """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         for part in self.parts:
             info = part.gives(info)
         return info
@@ -206,9 +206,9 @@ class AdapterSpec:
     """A request for an adapter.
 
     Args:
-        by: kinds, one after another; none: the first of the proposals.
-        dtype, shape: of the result, if not those of the tensor that is read now.
-        options: of the kinds.
+        by: the kinds, one after another; empty for the first proposal.
+        dtype, shape: of the result; None for those of the tensor that is read now.
+        options: the options of the kinds.
     """
 
     by: tuple[str, ...] = ()
@@ -227,15 +227,15 @@ def kind_of(part: AdapterPart) -> str:
 
 
 def proposals(source: TensorInfo, target: TensorInfo, data_format: str = "") -> tuple[Adapter, ...]:
-    """Returns the adapters that make a tensor fit in the place of another, the most sensible first.
+    """Returns the adapters that make a tensor fit its consumers, the most sensible first.
 
     Args:
         source: dtype and shape of the tensor.
-        target: dtype and shape that are read.
-        data_format: of its consumers, if known: ``NHWC`` or ``NCHW``.
+        target: dtype and shape that the consumers read now.
+        data_format: the data format of the consumers, if known: ``NHWC`` or ``NCHW``.
 
     Returns:
-        the adapters; empty if the tensor fits already, and if no adapter makes it fit.
+        the adapters; empty if the tensor fits already, or if no adapter makes it fit.
 
     Example:
         >>> features, head = TensorInfo("float32", (None, 7, 7, 512)), TensorInfo("float32", (None, 64))
@@ -305,7 +305,7 @@ def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple
 
     Args:
         by: the kinds.
-        options: of these, or of any kind if none is named.
+        options: the options of these kinds, or of any kind if `by` is empty.
 
     Example:
         >>> option_fault(["resize"], [("method", "sharp")])
@@ -343,7 +343,7 @@ def _chains(source: TensorInfo, target: TensorInfo) -> Iterator[tuple[str, ...]]
 
 
 def _within(kinds: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether all of some kinds are among others, in this order: these would do more than is needed."""
+    """Whether `others` contains all of `kinds` in this order, and so would do more than is needed."""
     rest = iter(others)
     return all(kind in rest for kind in kinds)
 
@@ -354,7 +354,7 @@ def _build_adapter(
     """An adapter of these kinds, with the casts that it needs; None if it would not fit.
 
     Args:
-        free: the user has chosen the kinds: the result only has to fit.
+        free: whether the user has chosen the kinds; then a part may leave dtype and shape unchanged.
     """
     goal, info, parts = (
         base_dtype(target.dtype),
@@ -401,7 +401,7 @@ def _part_target(
 
 
 def _before_dense(shape: _Sizes, target: TensorInfo, options: dict[str, Any]) -> TensorInfo | None:
-    """What a dense layer takes that is to give another tensor: it has the channels that there are."""
+    """Returns the input that a final dense layer needs: the target, but with the existing number of channels."""
     layout, out = _layout(shape, options), target.shape
     if not shape or not out or (len(shape) == len(out) and {_square(shape), _square(out)} == set(_FORMATS)):
         return None
@@ -458,7 +458,7 @@ def _squeeze(source: _Sizes, shape: _Sizes) -> Reshape | None:
 
 
 def _fill(source: _Sizes, shape: _Sizes) -> _Sizes | None:
-    """A shape of as many numbers as a known one, with its one unknown size computed; None if that is not possible."""
+    """Returns `shape` with its unknown size computed, if it has as many elements as `source`; otherwise None."""
     if None in source or shape.count(None) > 1:
         return None
     whole, rest = _element_count(source), prod(n for n in shape if n is not None)
@@ -593,12 +593,12 @@ def _square(shape: _Sizes) -> str:
 
 
 def _format(source: _Sizes, shape: _Sizes, options: dict[str, Any], dense: bool = False) -> str:
-    """The data format of two tensors of one rank: their channels agree, or with `dense` only their channels differ."""
+    """Returns the data format in which two shapes have equal channels; with `dense`, equal sizes in all other axes."""
     if "data_format" in options or len(source) < 3:
         return str(options.get("data_format", "NHWC"))
     if _square(source) and _square(source) == _square(shape):
         return _square(source)
-    for data_format in ("NHWC", "NCHW")[: len(source) - 2]:  # of a sequence the channels are last
+    for data_format in ("NHWC", "NCHW")[: len(source) - 2]:  # the channels of a sequence are last
         at = _channel(len(source), data_format)
         among = [axis for axis in range(len(source)) if (axis == at) != dense]
         if not shapes_differ(*(tuple(one[axis] for axis in among) for one in (source, shape))):

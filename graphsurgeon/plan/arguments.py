@@ -71,12 +71,14 @@ def _path_inside(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[st
 
 
 def with_inlined_calls(graph: Graph, steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
-    """Returns the steps of a plan with another, and with the calls that it names something in inlined before it.
+    """Returns the steps of a plan with a new step at the end.
+
+    If the new step names ops inside calls, the calls are inlined before it.
 
     Args:
         graph: the graph that the plan is for.
-        steps: its steps so far.
-        step: the other.
+        steps: the steps so far.
+        step: the new step.
     """
     calls = list(dict.fromkeys(call for name in _inner_names(step) for call in call_path(graph, name)))
     if isinstance(step, InlineStep):
@@ -90,12 +92,12 @@ def with_inlined_calls(graph: Graph, steps: tuple[Step, ...], step: Step) -> tup
 
 
 def _below(calls: list[str], step: InlineStep) -> list[str]:
-    """Those calls that are inside of one that a step inlines."""
+    """Returns the calls that are inside a call which the step inlines."""
     return [call for call in calls if any(call.startswith(f"{op}/") for op in step.ops)]
 
 
 def _inner_names(step: Step) -> Iterator[str]:
-    """The names that a step says, of what may be inside of a call."""
+    """Yields the names in a step that may be inside a call."""
     if isinstance(step, ReplaceStep):
         matches = () if isinstance(step.what, Pattern) else step.what
         for place in (step.within, step.given, *matches):
@@ -104,7 +106,7 @@ def _inner_names(step: Step) -> Iterator[str]:
 
 
 DEVICES = ("clear", "keep")
-#: How the arguments that are mappings are typed.
+#: Argument that is a mapping -> examples of its value, for messages.
 _MAPPINGS = {
     "inputs": "{'x:0': 'new:0'}", "reuse": "{'w': 'net/w'}", "constants": "{'x:0': array}",
     "names": "{'x': 'net/y'}", "variables": "'copy' or {'w': 'freeze'}", "device": "'/cpu:0' or {'/gpu:0': '/cpu:0'}",
@@ -113,12 +115,12 @@ _MAPPINGS = {
 
 @dataclass(frozen=True)
 class Arguments:
-    """Reads arguments of one call.
+    """Checks the arguments of one call and converts them into names.
 
     Args:
         base: the graph that the plan is for.
-        steps: the steps so far: later ones use the names that these give.
-        backend: knows what objects are made of several tensors.
+        steps: the steps so far; later steps use the names after these steps.
+        backend: splits objects that are made of several tensors.
         request: the request, for messages.
     """
 
@@ -130,7 +132,7 @@ class Arguments:
     # -- names ----------------------------------------------------------------------------------
 
     def name(self, thing: Any) -> str:
-        """Returns the name that an op or tensor has after the steps so far, given by that name or as an object.
+        """Returns the name of an op or tensor after the steps so far; it is given by this name or as an object.
 
         A layer means its output.
         """
@@ -143,7 +145,7 @@ class Arguments:
         return ReferenceResolver(graph, self.backend.layers(graph), self.request)
 
     def layer(self, thing: Any) -> Layer | None:
-        """Returns the layer of the graph that is given; None if an op has the name, also one made by a step."""
+        """Returns the layer that is given; None if an op has the same name, even an op that a step makes."""
         layer = self._given(self.base).layer(thing)
         if layer is None or not self.steps or not isinstance(thing, str):
             return layer
@@ -154,14 +156,14 @@ class Arguments:
         return tuple(map(self._renamed, self._given(self.base).inside(thing) if self.layer(thing) is not None else ()))
 
     def _renamed(self, name: str) -> str:
-        """Returns the name after the steps so far of what had a name before any of them."""
+        """Converts a name from before all steps to the name after the steps so far."""
         for step in self.steps:
             if isinstance(step, RenameStep):
                 name = renames_of(step, name)
         return name
 
     def name_in(self, graph: Graph, thing: Any) -> str:
-        """Returns the name of an op or tensor of a graph, given by it or as an object; refuses all else."""
+        """Returns the name of an op or tensor of a graph, given by name or as an object; refuses anything else."""
         if not is_named(thing):
             problem = f"{thing!r} is not an op or a tensor, nor the name of one"
             raise PlanError(self.request, problem, "Give the object, or its name as text: 'x' or 'x:0'")
@@ -173,21 +175,22 @@ class Arguments:
         if owner is not None and owner is not graph.owner:
             name = str(getattr(thing, "name", thing))
             problem = f"{name!r} is an object of another graph, not of {graph.title}"
-            raise PlanError(self.request, problem, "Give the one of this graph, or its name as text")
+            raise PlanError(self.request, problem, "Give an object of this graph, or its name as text")
         return thing
 
     def tensor(self, thing: Any) -> str:
-        """Returns the name of a tensor; for an op, that of its output 0."""
+        """Returns the name of a tensor; for an op, the name of its output 0."""
         return tensor_name(self.name(thing))
 
     def op(self, thing: Any) -> str:
-        """Returns the name of an op; for a tensor, that of the op that computes it."""
+        """Returns the name of an op; for a tensor, the name of the op that computes it."""
         return self.name(thing).partition(":")[0]
 
     def ops(self, things: Any) -> tuple[str, ...]:
         """Returns the names of ops given as a selection, a name, an object, or several.
 
-        A selection of the graph is renamed as objects are; one of the graph after a plan has the names of that.
+        Names in a selection of the graph are converted to the names after the steps so far. A selection of the graph
+        after a plan has these names already.
         """
         if isinstance(things, Selection):
             if things.graph.origin is not self.base.origin:
@@ -199,7 +202,7 @@ class Arguments:
         return tuple(name for thing in several for name in self._inside(thing) or (self._op_or_scope(thing),))
 
     def removed(self, things: Any) -> tuple[str, ...]:
-        """Returns the names of ops to remove; for a layer, with all that serves only its variables."""
+        """Returns the names of ops to remove; for a layer, also the ops that only its variables need."""
         one = isinstance(things, Selection) or is_named(things) or not hasattr(things, "__iter__")
         several = [things] if one else list(things)
         names = [name for thing in several if not self._inside(thing) for name in self.ops(thing)]
@@ -219,7 +222,7 @@ class Arguments:
         return isinstance(thing, str) and thing not in self.base.index and thing in self.base.scopes.index
 
     def only_op(self, things: Any) -> str:
-        """Returns the name of one op; for a layer, that of the op that computes its output."""
+        """Returns the name of one op; for a layer, the name of the op that computes its output."""
         return self.op(things) if is_named(things) else self.ops(things)[0]
 
     def consumer(self, thing: Any, input: int) -> tuple[str, int]:
@@ -230,37 +233,37 @@ class Arguments:
         return self._renamed(op), at
 
     def consumer_or_tensor(self, thing: Any, input: int | None) -> tuple[str, int | None]:
-        """Returns the same; the name of a tensor or op stays as it is given."""
+        """Returns the same as `consumer` for a layer; for a tensor or op, its name and `input` unchanged."""
         if self.layer(thing) is None:
             return self.name(thing), input
         op, at = self.consumer(thing, input or 0)
         return op, at or input
 
     def whole(self, thing: Any) -> str:
-        """Returns the name of an op or a scope; for a layer, of its only op or scope."""
+        """Returns the name of an op or a scope; for a layer, the name of its only op or scope."""
         if self._is_scope(thing) or self.layer(thing) is None:
             return self._op_or_scope(thing)
         return self._renamed(self._given(self.base).whole(thing))
 
     def some_ops(self, things: Any) -> tuple[str, ...] | None:
-        """Returns the same, and None for None: all."""
+        """Returns the same as `ops`; None, which means all ops, for None."""
         return None if things is None else self.ops(things)
 
     def ends(self, things: Any) -> tuple[str, ...]:
-        """Returns the names of ops or tensors, one or several; none for None."""
+        """Returns the names of one or more ops or tensors; empty for None."""
         if isinstance(things, Selection):
             return self.ops(things)
         several = () if things is None else [things] if is_named(things) else things
         return tuple(self.name(thing) for thing in several)
 
     def selection(self, thing: Any) -> Selection:
-        """Returns a selection of any graph, or names of ops, scopes and layers, as a selection to plan on."""
+        """Returns the selection to plan on, given as a selection of any graph or as names of ops, scopes and layers."""
         result = thing
         if not isinstance(result, Selection):
             several = thing if isinstance(thing, (list, tuple, set, frozenset)) else [thing]
             if not all(map(is_named, several)):
                 raise PlanError(self.request, f"{thing!r} is not a selection", "Make one with ed.select(...)")
-            first = replace(self, steps=())  # what is copied is named as before all steps
+            first = replace(self, steps=())  # ops to copy have their names from before all steps
             names = [name for one in several for name in first.scope_or_ops(one)[1]]
             result = listed(self.base, [self.base.find(name, self.request) for name in names])
         if result.graph.derived and result.graph.folded.owner is not self.base.owner:
@@ -272,7 +275,7 @@ class Arguments:
         return replace(result.moved(graph), query=result.query) if graph.unfolded else replace(result, graph=graph)
 
     def own(self, graph: Graph, what: str, way: str) -> None:
-        """Refuses ops of another graph, or of this one after a plan, in which ops have other numbers.
+        """Refuses ops of another graph, or of this graph after a plan, because ops have other numbers there.
 
         Args:
             graph: the graph.
@@ -296,7 +299,7 @@ class Arguments:
         return target if by_name else None, self.ops(target)
 
     def two(self, old: Any, new: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Returns the names of tensors given as two, as two lists, or as a dict."""
+        """Returns the names of pairs of tensors, given as two tensors, two lists, or a dict."""
         if isinstance(old, Mapping):
             if new is not None:
                 problem = "the dict names both tensors, and the other argument is given too"
@@ -305,14 +308,14 @@ class Arguments:
         olds, news = ([x] if isinstance(x, str) or not isinstance(x, (list, tuple)) else list(x) for x in (old, new))
         if len(olds) != len(news) or new is None:
             problem = f"{counted(len(olds), 'tensors')} against {0 if new is None else len(news)}"
-            raise PlanError(self.request, problem, "Give as many of the one as of the other, or a dict")
+            raise PlanError(self.request, problem, "Give two lists of the same length, or a dict")
         first, second = ([self.tensor(thing) for thing in things] for things in (olds, news))
         if len(set(first)) < len(first):
-            raise PlanError(self.request, "a tensor is named twice", "Name each once")
+            raise PlanError(self.request, "a tensor is named twice", "Name each tensor once")
         return tuple(first), tuple(second)
 
     def mapped(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
-        """Returns tensors of a source, and the tensors of the graph that take their places, by name."""
+        """Returns pairs of names: a tensor of a source, and the tensor of the graph that replaces it."""
         pairs: list[tuple[Any, Any]] = []
         for old, new in inputs.items():
             olds, news = ([one] if isinstance(old, str) else self.backend.parts(one) for one in (old, new))
@@ -340,16 +343,16 @@ class Arguments:
         value: Any,
         word: str = "input",
         what: str = "the number of an input",
-        suggestion: str = "the first one as input=0",
+        suggestion: str = "the first input as input=0",
     ) -> int:
-        """Returns the number of an input, or another."""
+        """Returns a number, such as the number of an input; refuses anything else."""
         try:
             return index(value)
         except TypeError:
             raise PlanError(self.request, f"{word}={value!r} is not {what}", f"Type {suggestion}") from None
 
     def dtype(self, value: Any) -> str:
-        """Returns the name of a dtype, given by it, or as TensorFlow's or NumPy's object."""
+        """Returns the name of a dtype, given by name or as a dtype object of TensorFlow or NumPy."""
         name = value if isinstance(value, str) else str(getattr(value, "name", getattr(value, "__name__", value)))
         if name not in CASTABLE:
             problem = f"tensors cannot be cast to {name!r}"
@@ -357,7 +360,7 @@ class Arguments:
         return name
 
     def shape(self, value: Any) -> tuple[int | None, ...] | None:
-        """Returns a shape, given as a sequence of sizes; None for none."""
+        """Returns a shape, given as a sequence of sizes; None for None."""
         if value is None:
             return None
         try:
@@ -368,7 +371,7 @@ class Arguments:
     # -- choices --------------------------------------------------------------------------------
 
     def one_of(self, what: str, value: Any, allowed: tuple[str, ...]) -> None:
-        """Refuses a value that is not one of those allowed."""
+        """Refuses a value that is not allowed."""
         if value not in allowed:
             choices = ", ".join(map(repr, allowed))
             raise PlanError(self.request, f"{what}={value!r} is not known", f"Choose one of {choices}")
@@ -418,14 +421,14 @@ def display_text(things: Any) -> Any:
     """Returns the text of an argument, for a message."""
     if isinstance(things, Selection):
         return counted(len(things), "ops")
-    # A tensor says that it can be iterated, and cannot.
+    # A tensor is an Iterable, but cannot be iterated.
     if is_named(things) or not isinstance(things, Iterable):
         return str(getattr(things, "name", things))
     return [str(getattr(thing, "name", thing)) for thing in things]
 
 
 def display_name(name: Callable[[Any], str], thing: Any) -> str:
-    """Returns one thing that was given, for a message, by the name that this call gives it."""
+    """Returns the text of one given object for a message; `name` returns the name of an op or tensor."""
     return repr(name(thing) if is_named(thing) else thing)
 
 

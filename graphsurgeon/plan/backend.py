@@ -23,7 +23,7 @@ _INSTEAD = "Make the plan with gs.open(graph).plan()"
 
 @dataclass(frozen=True, eq=False)
 class InsertionSite:
-    """One place that gets a subgraph.
+    """A place where a subgraph is inserted.
 
     Args:
         scope: the name scope of its ops.
@@ -43,9 +43,9 @@ class BuiltSubgraph:
     """The subgraphs for some sites, built in a separate graph.
 
     Args:
-        graph: snapshot of that graph.
-        inputs: name of a placeholder there -> tensor of the graph that the plan is for.
-        outputs: for each site, output -> name of a tensor there.
+        graph: the snapshot of the separate graph.
+        inputs: name of a placeholder in `graph` -> tensor of the graph that the plan is for.
+        outputs: for each site, output -> name of a tensor in `graph`.
     """
 
     graph: Graph
@@ -54,19 +54,19 @@ class BuiltSubgraph:
 
 
 class GraphOpener(Protocol):
-    """Knows how a graph was opened."""
+    """The code that opened a graph."""
 
     code: str
 
     def gives(self, graph: Graph) -> bool:
-        """Whether the code gives a graph as it is in a snapshot."""
+        """Returns whether running the code again opens a graph that equals a snapshot."""
 
 
 class Backend:
-    """The functions that a plan calls. These return no information, which is enough for plain snapshots."""
+    """The functions that a plan calls. These defaults return no information, which is enough for plain snapshots."""
 
     def settled(self, graph: Graph) -> Graph:
-        """Returns the snapshot to plan on; for a graph that was only read from its file, with the runtime's shapes."""
+        """Returns the snapshot to plan on; a graph that was only read from a file gets the shapes of the runtime."""
         return graph
 
     def layers(self, graph: Graph) -> Layers:
@@ -74,11 +74,11 @@ class Backend:
         return NO_LAYERS
 
     def verdict(self, effect: PlanResult) -> InferenceResult:
-        """Returns what shape inference says of an effect that is faultless else."""
+        """Returns the result of shape inference for an effect that has no other faults."""
         return InferenceResult()
 
     def value_faults(self, effect: PlanResult) -> list[Fault]:
-        """Returns why the values for copies are not available; computed at each call, because sessions change."""
+        """Returns the faults of missing values for copies; computed at each call, because sessions change."""
         return []
 
     def check(self, effect: PlanResult) -> tuple[Fault, ...]:
@@ -104,11 +104,11 @@ class Backend:
         return [thing]
 
     def notes(self, copied: CopyResult) -> list[str]:
-        """Returns the parts of a copy that are not in the snapshot, such as functions, in sentences."""
+        """Returns sentences about the parts of a copy that are not in the snapshot, such as functions."""
         return []
 
     def unproved(self, copied: CopyResult) -> dict[str, str]:
-        """Returns which variables a copy would get initial values of, though it was given values, and why."""
+        """Returns variable -> reason, for variables that would get initial values although the copy has values."""
         return {}
 
     def opener(self, graph: Graph) -> GraphOpener | None:
@@ -116,7 +116,7 @@ class Backend:
         return None
 
     def pattern(self, thing: Any, request: str, **about: Any) -> Pattern:
-        """Makes a pattern of a function, a selection, a small graph."""
+        """Makes a pattern of a function, a selection or a small graph."""
         if isinstance(thing, Pattern):
             return thing
         raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
@@ -132,13 +132,13 @@ class Backend:
         raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
 
     def adapting(self, adapter: Adapter) -> Callable[..., Any]:
-        """Returns a function of a tensor that builds an adapter: the result has the name of the scope itself."""
+        """Returns a function that builds an adapter for a tensor; its last op has the name of the scope."""
         raise PlanError("adapt()", "this plan was made without TensorFlow", _INSTEAD)
 
     def collapsed(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
     ) -> Callable[..., Any]:
-        """Returns a function that builds one call of the function of these ops."""
+        """Returns a function that builds a call of a new graph function, which contains these ops."""
         raise PlanError("collapse()", "this plan was made without TensorFlow", _INSTEAD)
 
     def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
@@ -146,9 +146,9 @@ class Backend:
         raise PlanError("resolve_condition()", "this plan was made without TensorFlow", _INSTEAD)
 
     def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
-        """Returns a function that builds some rounds of a loop: of a v2 While, or of TF1, which is given too."""
+        """Returns a function that builds rounds of a loop: of the v2 While `op`, or of the TF1 loop `loop`."""
         raise PlanError("unroll()", "this plan was made without TensorFlow", _INSTEAD)
 
     def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
-        """Returns a function that builds the body of a function call, with some conds and loops in it opened too."""
+        """Returns a function that builds the body of a function call, with the conds and loops of `inside` inlined."""
         raise PlanError("inline()", "this plan was made without TensorFlow", _INSTEAD)

@@ -20,16 +20,16 @@ from .steps import CopyStep
 from .type_check import base_dtype, fits, fitting_text
 from .workbench import MutableGraph
 
-#: Ops that meet their partners under a key that belongs to the whole process, or to several of them.
+#: Ops that find their partners by a key that belongs to one or more whole processes.
 _MEETING = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
 #: Ops that `tf.custom_gradient` leaves in a graph.
 _CUSTOM = ("IdentityN", "PartitionedCall", "StatefulPartitionedCall")
 
 
 def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ()) -> Iterator[tuple[int, Any]]:
-    """Yields (op number, value) for the ops of `mask` that have an attribute; only of these types if any are given.
+    """Yields (op number, value) for the ops of `mask` that have an attribute; `types` limits the op types.
 
-    One op of each type is tried first: either all ops of a type have an attribute or none has it.
+    Without `types`, only one op of each type is tried first: all ops of a type have an attribute, or no op has it.
     """
     kinds, first, kind_of = graph.kinds
     able = [k for k, at in enumerate(first.tolist()) if kinds[k] in types] if types else []
@@ -42,7 +42,7 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
 
 
 def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> list[Fault]:
-    """Faults in the attributes of the ops of a copy: partners met under a key, a shared name that is taken."""
+    """Returns the faults of attributes of copied ops: a rendezvous key or a shared name that is already in use."""
     graph, request, out = step.selection.graph, f"copy(to={step.to!r})", []
     if step.to or same:
         meeting = graph.typed(kind for kind in graph.kinds[0] if kind.startswith(_MEETING))
@@ -70,7 +70,7 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
 
 
 def _texts(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
-    """Like `attributes`, for an attribute that is a text."""
+    """Yields the same as `attributes` for a text attribute."""
     return ((i, value.s.decode("utf-8", "replace")) for i, value in attributes(graph, mask, name, types))
 
 
@@ -81,7 +81,7 @@ def custom_gradients(graph: Graph, mask: Mask) -> dict[int, str]:
 
 
 def seed_ops(graph: Graph, mask: Mask) -> list[str]:
-    """Returns the names of random ops with a seed, but for those that make the initial value of a variable."""
+    """Returns the names of random ops with a seed, except for ops that make the initial value of a variable."""
     leads = tuple(name + "/" for name in graph.state.variables)
     out = []
     for i, second in attributes(graph, mask, "seed2"):
@@ -92,14 +92,17 @@ def seed_ops(graph: Graph, mask: Mask) -> list[str]:
 
 
 def far_devices(graph: Graph, mask: Mask, devices: set[str]) -> list[tuple[str, str]]:
-    """Returns (op, other op) if an op is to be placed with another that is neither copied nor mapped."""
+    """Returns (op, other op) for each op that is colocated with an op that is neither copied nor mapped."""
     ops, others, names = graph.places
     far = np.flatnonzero(mask[ops] & ~((others >= 0) & mask[others])).tolist() if names else []
     return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in devices]
 
 
 def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
-    """Faults of the scope and the names that a copy gives, if TensorFlow refuses them; kept names are not checked."""
+    """Returns the faults of the scope and the new names of a copy that TensorFlow refuses.
+
+    Kept names are not checked.
+    """
     names = step.names or {}
     if step.to and not valid_name(step.to):
         return [Fault(request_of(step), *unfit(step.to, "a name scope", base.taken))]
@@ -109,7 +112,7 @@ def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
 
 
 def namespace_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
-    """Faults of the scope that a copy is made under; if names are given, see `name_faults`."""
+    """Returns the faults of the scope that a copy is made under; if names are given, see `name_faults`."""
     problem = None if step.names is not None else _namespace_fault(step, base)
     return [Fault(request_of(step), *problem)] if problem else []
 
@@ -127,7 +130,7 @@ def _namespace_fault(step: CopyStep, base: MutableGraph) -> tuple[str, str] | No
 
 
 def name_faults(step: CopyStep, base: MutableGraph, names: Sequence[str]) -> list[Fault]:
-    """Faults of names that a copy is given one by one: taken in the destination, or given twice."""
+    """Returns the faults of the names of single copied ops: a name is taken in the destination or given twice."""
     new_names: set[str] = set()
     for name in names:
         problem = f"the name {name!r} is taken in {base.title}" if name in base.index else ""
@@ -143,11 +146,11 @@ def name_faults(step: CopyStep, base: MutableGraph, names: Sequence[str]) -> lis
 
 
 def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
-    """Faults of a copy that show in its step alone.
+    """Returns the faults of a copy that can be found without the destination.
 
     Args:
         step: the step.
-        same: source and destination are one graph.
+        same: whether source and destination are the same graph.
     """
     out, graph = [], step.selection.graph
     if not len(step.selection):
@@ -159,7 +162,7 @@ def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
             problem = f"{what}='keep' would read tensors of {graph.title} from another graph"
             out.append(Fault(request_of(step), problem, how))
     if not same and any(policy == "share" for _, policy in step.variables):
-        problem = "variables='share' needs one graph; these are two"
+        problem = "variables='share' is possible only within one graph"
         out.append(Fault(request_of(step), problem, "Choose variables='copy' or 'initial'"))
     if not out:
         cuts = [] if step.unmapped == "include" else list(step.selection.inputs)
@@ -170,18 +173,18 @@ def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
 
 
 def unmapped_fault(step: CopyStep, same: bool, tensors: Sequence[str]) -> Fault:
-    """The fault of tensors that a copy needs and that are not mapped."""
-    verb = "are" if len(tensors) > 1 else "is"
+    """Returns the fault of tensors that a copy needs and that are not mapped."""
+    are = "are" if len(tensors) > 1 else "is"
     return Fault(
         request_of(step),
-        f"{counted(len(tensors), 'tensors')} the copy needs {verb} not mapped: {few(map(repr, tensors), 4)}",
+        f"the copy needs {counted(len(tensors), 'tensors')} that {are} not mapped: {few(map(repr, tensors), 4)}",
         f"Map it: inputs={{{tensors[0]!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
         + (" or 'keep'" if same else ""),
     )
 
 
 def unused_fault(step: CopyStep, tensor: str) -> Fault:
-    """The fault of a tensor that is mapped and does not enter the selection."""
+    """Returns the fault of a mapped tensor that does not enter the selection."""
     entering = list(step.selection.boundary.inputs)
     candidates = (
         f"The entering tensors are {few(map(repr, entering), 6)}" if entering else "No tensor enters this selection"
@@ -191,7 +194,7 @@ def unused_fault(step: CopyStep, tensor: str) -> Fault:
 
 
 def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
-    """The fault of control edges (inside, outside) that enter a selection."""
+    """Returns the fault of control edges (inside, outside) that enter a selection."""
     inside, outside = edges[0]
     more = f" ({len(edges)} such edges)" if len(edges) > 1 else ""
     return Fault(
@@ -202,7 +205,7 @@ def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
 
 
 def mapping_faults(step: CopyStep, base: MutableGraph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
-    """Reads ``inputs={...}``: source tensor -> destination tensor; and the faults in it: names, dtypes."""
+    """Returns ``inputs={...}`` as source tensor -> destination tensor, and the faults of its names and dtypes."""
     mapping, faults = {}, []
     graph = step.selection.graph
     for old, new in step.inputs:
@@ -235,7 +238,7 @@ def reuse_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
 
 
 def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
-    """Returns the tensors that would fit instead of a tensor of the source, and the other inputs that `new` fits."""
+    """Returns, as text, the tensors that fit the input `old`, and another input that the tensor `new` fits."""
     graph, suggestion = step.selection.graph, fitting_text(base, old[1])
     for name in step.selection.boundary.inputs:
         info = graph.info(*graph.tensor(name))
@@ -245,10 +248,10 @@ def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], 
 
 
 def unknown_fault(effect: PlanResult, request: str = "check()") -> Fault | None:
-    """Returns the fault of a result that holds ops which TensorFlow does not know; None if there are none.
+    """Returns a fault if the result contains ops that TensorFlow does not know; otherwise None.
 
     Args:
-        effect: what a plan does.
+        effect: the effect of the plan.
         request: the request, if it is not the check of a plan.
     """
     base = effect.base

@@ -1,4 +1,4 @@
-"""Code: a plan as the Python that makes it; a whole history as Python is in script.py."""
+"""Writes a plan as Python code. The module script.py writes a whole history."""
 
 from __future__ import annotations
 
@@ -21,11 +21,16 @@ from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, 
 def plan_code(effect: PlanResult, backend: Backend) -> str:
     """Returns Python source that opens the graphs, makes the plan and applies it.
 
-    A graph that was opened from a file is opened from it again. A value that cannot be written down is a variable to
-    set first, with a comment about its value: ``graph``, ``source_graph`` for a live graph; ``session`` for a session;
-    ``values``, ``constants`` for arrays too long to print; ``ed``, ``dst``, ``src`` for an editor that has applied
-    plans before. Functions are written out if their source is known and needs only modules; others keep their names, or
-    are ``pattern``, ``replacement``.
+    A graph that was opened from a file is opened from the file again. A value without code is a variable that the user
+    must set first, and a comment describes the value:
+
+    - ``graph`` or ``source_graph`` for a live graph,
+    - ``session`` for a session,
+    - ``values`` or ``constants`` for arrays that are too long to print,
+    - ``ed``, ``dst`` or ``src`` for an editor that has applied plans before.
+
+    The code contains the definition of a function if its source is known and needs only modules. Other functions keep
+    their names, or are called ``pattern`` or ``replacement``.
     """
     sources = Sources()
     names = _ScriptNames(effect, backend, sources)
@@ -48,11 +53,13 @@ def plan_code(effect: PlanResult, backend: Backend) -> str:
 
 
 def plan_lines(effect: PlanResult, names: CodeNames, sources: Sources) -> tuple[list[str], list[str]]:
-    """Returns the lines that make the selections of a plan, and those that make the plan; a muted step is a comment.
+    """Returns the lines that make the selections of a plan, and the lines that make the plan.
+
+    A muted step is a comment.
 
     Args:
         effect: the effect of the plan.
-        names: says what graphs, values and arrays are called.
+        names: the names of graphs, values and arrays in the code.
         sources: gets the functions that the plan uses.
     """
     sources.of, sources.query = names.of, names.query
@@ -66,7 +73,7 @@ def plan_lines(effect: PlanResult, names: CodeNames, sources: Sources) -> tuple[
             lines.append(f"{mute}{word} = {sources.selection(step.selection)}")
             text = _copy_call(step, word, names, step.selection.graph.folded.owner is effect.base.owner)
         elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
-            # Without variables there is nothing to give.
+            # If the step renames no variables, the code needs no values.
             text = rename_call(step, names.values(step) if _renames_variables(effect, number) else "")
         else:
             text = call(step, owner, sources)
@@ -103,13 +110,13 @@ class CodeNames(Protocol):
         """Returns the variable that holds the editor of a graph."""
 
     def query(self, selection: Selection) -> Query:
-        """Returns how ops are selected."""
+        """Returns the query that selects the ops of a selection."""
 
     def values(self, step: CopyStep | RenameStep) -> str:
         """Returns the code for the values of a copy or of renamed variables."""
 
     def constants(self, step: CopyStep) -> str:
-        """Returns the arrays that a copy takes for tensors, as code."""
+        """Returns the code for the arrays that replace tensors in a copy."""
 
 
 class _ScriptNames:
@@ -128,11 +135,11 @@ class _ScriptNames:
             self._open(f"src{suffix}", graph, suffix or " ")
 
     def _open(self, word: str, graph: Graph, suffix: str) -> None:
-        """Opens a graph again, if that gives the graph that the plan was made for."""
+        """Adds the line that opens a graph, or a parameter if that line would not open the graph of the plan."""
         self._by_owner[id(graph.owner)] = word
         opener = self._backend.opener(graph)
         if opener is not None and not opener.gives(graph):
-            about = f"the editor of {graph.title!r}, with all that was done before: {word}.to_code() does it again"
+            about = f"the editor of {graph.title!r} after its earlier plans; {word}.to_code() shows their code"
             self._sources.parameters[word] = about
             return
         code = opening("gs.open(graph)" if opener is None else opener.code, graph.title, self._sources, suffix)
@@ -164,7 +171,7 @@ class _ScriptNames:
 
 
 def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
-    """The graphs of copied ops and of ops in other steps; then those of editors that give values."""
+    """Yields the graphs of copied ops and of ops in other steps, then the graphs of editors that provide values."""
     steps = [unmuted(step) for step in steps]
     for step in steps:
         for selection in (getattr(step, key, None) for key in ("selection", "given", "within")):
@@ -176,7 +183,7 @@ def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
             yield giving
 
 
-#: So many numbers of arrays are printed at most.
+#: The largest number of array elements that the code contains.
 _MOST_NUMBERS = 100
 #: Name in code of an argument of `gs.open` -> its description.
 _LIVE = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
@@ -189,7 +196,7 @@ def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
         code: the code that opened it.
         title: the title of the graph.
         sources: gets the parameters.
-        suffix: the suffix of a source of copies, whose name is ``source_graph`` and this.
+        suffix: the suffix after ``source_graph``, the name for a source of copies.
     """
     tree = ast.parse(code, mode="eval")
     renamed = False

@@ -19,15 +19,15 @@ from .steps import CopyStep
 from .workbench import MutableGraph
 
 _CARRY = (
-    "carry what it held with table.export() in the original's graph and tf.raw_ops.LookupTableImportV2("
-    "table_handle=graph.get_tensor_by_name('{}:0'), keys=keys, values=values) in this one, "
-    "keys and values being placeholders without a shape"
+    "transfer its entries with table.export() in the original graph and tf.raw_ops.LookupTableImportV2("
+    "table_handle=graph.get_tensor_by_name('{}:0'), keys=keys, values=values) in this graph; "
+    "keys and values are placeholders without a shape"
 )
 
 
 @dataclass(frozen=True)
 class NewPlaceholder:
-    """A placeholder that takes the place of a tensor of the source."""
+    """A placeholder that replaces a tensor of the source."""
 
     name: str
     was: str
@@ -36,14 +36,14 @@ class NewPlaceholder:
 
 @dataclass(frozen=True, eq=False)
 class NewConstant:
-    """A constant that takes the place of a tensor of the source.
+    """A constant that replaces a tensor of the source.
 
     Args:
         name: its name in the destination.
         was: the tensor of the source.
         value: an array; None for a frozen variable, whose value is read when the plan is applied.
         info: dtype and static shape.
-        of: name of the frozen variable, if it is one.
+        of: name of the frozen variable; empty if the constant is not a frozen variable.
     """
 
     name: str
@@ -55,7 +55,7 @@ class NewConstant:
 
 @dataclass(frozen=True)
 class NewOp:
-    """An op that is not a copy: part of the means to set a variable that has none in the source.
+    """An op that is not a copy: it helps to set a variable that no op of the source can set.
 
     Args:
         name: its name in the destination.
@@ -72,14 +72,14 @@ class NewOp:
 
 @dataclass(frozen=True)
 class NewVariable:
-    """A variable of the copy, with its original and its start value.
+    """A variable of the copy, with its original and the policy for its value.
 
     Args:
         name: its op in the destination.
         info: its parts in the source.
         policy: ``copy`` or ``initial``.
         made: its parts in the destination.
-        setter: ops added to set it, if the source has none (variables of a TF2 SavedModel).
+        setter: ops that are added to set it, if the source has no such ops (variables of a TF2 SavedModel).
     """
 
     name: str
@@ -94,7 +94,7 @@ class NewVariable:
         return self.info.op
 
     def called(self, new: Callable[[str], str]) -> NewVariable:
-        """Returns the same variable after ops of the destination are renamed; `new` gives their names."""
+        """Returns the same variable after ops of the destination are renamed; `new` returns the new name of an op."""
         setter = tuple(replace(op, name=new(op.name), inputs=tuple(map(new, op.inputs))) for op in self.setter)
         return replace(self, name=new(self.name), made=variable_renamed(self.made, new), setter=setter)
 
@@ -113,9 +113,9 @@ def new_variable(
         info: the variable in the source.
         policy: ``copy`` or ``initial``.
         scope: the scope of the copy.
-        used_names: names inside the scope that are in use; names of added ops are put there.
+        used_names: names inside the scope that are in use; the names of new ops are added to it.
         settable: whether it will get a value; if it has no initializer, ops that set it are added.
-        names: source op -> full name of its copy, if that is not the default.
+        names: source op -> full name of its copy, if it does not have the default name.
     """
     lead = f"{scope}/" if scope else ""
 
@@ -156,7 +156,7 @@ class NewEntries:
 
 @dataclass(frozen=True)
 class Connection:
-    """An edge that joins old and new, or that a connect step sets."""
+    """An edge between an existing op and a new op, or an edge that a connect step sets."""
 
     tensor: str
     to: str
@@ -174,14 +174,15 @@ class CopyResult:
         names: their names in the destination.
         place: source op number -> op number after the plan, -1 for ops that are not copied.
         external: source tensor -> destination tensor (op name, output), for tensors that are mapped, kept or
-            placeholders.
-        control_kept: source op number outside -> op of the destination that is the control input instead.
+            replaced by placeholders.
+        control_kept: number of a source op that is not copied -> op of the destination that replaces it as control
+            input.
         dropped: control edges left out, as (inside, outside) names.
         closure: the ops that are also copied, and why.
-        turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
-        key: the prefix of the names of state and of loops, so that the copy has its own.
-        role: ``copy``; ``slice`` for ops that an `on_copies` step makes again, ``graft`` for ops that were built for
-            the plan.
+        turned: source op number -> the new op type of its copy, for consumers of frozen or replaced variables.
+        key: the prefix of the names of state and of loops, so that the copy has its own state.
+        role: ``copy``; ``slice`` for ops that an `on_copies` step copies; ``graft`` for ops that were built for the
+            plan.
     """
 
     step: CopyStep
@@ -207,7 +208,7 @@ class CopyResult:
         return self.step.selection.graph
 
     def empty(self, kinds: frozenset[str]) -> list[str]:
-        """Returns the names of copied ops of some types that nothing in the copy fills at its start."""
+        """Returns the names of copied ops of some types that have no op in the copy to fill them."""
         graph, init_ops = self.source, self.source.state.init_ops
         places = np.flatnonzero(graph.typed(kinds)[self.ops]).tolist()
         return [self.names[at] for at in places if not init_ops.get(graph.names[self.ops[at]])]
@@ -219,8 +220,8 @@ class CopyResult:
         for kinds, how in ((TABLE_TYPES, _CARRY), (QUEUE_TYPES, "run the ops that fill it")):
             names = self.empty(kinds)
             if names:
-                start = f"start{'s' * (len(names) == 1)} empty, as filled while a session runs"
-                out.append(f"{few(names)} {start}: {how.format(names[0])}")
+                start = "starts empty, because it is" if len(names) == 1 else "start empty, because they are"
+                out.append(f"{few(names)} {start} filled while a session runs: {how.format(names[0])}")
         return out
 
     @cached_property
@@ -237,7 +238,7 @@ class CopyResult:
 
     @cached_property
     def stands_for(self) -> dict[int, str]:
-        """Source op number -> the op of the destination that a mapped tensor or control input has in its place."""
+        """Source op number -> the op of the destination that its tensors or control edges are mapped to."""
         return {op: name for (op, _), (name, _) in self.external.items()} | dict(self.control_kept)
 
     def has(self, op: str) -> bool:
@@ -259,7 +260,7 @@ class CopyResult:
         return {name: at for at, name in enumerate(self.names)}
 
     def called(self, new: Callable[[str], str]) -> CopyResult:
-        """Returns the same copy after ops of the destination are renamed; `new` gives their names."""
+        """Returns the same copy after ops of the destination are renamed; `new` returns the new name of an op."""
         names = list(map(new, self.names))
         old = self.source.names
         other = {old[i]: now for i, was, now in zip(self.ops.tolist(), self.names, names, strict=True) if was != now}
@@ -283,7 +284,7 @@ class CopyResult:
 
     @property
     def stand_ins(self) -> list[NewPlaceholder | NewConstant]:
-        """The new ops that take the place of tensors of the source, in the order they are made."""
+        """The new ops that replace tensors of the source, in the order in which they are made."""
         return [*self.placeholders, *self.constants]
 
 
@@ -303,7 +304,7 @@ def copied_entries(copied: CopyResult, collection: str) -> tuple[CollectionEntry
             parts = tuple(copied.renamed(part) for part in entry.parts if copied.has(part))
             out += [replace(entry, parts=parts)] if len(parts) == len(entry.parts) else []
         elif entry.kind == "value":
-            out += [entry] if whole else []  # an entry of no op is copied with the whole graph only
+            out += [entry] if whole else []  # an entry without ops is copied only with the whole graph
         elif entry.kind != "other" and copied.has(op_name(entry.name)):
             out.append(replace(entry, name=copied.renamed(entry.name)))
     return tuple(out)
@@ -324,7 +325,10 @@ def copied_name(scope: str, name: str, names: Mapping[str, str] | None) -> str:
 
 
 def current_externals(graph: Graph, copied: CopyResult) -> dict[Tensor, tuple[str, int]]:
-    """Returns what enters a copy after later steps: source tensor -> tensor of `graph`, which has the copy in it."""
+    """Returns the tensors that enter a copy after later steps: source tensor -> tensor of `graph`.
+
+    The copy is a part of `graph`.
+    """
     _, then = copied.source.data.within(copied.ops)
     _, now = graph.data.within(copied.place[copied.ops])
     old = zip(copied.source.data.node[then].tolist(), copied.source.data.port[then].tolist(), strict=True)
@@ -334,7 +338,7 @@ def current_externals(graph: Graph, copied: CopyResult) -> dict[Tensor, tuple[st
 
 
 def without_ops(copied: CopyResult, dropped: Iterable[int]) -> CopyResult:
-    """Returns a copy of all of a graph without some of its ops, given by number."""
+    """Returns a copy of a whole graph without the copies of some source ops, which are given by number."""
     lost = copied.source.mask(dropped)
     if not lost.any():
         return copied
@@ -347,7 +351,7 @@ def without_ops(copied: CopyResult, dropped: Iterable[int]) -> CopyResult:
 
 
 def append_copy(base: MutableGraph, copied: CopyResult) -> None:
-    """Puts a copy into the destination: edges by array arithmetic, no loop over ops."""
+    """Adds a copy to the destination. The edges are computed with arrays, without a loop over ops."""
     graph, ops, place = copied.source, copied.ops, copied.place
     first = base.size
     stand_ins = copied.stand_ins

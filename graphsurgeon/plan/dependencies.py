@@ -25,7 +25,7 @@ _READERS = ASKING_TYPES | {"Identity", "ReadVariableOp"}
 
 @dataclass(frozen=True)
 class Dependency:
-    """Ops copied as well: how many, why, a few of their names, and the bytes their constants and variables hold."""
+    """Ops that are also copied: their count, the reason, some names, and the bytes of their constants and variables."""
 
     count: int
     why: str
@@ -39,15 +39,15 @@ class Dependency:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """The selection and all that must go with it.
+    """The selection and all ops that must be copied with it.
 
     Args:
         mask: the ops to copy.
-        shared: ops of variables that the copy shares instead.
+        shared: ops of variables that are shared and not copied.
         variables: the variables inside, in graph order.
         substitutes: the variables that are frozen or replaced.
         gone: ops of the selection that are left out, because their variable is shared, frozen or replaced.
-        pulled: what is copied in addition to the selection.
+        pulled: the ops that are copied in addition to the selection.
     """
 
     mask: Mask
@@ -92,18 +92,18 @@ def copy_closure(
     return Closure(mask & ~excluded, work.shared, order, substitutes, excluded, work.pulled)
 
 
-_ASKED = "needed by the selection, as include asks"
+_ASKED = "needed by the selection, because of 'include'"
 
 
 class _ClosureBuilder:
-    """A selection while what must go with it is found.
+    """Adds the ops to a selection that must be copied with it.
 
     Args:
         graph, mask, cuts, policy: as for `copy_closure`.
 
     Attributes:
         done: the variables whose ops are all included.
-        shared: ops of those that the copy shares.
+        shared: ops of variables that the copy shares.
         pulled: the ops that are also copied.
     """
 
@@ -113,7 +113,7 @@ class _ClosureBuilder:
         self.shared = np.zeros(graph.size, np.bool_)
 
     def take(self, reach: Mask, why: str) -> None:
-        """Adds the reached ops, and notes the new ones among them."""
+        """Adds the reached ops, and records the new ops with the reason."""
         fresh = reach & ~self.mask
         count = int(np.count_nonzero(fresh))
         if count:
@@ -141,16 +141,16 @@ class _ClosureBuilder:
             self.take(reach, f"initial values and readers of {counted(own, 'variables')}")
 
     def contexts(self, control: bool) -> None:
-        """Completes loops and conds of which a part is copied: gradients need the pivots and all exits."""
+        """Completes loops and conds that are partly copied, because gradients need the pivots and all exits."""
         graph, feeds = self.graph, self.graph.typed(FEED_TYPES)
         for names in graph.state.contexts:
             ops = graph.mask(graph.index[n] for n in names if n in graph.index)
             if not (ops & self.mask).any() or not (ops & ~self.mask).any():
                 continue
-            # What enters the selection enters its loops too, and needs no other source.
+            # A tensor that enters the selection also enters its loops, so the ops that compute it are not needed.
             ends = self.cuts | frozenset(entering(graph, self.mask, self.cuts))
             if (graph.typed(["LoopCond"]) & ops & ~self.mask).any() and body_alone(graph, self.mask, self.cuts):
-                # Only ops of a round are copied from the loop: then the loop itself stays.
+                # If only ops of one round are copied, the loop itself is not copied.
                 inner = loops_within(graph, self.mask & ops)
                 if (inner & ~self.mask).any():
                     self.take(backward(graph, inner, ends, control=False), "the rest of a loop")
@@ -160,7 +160,7 @@ class _ClosureBuilder:
                 self.take(reach, "the rest of a loop or cond")
 
     def init_ops(self) -> None:
-        """Takes what fills the tables, iterators and queues that are copied."""
+        """Adds the ops that fill copied tables, iterators and queues."""
         index, entries = self.graph.index, self.graph.state.init_ops.items()
         fills = [ops for holder, ops in entries if holder in index and self.mask[index[holder]]]
         targets = [index[op] for ops in fills for op in ops if op in index]
@@ -170,12 +170,12 @@ class _ClosureBuilder:
 
 
 def variable_parts(graph: Graph, variable: VariableInfo) -> Mask:
-    """Returns the ops a `tf.Variable` object is made of: variable, initialiser, snapshot, readers under its name."""
+    """Returns the ops of a `tf.Variable` object: variable, initializer, snapshot, and consumers in its scope."""
     return graph.mask(variable_ops(graph, variable))
 
 
 def variable_ops(graph: Graph, variable: VariableInfo) -> list[int]:
-    """Returns the same as numbers, each once."""
+    """Returns the same ops as numbers, without duplicates."""
     names = {variable.op, variable.initializer}
     names |= {t.partition(":")[0] for t in (variable.snapshot, variable.initial_value)}
     numbers = {graph.index[n]: None for n in names if n in graph.index}
@@ -187,9 +187,9 @@ def variable_ops(graph: Graph, variable: VariableInfo) -> list[int]:
 
 
 def with_unshared_variables(graph: Graph, ops: Mask) -> Mask:
-    """Returns some ops and all parts of their variables, with the ops that compute only initial values of these.
+    """Returns ops together with their variables, and with the ops that compute only initial values of these variables.
 
-    A variable that other ops read is not in the result.
+    A variable that other ops read is not included.
 
     Args:
         graph: the graph.
@@ -223,7 +223,7 @@ def with_unshared_variables(graph: Graph, ops: Mask) -> Mask:
 
 
 def needed_ops(graph: Graph, living: Mask) -> Mask:
-    """Returns the living, all they need, and what belongs to that: parts of variables, of loops, table fillers."""
+    """Returns the living ops and all ops that they need, including parts of variables and loops, and table fillers."""
     state = graph.state
     wholes = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in state.contexts]
     while True:
@@ -250,7 +250,7 @@ def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, contro
     return backward(graph, graph.mask(outside), cuts)
 
 
-#: Words for a policy; a tensor name in place of a word means: replaced by that tensor.
+#: The policies for variables. A tensor name instead of a policy means that this tensor replaces the variable.
 POLICIES = ("copy", "freeze", "initial", "share")
 
 #: Ops that read a resource variable, and the op that does the same with a plain tensor.
@@ -276,7 +276,7 @@ def is_substitute(policy: str) -> bool:
 
 
 def policies(step: CopyStep, graph: Graph) -> dict[str, str]:
-    """Returns the policy of each variable of the source: its own, or of the first pattern it fits, or the default."""
+    """Returns the policy of each variable of the source: by its name, by the first matching pattern, or the default."""
     rules = dict(step.variables)
     default = rules.pop("*", "copy")
     if not rules:
@@ -295,8 +295,8 @@ class Substitute:
     Args:
         info: its parts in the source.
         tensor: the tensor of the destination that replaces it; empty if its value becomes a constant.
-        readers: ops of the copy that read it -> the op type they get there.
-        writers: names of ops of the selection that change it, or that read it at an input that takes no tensor.
+        readers: ops of the copy that read it -> their new op type.
+        writers: names of selected ops that change it, or that read it at an input that must be a variable.
     """
 
     info: VariableInfo
@@ -306,7 +306,7 @@ class Substitute:
 
 
 def substitutes_of(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[list[Substitute], Mask]:
-    """Returns the variables that a copy of `mask` freezes or replaces, and the ops that are left out for it."""
+    """Returns the variables that a copy of `mask` freezes or replaces, and the ops that are therefore left out."""
     excluded = np.zeros(graph.size, np.bool_)
     substitutes = []
     for name, how in policy.items():
@@ -333,7 +333,7 @@ def substitutes_of(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple
 
 
 def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
-    """Faults of rules that name no variable of the source."""
+    """Returns the fault of a rule that matches no variable of the source."""
     variables = graph.state.variables
     for rule, policy in step.variables:
         if rule != "*" and not any(rule == name or fnmatch.fnmatchcase(name, rule) for name in variables):
@@ -344,12 +344,12 @@ def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
 
 
 def reference_faults(graph: Graph, mask: Mask, tensors: Iterable[tuple[int, int]], request: str) -> list[Fault]:
-    """Faults of ops that change a reference variable and are given a plain tensor for it.
+    """Returns the faults of ops that change a reference variable but would read a plain tensor instead.
 
     Args:
         graph: the source.
         mask: the ops to copy.
-        tensors: tensors (op, output) for which plain tensors stand.
+        tensors: tensors (op, output) that plain tensors replace.
         request: the request, for messages.
     """
     out = []
@@ -380,11 +380,11 @@ def _can_replace_read(graph: Graph, op: int) -> bool:
     if graph.types[op] not in READERS:
         return False
     attributes = getattr(graph.nodes[op], "attr", {})
-    return "batch_dims" not in attributes or not attributes["batch_dims"].i  # the plain Gather knows no batches
+    return "batch_dims" not in attributes or not attributes["batch_dims"].i  # Gather has no batch dimensions
 
 
 def private_ops(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask:
-    """Returns `start` and the ops under the variable's own name that only these need: its initial value, mostly."""
+    """Returns `start` and the ops in the scope of the variable that only these ops need, such as its initial value."""
     todo = list(start)
     spared = graph.mask(todo)
     lead = variable + "/"
@@ -401,7 +401,7 @@ def private_ops(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -
 
 
 def substitute_faults(step: CopyStep, base: MutableGraph, substitutes: Sequence[Substitute]) -> list[Fault]:
-    """Faults of freezing and replacing: ops that change the variable, no values, a tensor that does not fit."""
+    """Returns the faults of frozen and replaced variables: writers, missing values, and tensors that do not fit."""
     out: list[Fault] = []
     for sub in substitutes:
         name = sub.info.op

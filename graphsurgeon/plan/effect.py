@@ -57,7 +57,7 @@ class NewNode:
         inputs: numbers of the tensors it reads.
         attributes: as Python values.
         info: dtype and static shape of its output, as far as known.
-        reads: the same of its input; if that is also new and nothing is known of it, of the input of that op.
+        reads: dtype and static shape of its input; if they are unknown because that op is new, of the input of that op.
     """
 
     name: str
@@ -70,10 +70,10 @@ class NewNode:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Some ops that are exchanged as one, as a match is.
+    """Ops that are replaced together, like the ops of a match.
 
     Args:
-        graph: where.
+        graph: the snapshot that contains the ops.
         numbers: the ops.
         inputs: argument -> tensor, by name.
         outputs: result -> tensor, by name.
@@ -92,11 +92,11 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """What took the place of one match.
+    """The replacement of one match.
 
     Args:
         match: the match; for `collapse` and `inline` the `Region`.
-        scope: the name scope of what replaced it.
+        scope: the name scope of the new ops.
         outputs: tensor of the match -> tensor that replaced it, by name.
         ops: names of the new ops.
         kept: names of ops of the match that stay: others read them, or a variable needs them.
@@ -115,13 +115,13 @@ class Replacement:
 
 @dataclass(frozen=True, eq=False)
 class DownstreamCopy:
-    """The ops that an `on_copies` step makes again.
+    """The ops that an `on_copies` step copies.
 
     Args:
         copied: the ops, as a copy inside the graph.
-        changed: names of the ops that the edits before it change.
-        until: the tensors at which it stops.
-        along: ops that are made again although they do not change.
+        changed: names of the ops that the earlier edits change.
+        until: the tensors at which the copy stops.
+        along: ops that are copied although they do not change.
     """
 
     copied: CopyResult
@@ -131,11 +131,11 @@ class DownstreamCopy:
 
     @property
     def text(self) -> str:
-        """The slice in words."""
+        """The slice as text."""
         again = counted(len(self.copied.ops), "ops")
         edits = f"{counted(len(self.changed), 'ops')} that change{'s' * (len(self.changed) == 1)}"
         end = f", up to {few(self.until)}" if self.until else ""
-        return f"{again} downstream of {edits}{end}, again under {self.copied.step.to}/"
+        return f"{again} downstream of {edits}{end}, copied under {self.copied.step.to}/"
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ class InferenceResult:
 
     Args:
         faults: the faults that it finds.
-        inferred: op after the plan -> its outputs, if the known shapes of its original are no longer true.
-        reshaped: op of the base, by its number after the plan -> its outputs, if other sizes of them are known.
+        inferred: op after the plan -> its outputs, if the known shapes of its original no longer hold.
+        reshaped: number after the plan of an op of the base -> its outputs, if their sizes have changed.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -154,7 +154,7 @@ class InferenceResult:
 
 
 class ShapeChecker(Protocol):
-    """Knows shape inference."""
+    """Runs shape inference."""
 
     def verdict(self, effect: PlanResult) -> InferenceResult:
         """Returns the result for an effect that has no other faults."""
@@ -162,28 +162,28 @@ class ShapeChecker(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PlanResult:
-    """The whole outcome of some steps.
+    """The complete effect of steps.
 
     Args:
-        base: the destination before them.
+        base: the destination before the steps.
         steps: the steps.
-        after: the destination after them.
-        copies: ops that are copied, grafted or made again, with everything that is also copied.
-        connections: edges that join old and new, and inputs that are set.
+        after: the destination after the steps.
+        copies: the copies, grafts and slices, with all ops that are also copied.
+        connections: edges between existing and new ops, and inputs that are set.
         faults: why the steps cannot be carried out.
         warnings: the warnings.
         edits: inputs set on ops of the base: op, input, tensor.
         added: single new ops.
         changes: op -> its change.
-        removed: numbers of ops of the base -> the step that takes them out.
-        decided: removed ops that are parts of decided conds, although other parts stay.
-        slices: the ops that `on_copies` steps make again.
-        replaced: the ops that took the place of matches.
+        removed: number of a removed op of the base -> the step that removes it.
+        decided: removed ops of resolved conds; other ops of these conds may stay.
+        slices: the ops that `on_copies` steps copy.
+        replaced: the replacements of matches.
         first: number of the first new op.
         mode: ``append`` or ``materialise``.
-        renamed: ops of the base: old name -> new one.
-        revalued: step that gives values -> the ops that it renames.
-        blame: op whose inputs or attributes are new -> the last step that has set them.
+        renamed: old name -> new name of each renamed op of the base.
+        revalued: step with values= -> the ops that it renames.
+        blame: op with new inputs or attributes -> the last step that has set them.
         judge: the shape inference; None if there is none.
         lock: held while the verdict or a predicted shape is computed; shared with `after` and with later forms of
             this effect.
@@ -242,7 +242,7 @@ class PlanResult:
         if not (len(base.control.node) or len(after.control.node)):
             return {}
         stay = np.ones(base.size, np.bool_)
-        if self.first < base.size:  # a removal with a fault has taken nothing out
+        if self.first < base.size:  # a removal with a fault has removed nothing
             stay[list(self.removed)] = False
         place = np.where(stay, np.cumsum(stay) - 1, -1)
         wide = max(after.size, 1)

@@ -1,4 +1,4 @@
-"""The adapters that would make a tensor fit, as steps that replace a refused one."""
+"""The adapters that would make a tensor fit, as steps that replace a refused step."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def fitting_adapters(
 
     Args:
         bench: the graph.
-        tensor: the tensor that they should read.
-        target: the tensor that they read now.
-        readers: the ops; tensors that are computed from them never fit.
+        tensor: the tensor that the ops should read.
+        target: the tensor that the ops read now.
+        readers: the ops; tensors that are computed from these ops never fit.
     """
     source, graph = bench.info(*tensor), bench.frozen()
     if forward(graph, graph.mask(readers))[tensor[0]]:
@@ -52,14 +52,14 @@ def _proposals(
 def with_suggested_fixes(
     bench: MutableGraph, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]
 ) -> Fault:
-    """Returns the fault of a tensor that cannot take another's place, with what makes it fit, as data and in its text.
+    """Returns the fault of a tensor that cannot replace another tensor, with the adapters that make it fit.
 
     Args:
         bench: the graph.
         fault: the fault.
-        step: the step that has it.
+        step: the step that has the fault.
         old, new: the tensors.
-        readers: the ops that were to read the new one.
+        readers: the ops that should read the new tensor.
     """
     target = bench.info(*old)
     if target is None:
@@ -102,7 +102,7 @@ def with_mapping_fixes(base: MutableGraph, fault: Fault, step: CopyStep, old: st
 
 
 def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterSpec:
-    """The request for an adapter whose result has no known consumer yet."""
+    """Returns the request for an adapter with a result that has no known consumer yet."""
     options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.by) else ()
     return AdapterSpec(adapter.by, base_dtype(target.dtype), target.shape, options)
 
@@ -110,7 +110,7 @@ def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterS
 def _fix_builder(
     bench: MutableGraph, step: Step, pair: tuple[Tensor, Tensor], target: TensorInfo, layout: str
 ) -> Callable[[Adapter], tuple[Step, ...]] | None:
-    """A function of an adapter that returns the steps to replace a step; None if there is none."""
+    """Returns a function from an adapter to the steps that replace a step; None if no adapter can be used."""
     there, replacement = map(bench.name, pair)
     match step:
         case ConnectStep():

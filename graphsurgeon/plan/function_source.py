@@ -23,11 +23,11 @@ from ..graph.selection import Query, Selection
 from ..graph.traversal import met_from
 
 _SIGNS = {"or": "|", "and": "&", "minus": "-"}
-#: Names that the written code itself uses: no parameter and no function may take them.
+#: Names that the written code itself uses, so parameters and functions cannot have them.
 RESERVED = frozenset(
     {"gs", "np", "tf", "os", "arrays", "plan", "done", "redo", "ed", "dst", "src", "block", *dir(builtins), *kwlist}
 )
-#: Modules that code imports under a name of one's own choice.
+#: Name in the code -> module that the code imports under this name.
 MODULES = {"gs": "graphsurgeon", "np": "numpy", "tf": "tensorflow", "os": "os"}
 
 
@@ -59,7 +59,7 @@ class Sources:
     _known: dict[int, tuple[Any, str]] = field(default_factory=dict)
 
     def free(self, wish: str) -> str:
-        """Returns a name that nothing has yet: the wish, or one with a number."""
+        """Returns a name that is not in use: the wish, or the wish with a number."""
         wish = f"{wish}_" if re.fullmatch(r"(src|block)\d*", wish) else wish  # the code itself uses such names
         name, n = wish, 1
         while name in self.taken:
@@ -73,14 +73,14 @@ class Sources:
         return query_code(self.query(selection), self.of(selection.graph))
 
     def parameter(self, thing: Any, wish: str, about: str) -> str:
-        """Returns the name of the parameter for a thing; the same thing has one name."""
+        """Returns the name of the parameter for an object; the same object always has the same name."""
         if id(thing) not in self._known:
             self._known[id(thing)] = thing, self.free(wish)
             self.parameters[self._known[id(thing)][1]] = about
         return self._known[id(thing)][1]
 
     def word(self, function: Callable[..., Any], wish: str) -> str:
-        """Returns the name of a function in the code: of its definition there, a public name, or a parameter."""
+        """Returns the name of a function in the code: of its definition there, its public name, or a parameter."""
         if id(function) in self._known:
             return self._known[id(function)][1]
         public = _public(function)
@@ -146,10 +146,10 @@ def function_name(function: Callable[..., Any], otherwise: str) -> str:
 
 
 def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, str]] | None:
-    """Returns the statement that defines a function as `word`, and the modules it needs; None if there is none.
+    """Returns the statement that defines a function as `word`, and the modules that it needs; None if not possible.
 
-    There is none if its file is missing or has changed, if it uses names of an outer function or names that are not
-    modules, or if its defaults are more than numbers and texts.
+    It is not possible if the file of the function is missing or has changed, or if the function uses names of an outer
+    function or global names that are not modules. It is not possible either if a default value has no code.
     """
     plain = getattr(function, "python_function", function)
     if not isinstance(plain, types.FunctionType) or plain.__closure__ or plain is not function:
@@ -240,7 +240,7 @@ def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda |
                 tree = ast.parse(f"({text[start:end]})", mode="eval").body
             except (SyntaxError, ValueError):
                 continue
-            # More may have been found: the next argument, a loop over it. Of those inside one another, the innermost.
+            # The text may contain more than the lambda, such as the next argument. The innermost lambda is used.
             lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
             fitting = [n for n in lambdas if _contains(_place(n.body, text[:start], first), places)]
             if fitting:
@@ -251,13 +251,13 @@ def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda |
 
 
 def _contains(place: tuple[int, int, int, int], inner: list[Any]) -> bool:
-    """Whether all places, by line and column, are in one."""
+    """Whether a place, given by lines and columns, contains all inner places."""
     begin, end = (place[0], place[2]), (place[1], place[3])
     return bool(inner) and all(begin <= (p[0], p[2]) and (p[1], p[3]) <= end for p in inner)
 
 
 def _place(node: ast.expr, before: str, first: int) -> tuple[int, int, int, int]:
-    """Line and column of an expression, and of its end, in the file: it was read with a bracket before it."""
+    """Returns line and column of the start and end of an expression in the file; it was parsed after a bracket."""
     above, indent = before.count("\n"), len(before.rpartition("\n")[2].encode()) - 1
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
@@ -271,7 +271,7 @@ def _place(node: ast.expr, before: str, first: int) -> tuple[int, int, int, int]
 
 
 class _NotLiteral(Exception):
-    """Something that is not code."""
+    """Raised if a value has no code."""
 
 
 def code_of(value: Any) -> str | None:
@@ -320,7 +320,7 @@ def _code_of(value: Any) -> str:
 
 
 def _of_tensorflow(value: Any) -> str:
-    """Dtypes, shapes and specs of TensorFlow, which is not imported here, and dtypes of NumPy."""
+    """Returns the code of TensorFlow dtypes, shapes and specs, without importing TensorFlow, and of NumPy dtypes."""
     if hasattr(value, "as_datatype_enum"):
         return f"tf.{value.name}"
     if hasattr(value, "as_list") and hasattr(value, "rank"):

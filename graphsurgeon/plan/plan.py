@@ -457,7 +457,7 @@ class Plan:
         tensors = tuple(map(arguments.tensor, on if isinstance(on, (list, tuple)) else [on]))
         if len(set(tensors)) < len(tensors) or not tensors:
             problem = "a tensor is named twice" if tensors else "it names no tensor"
-            raise PlanError(arguments.request, problem, "Name each once")
+            raise PlanError(arguments.request, problem, "Name each tensor once")
         names = name if isinstance(name, str) else tuple(map(str, name))
         if not isinstance(names, str) and len(names) != len(tensors):
             problem = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"

@@ -58,15 +58,15 @@ def test_keep_and_share_need_one_graph():
     fault(other.copy(part, to="t", unmapped="placeholder", control="keep"), "control='keep' would read",
           "Choose control='drop' or control='include'")  # fmt: skip
     fault(other.copy(part, to="t", unmapped="placeholder", variables="share"),
-          "variables='share' needs one graph; these are two", "Choose variables='copy' or 'initial'")  # fmt: skip
+          "variables='share' is possible only within one graph", "Choose variables='copy' or 'initial'")  # fmt: skip
 
 
 def test_unmapped_tensors_are_refused_by_name():
     plan = Plan(G).copy(select(G, name="net/drop"), to="t")
-    fault(plan, "2 tensors the copy needs are not mapped: 'net/mm:0', 'rate:0'",
+    fault(plan, "the copy needs 2 tensors that are not mapped: 'net/mm:0', 'rate:0'",
           "Map it: inputs={'net/mm:0': 'name:0'}, or choose unmapped='placeholder', 'include' or 'keep'")  # fmt: skip
     plan = Plan(Graph.of([])).copy(select(G, name="parts"), to="t")
-    fault(plan, "1 tensor the copy needs is not mapped: 'net/mm:0'", "unmapped='placeholder', 'include'.")
+    fault(plan, "the copy needs 1 tensor that is not mapped: 'net/mm:0'", "unmapped='placeholder', 'include'.")
     wide = Graph.of([*((f"p{i}", "Placeholder", []) for i in range(6)), ("s", "AddN", [f"p{i}" for i in range(6)])])
     fault(Plan(wide).copy(select(wide, name="s"), to="t"), "6 tensors", "'p3:0' and 2 more")
 

@@ -70,7 +70,7 @@ def test_include_takes_what_computes_the_inputs():
     names, result = closed(g, select(g, name="out"), unmapped="include")
     assert set(names) >= {"x", "rate", "net/mm", "net/drop", "out"}
     assert "side" not in names
-    assert "needed by the selection, as include asks" in str(result.pulled[0])
+    assert "needed by the selection, because of 'include'" in str(result.pulled[0])
     names, _ = closed(g, select(g, name="out"), cuts=["net/drop:0"], unmapped="include")
     assert names == ["out"]
 

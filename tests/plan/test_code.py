@@ -145,7 +145,7 @@ def test_how_a_graph_was_opened():
     g = net()
     assert "ed = gs.open('net.pb')" in Plan(g, backend=Opened()).to_code()
     grown = Plan(net(), backend=Opened()).to_code()
-    assert "# ed: set it before this runs; the editor of 'net', with all that was done before" in grown
+    assert "# ed: set it before this runs; the editor of 'net' after its earlier plans" in grown
     assert "values={'net/w': 0}" in Plan(g).copy(select(g), to="t", values={"net/w": 0}).to_code()
     long = Plan(g).copy(select(g), to="t", values={"net/w": np.zeros([101], np.float32)}).to_code()
     assert "# values: set it before this runs; {variable: array}: 'net/w' float32 (101,)\n" in long

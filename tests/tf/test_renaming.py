@@ -51,13 +51,13 @@ def test_renamed_variables_stay_where_they_were_in_their_collections():
 
 def test_lists_that_do_not_fit_and_tensors_named_twice():
     plan = gs.open(model(optimizer=None).graph).plan()
-    with refuses(PlanError, "2 tensors against 1", "Give as many of the one as of the other"):
+    with refuses(PlanError, "2 tensors against 1", "Give two lists of the same length"):
         plan.reroute(["x", "target"], to=["x"])
     with refuses(PlanError, "1 tensor against 0", "or a dict"):
         plan.reroute("x")
     with refuses(PlanError, "the dict names both tensors", "Give the dict alone"):
         plan.swap({"x": "target"}, "x")
-    with refuses(PlanError, "a tensor is named twice", "Name each once"):
+    with refuses(PlanError, "a tensor is named twice", "Name each tensor once"):
         plan.reroute(["x", "x:0"], to=["target", "target"])
     with refuses(PlanError, "connect(2 tensors)", "2 tensors against 1 op", "or one op for all"):
         plan.connect(["x", "x"], to=["loss"])

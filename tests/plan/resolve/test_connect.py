@@ -65,7 +65,7 @@ def test_connections_refused(tensor, to, input, words):
 
 @pytest.mark.parametrize("number", ["a", "0", 1.0, None])
 def test_the_number_of_an_input_is_a_whole_number(number):
-    with refuses(PlanError, f"input={number!r} is not the number of an input", "Type the first one as input=0"):
+    with refuses(PlanError, f"input={number!r} is not the number of an input", "Type the first input as input=0"):
         Plan(FITTING).connect("x:0", to="add", input=number)
 
 

@@ -38,9 +38,9 @@ def test_what_reads_the_change_is_made_again_and_variables_are_shared():
     assert [after.input_names(i) for i in range(net().size)] == [net().input_names(i) for i in range(net().size)]
     assert list(plan.effect.warnings) == ["1 op that sets state still uses the original: set"]
     text = str(plan.preview())
-    assert "3 ops downstream of 1 op that changes, again under new/:\n    1 Add, 1 Mul, 1 Neg" in text
+    assert "3 ops downstream of 1 op that changes, copied under new/:\n    1 Add, 1 Mul, 1 Neg" in text
     assert "no existing op changes" in text
-    assert [c.text for c in plan.effect.slices] == ["3 ops downstream of 1 op that changes, again under new/"]
+    assert [c.text for c in plan.effect.slices] == ["3 ops downstream of 1 op that changes, copied under new/"]
 
 
 def test_the_preview_of_a_new_graph_says_what_a_slice_would_be():

@@ -124,7 +124,7 @@ def test_each_choice_for_unmapped_inputs():
     np.testing.assert_array_equal(run(dst.graph, done["part/total:0"]), want)
     assert done["split:1"] is b
     before = look(dst.graph)
-    with refuses(PlanError, "2 tensors the copy needs are not mapped", "(and 1 more: see plan.check())"):
+    with refuses(PlanError, "the copy needs 2 tensors that are not mapped", "(and 1 more: see plan.check())"):
         dst.apply(dst.plan().copy(s, to="r"))
     assert look(dst.graph) == before
 

@@ -126,7 +126,10 @@ def test_a_table_filled_at_run_time_starts_empty_and_the_plan_says_how_to_carry_
     plan = dst.plan().copy(src.select(), to="c")
     done = dst.apply(plan)
     for text in (str(plan), str(done), str(dst.history[-1])):
-        assert "c/held starts empty, as filled while a session runs: carry what it held with table.export()" in text
+        assert (
+            "c/held starts empty, because it is filled while a session runs: transfer its entries with table.export()"
+            in text
+        )
         assert "table_handle=graph.get_tensor_by_name('c/held:0')" in text
     with tf1.Session(graph=graph) as session, graph.as_default():
         session.run("fill")
@@ -158,7 +161,7 @@ def test_a_queue_that_nothing_in_the_copy_fills_starts_empty():
         queue.enqueue(1.0, name="put")
         tf.negative(queue.dequeue(), name="y")
     plan = gs.open(tf.Graph()).plan().copy(gs.open(graph).select(), to="c")
-    assert "c/queue starts empty, as filled while a session runs: run the ops that fill it" in str(plan)
+    assert "c/queue starts empty, because it is filled while a session runs: run the ops that fill it" in str(plan)
     with graph.as_default():
         tf1.train.add_queue_runner(tf1.train.QueueRunner(queue, [graph.get_operation_by_name("put")]))
     assert "starts empty" not in str(gs.open(tf.Graph()).plan().copy(gs.open(graph).select(), to="c"))
