@@ -126,7 +126,7 @@ def test_two_graphs_are_compared_by_names(tmp_path):
 
 def test_what_cannot_be_compared_is_told():
     ed = gs.open(tiny())
-    with refuses(SelectionError, "compare('nosuch:0'): there is no tensor 'nosuch:0'", "be fed: 'x:0', 'k:0'"):
+    with refuses(SelectionError, "compare('nosuch:0'): there is no tensor 'nosuch:0'", "Feed one of: 'x:0', 'k:0'"):
         gs.compare(ed, ed, {"nosuch:0": 1})
     with refuses(SelectionError, "compare('nosuch:0'): there is no tensor 'nosuch:0'", "ed.find("):
         gs.compare(ed, ed, outputs="nosuch:0")
@@ -140,7 +140,7 @@ def test_what_cannot_be_compared_is_told():
         gs.compare(ed, ed.plan())
     with tf.Graph().as_default() as graph:
         tf1.get_variable("w", initializer=1.0).assign_add(1.0)
-    with refuses(PlanError, "compare(): all that nothing reads sets variables", "outputs=[...], as"):
+    with refuses(PlanError, "compare(): all ops without consumers set variables", "outputs=[...], for example"):
         gs.compare(graph, graph)
     with refuses(OpenError, "open(3): an object of type int cannot be opened as a graph", "Give a tf.Graph"):
         gs.compare(ed, 3)

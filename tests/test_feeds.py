@@ -67,15 +67,15 @@ def test_texts_are_taken_as_they_are(fed):
         ("n", float("nan"), "nan is not a value of int32", "Give numbers of int32"),
         ("n", 2**40, "1099511627776 is not a value of int32", "Give numbers of int32"),
         ("n", 1j, "1j is not a value of int32", "Give numbers of int32"),
-        ("n", [None], "no array of numbers (there is NoneType in it), and the tensor is () of int32", "of int32"),
+        ("n", [None], "not an array of numbers (it contains NoneType), but the tensor is () of int32", "of int32"),
         ("flags", [1, 2], "2 is not a value of bool", "Give numbers of bool"),
         ("x", [[1j, 2]], "1j is not a value of float32", "Give numbers of float32"),
-        ("x", [["1", "2"]], "that is text, and the tensor is (?, 2) of float32", "Give numbers of float32"),
-        ("x", [[1, 2], [3]], "what is in the list is not of one shape", "Give rows of the same length"),
+        ("x", [["1", "2"]], "the value is text, but the tensor is (?, 2) of float32", "Give numbers of float32"),
+        ("x", [[1, 2], [3]], "the items of the list differ in shape", "Give rows of the same length"),
         ("x", tf.keras.Input([2]), "an object of type KerasTensor is not an array", "Give numbers, or an array"),
-        ("x", [1, 2], "the shape (2,), the tensor (?, 2) of float32", "one of that shape, or random=0 for 'x:0' too"),
-        ("words", 3, "that is not text, and the tensor is of string", "Give texts, as ['a', 'b']"),
-        ("words", "a", "the array has the shape (), the tensor (?) of string", "Give one of that shape."),
+        ("x", [1, 2], "the shape (2,), but the tensor is (?, 2) of float32", "that shape, or random=0 for 'x:0' too"),
+        ("words", 3, "the value is not text, but the tensor is of string", "Give text, for example ['a', 'b']"),
+        ("words", "a", "the array has the shape (), but the tensor is (?) of string", "Give an array of that shape."),
     ],
 )
 def test_what_would_say_something_else_is_refused(fed, name, value, problem, suggestion):
@@ -84,7 +84,7 @@ def test_what_would_say_something_else_is_refused(fed, name, value, problem, sug
 
 
 def test_a_name_that_is_none_is_told_what_can_be_fed(fed):
-    with refuses(SelectionError, "there is no tensor 'pictures:0'", "What it can be fed: 'x:0', 'n:0', 'c:0'"):
+    with refuses(SelectionError, "there is no tensor 'pictures:0'", "Feed one of: 'x:0', 'n:0', 'c:0'"):
         given(fed, {"pictures": 1}, "trace")
     with refuses(SelectionError, "there is no tensor 'wods:0'", "Did you mean 'words'?"):
         given(fed, {"wods": 1}, "trace")
@@ -98,7 +98,7 @@ def test_what_is_no_mapping_is_refused(fed, tmp_path):
         with refuses(PlanError, problem, "Give {'x:0': array}"):
             given(fed, thing, "trace")
     np.save(tmp_path / "one.npy", np.zeros(3))
-    with refuses(PlanError, "it holds one array, and does not say for which tensor", "Give {'x:0': np.load("):
+    with refuses(PlanError, "the file contains one array without the name of a tensor", "Give {'x:0': np.load("):
         given(fed, tmp_path / "one.npy", "trace")
 
 
@@ -110,8 +110,8 @@ def test_what_nobody_can_ask_for_says_why(tmp_path):
     next(node for node in proto.node if node.name == "y").op = "Addons>Parse"
     (tmp_path / "odd.pb").write_bytes(proto.SerializeToString())
     ed = gs.open(tmp_path / "odd.pb")
-    problem = "what nothing reads needs 1 op of a type that TensorFlow does not know here, 'Addons>Parse'"
-    with refuses(PlanError, "trace()", problem, "Name what is meant: fetches=[...], as 'z:0'"):
+    problem = "the ops without consumers need 1 op of a type that TensorFlow does not know here, 'Addons>Parse'"
+    with refuses(PlanError, "trace()", problem, "Specify the fetches: fetches=[...], for example 'z:0'"):
         ed.feeds_needed()
     assert list(ed.feeds_needed("x:0")) == ["x:0"]
 
@@ -124,7 +124,9 @@ def test_what_is_made_up_has_dtype_and_shape():
     ed, random = gs.open(graph), np.random.RandomState(0)
     made = made_up(ed, ["x:0"], random, "trace")["x:0"]
     assert (made.shape, made.dtype) == ((1, 2), np.int64)
-    why = "'any:0' (float32 (...)), 'text:0' (string (?)) need feeds: only numbers of a known rank are made up"
+    why = (
+        "'any:0' (float32 (...)), 'text:0' (string (?)) need feeds: random values need a numeric dtype and a known rank"
+    )
     with refuses(PlanError, why, "Give feeds={'any:0': array, 'text:0': array}."):
         made_up(ed, ["any:0", "x:0", "text:0"], random, "trace")
 

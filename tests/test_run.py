@@ -427,7 +427,7 @@ def test_what_cannot_be_run_is_refused_with_what_to_type():
         ed.trace({"z": 1.0})
     with refuses(PlanError, "trace(feeds=3)", "not a mapping", "Give {'x:0': array}"):
         ed.trace(3)
-    with refuses(PlanError, "trace(fetches=[]): nothing is asked for", "Name a tensor or an op, or leave it out"):
+    with refuses(PlanError, "trace(fetches=[]): the list is empty", "Name a tensor or an op, or leave out fetches="):
         ed.trace(random=0, fetches=[])
     with refuses(SelectionError, "trace(fetches='nope:0')"):
         ed.trace(random=0, fetches="nope:0")
@@ -435,14 +435,18 @@ def test_what_cannot_be_run_is_refused_with_what_to_type():
         ed.trace(random="x")
     with refuses(PlanError, "'words:0' (string (...)) needs a feed"):
         ed.trace(random=0, fetches="words:0")
-    for problem, said in ((True, "that is not a seed"), (1.5, "that is not a seed"), (-1, "between 0 and 4294967295")):
+    for problem, said in (
+        (True, "the value is not a seed"),
+        (1.5, "the value is not a seed"),
+        (-1, "between 0 and 4294967295"),
+    ):
         for argument in ("random", "seed"):
             with refuses(SelectionError, f"trace({argument}={problem!r})", said, f"{argument}=0"):
                 ed.trace({"x:0": [[1.0, 2.0, 3.0]]}, "y:0", **{argument: problem})
     with tf.Graph().as_default() as graph:
         w = tf1.get_variable("w", initializer=1.0)
         w.assign_add(1.0)
-    with refuses(PlanError, "trace()", "sets variables or files", "fetches=[...]"):
+    with refuses(PlanError, "trace()", "set variables or write files", "fetches=[...]"):
         gs.open(graph).trace()
 
 
@@ -457,7 +461,7 @@ def test_all_that_needs_a_feed_is_named_at_once():
         PlanError, problem, "Give feeds={'float32:0': array, 'int32:0': array, 'string:0': array}, or random=0"
     ):
         ed.trace(fetches="y:0")
-    problem = "'string:0' (string (?)) needs a feed: only numbers of a known rank are made up"
+    problem = "'string:0' (string (?)) needs a feed: random values need a numeric dtype and a known rank"
     with refuses(PlanError, problem, "Give feeds={'string:0': array}."):
         ed.trace(fetches="y:0", random=0)
 
@@ -465,15 +469,19 @@ def test_all_that_needs_a_feed_is_named_at_once():
 @pytest.mark.parametrize(
     ("limit", "problem", "suggestion"),
     [
-        ({"timeout": -1}, "that is not a time", "Give seconds, as timeout=60"),
-        ({"timeout": 0}, "that is not a time", "Give seconds, as timeout=60"),
-        ({"timeout": "1"}, "that is not a time", "Give seconds, as timeout=60"),
-        ({"timeout": float("nan")}, "that is not a time", "Give seconds, as timeout=60"),
-        ({"rounds": 0}, "that is not a number of rounds", "Give 1 or more, as rounds=1000"),
-        ({"rounds": 1.5}, "that is not a number of rounds", "Give 1 or more, as rounds=1000"),
-        ({"rounds": True}, "that is not a number of rounds", "Give 1 or more, as rounds=1000"),
-        ({"watch": 3}, "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"),
-        ({"memory": 0.5}, "that is not a number of bytes", "memory=200 << 20"),
+        ({"timeout": -1}, "the value is not a time", "Give seconds, for example timeout=60"),
+        ({"timeout": 0}, "the value is not a time", "Give seconds, for example timeout=60"),
+        ({"timeout": "1"}, "the value is not a time", "Give seconds, for example timeout=60"),
+        ({"timeout": float("nan")}, "the value is not a time", "Give seconds, for example timeout=60"),
+        ({"rounds": 0}, "the value is not a number of rounds", "Give 1 or more, for example rounds=1000"),
+        ({"rounds": 1.5}, "the value is not a number of rounds", "Give 1 or more, for example rounds=1000"),
+        ({"rounds": True}, "the value is not a number of rounds", "Give 1 or more, for example rounds=1000"),
+        (
+            {"watch": 3},
+            "the value cannot be called",
+            "Give a function, for example watch=lambda done, total: done < 500",
+        ),
+        ({"memory": 0.5}, "the value is not a number of bytes", "memory=200 << 20"),
     ],
 )
 def test_a_limit_that_is_none_is_refused(limit, problem, suggestion):
@@ -811,7 +819,7 @@ def test_of_a_selection_alone_is_noted_what_it_gives():
     assert set(ed.trace(feeds, ops=["root", graph.get_operation_by_name("a/neg")])) == {"root:0", "a/neg:0"}
     same = ed.trace(feeds, ops="same")
     assert (list(same), same["same:0"].max) == (["same:0"], 1.0)
-    with refuses(SelectionError, "trace['a/exp:0']", "it is not among the ops that were to be noted"):
+    with refuses(SelectionError, "trace['a/exp:0']", "it is not among the ops to record"):
         same["a/exp:0"]
 
 
@@ -834,7 +842,7 @@ def test_of_a_call_and_of_a_loop_all_that_is_inside_is_noted():
 
 def test_a_selection_that_cannot_be_noted_is_refused():
     ed = gs.open(model())
-    with refuses(SelectionError, "trace(ops=...): the selection is empty", "leave ops out"):
+    with refuses(SelectionError, "trace(ops=...): the selection is empty", "leave out ops="):
         ed.trace(FEED, ops=ed.select(name="x") - ed.select(name="x"))
     with refuses(SelectionError, "trace(ops=...): 'c' of the selection is not in", "ops=ed.select(...)"):
         ed.trace(FEED, ops=gs.open(other_graph()).select())

@@ -1,4 +1,4 @@
-"""Evolve: genetic programming: graphs that get better, by copying parts of one into another."""
+"""Evolve: genetic programming, which improves graphs by copying parts of one graph into another."""
 
 from .candidate import Candidate, candidate, crossover
 from .evolution import Evolution, Generation, evolve

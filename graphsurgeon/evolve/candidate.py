@@ -1,4 +1,4 @@
-"""A graph of a population, its exchangeable parts, and new candidates by crossover, mutation and growth."""
+"""Candidates: the graphs of a population, their exchangeable parts, and crossover, mutation and growth."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _MOST_TEXT = 2000
 
 @dataclass(frozen=True)
 class Point:
-    """A tensor at which a candidate can be cut: what computes it can go elsewhere, or be replaced.
+    """A tensor at which a candidate can be cut: the ops that compute it can be replaced, or copied elsewhere.
 
     Args:
         tensor: its name.
-        kind: its dtype and static shape, as text: only points of the same kind fit together.
+        kind: its dtype and static shape, as text; a point can only replace a point of the same kind.
     """
 
     tensor: str
@@ -43,9 +43,9 @@ class Candidate:
     Args:
         editor: the graph, opened.
         inputs: names of its placeholders.
-        output: name of the tensor it computes.
-        score: how good it is: the lower, the better; None before it was tried.
-        born: how it was made, in words.
+        output: name of the tensor that the graph computes.
+        score: the score of the candidate, the lower the better; None before it was tried.
+        born: how the candidate was made, in words.
     """
 
     editor: Editor
@@ -61,12 +61,12 @@ class Candidate:
 
     @property
     def size(self) -> int:
-        """How many ops it takes to compute the output, inputs not counted."""
+        """The number of ops that compute the output, without the inputs."""
         return len(self.needed)
 
     @cached_property
     def key(self) -> str:
-        """Returns a digest of the nodes, whose names follow their order; equal candidates have the same."""
+        """Returns a digest of the nodes. Their names follow their order, so equal candidates have equal digests."""
         from ..tf.run.trials import digest
 
         return digest(self.graph, self.output)
@@ -78,10 +78,10 @@ class Candidate:
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """The tensors at which it can be cut, in graph order: tensors of values outside of loops and conds.
+        """The tensors at which the candidate can be cut, in graph order.
 
-        Values are what has the dtype of an input or of the output, or is true or false; the rest are shapes, axes
-        and counts, of which another one of the same kind need not fit.
+        These are the tensors outside of loops and conds that are bool, or have the dtype of an input or of the output.
+        Other tensors are shapes, axes and counts: a tensor of the same kind may not be a valid replacement.
         """
         graph = self.editor.snapshot
         inside = frozenset().union(*graph.state.contexts)
@@ -97,13 +97,13 @@ class Candidate:
 
     @cached_property
     def terminals(self) -> tuple[Point, ...]:
-        """The inputs, as what can take the place of a point."""
+        """The inputs as points, because an input can replace a point."""
         graph = self.editor.snapshot
         return tuple(Point(f"{name}:0", str(graph.info(graph.index[name], 0))) for name in self.inputs)
 
     @property
     def constants(self) -> list[str]:
-        """Names of the constants of floating point that it is computed with, in graph order."""
+        """Names of the floating-point constants that the output depends on, in graph order."""
         graph = self.editor.snapshot
         numbers = {name: graph.index[name] for name in self.needed}
         kinds = {name: graph.info(i, 0) for name, i in numbers.items() if graph.types[i] == "Const"}
@@ -114,7 +114,7 @@ class Candidate:
 
         Args:
             tensor: its name.
-            without: ops at which to stop; they are left out, as the inputs are.
+            without: ops at which the search stops. They are left out, like the inputs.
         """
         graph = self.editor.snapshot
         stay = ~graph.mask(graph.index[name] for name in (*self.inputs, *without))
@@ -123,7 +123,7 @@ class Candidate:
 
     @cached_property
     def formula(self) -> str:
-        """The output as a formula; truncated if it gets very long, as parts may be used many times."""
+        """The output as a formula. A very long formula is truncated: parts that are used several times are repeated."""
         graph = self.editor.snapshot
         texts: dict[str, str] = {name: name for name in self.inputs}
         for name in self.needed:
@@ -168,13 +168,13 @@ def _wrapped(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Subexpression:
-    """Ops of a candidate that go into a new one.
+    """Ops of a candidate that are copied to a new candidate.
 
     Args:
-        of: the candidate.
+        of: the original candidate.
         ops: names of the ops.
-        reads: tensor of the candidate from outside of `ops` -> tensor of the new one, by its new name.
-        constants: constant of the candidate -> the value it gets.
+        reads: input of `ops` in the original candidate -> the tensor of the new candidate that replaces it.
+        constants: constant of the original candidate -> its value in the new candidate.
     """
 
     of: Candidate
@@ -184,10 +184,10 @@ class Subexpression:
 
 
 class Assembly:
-    """A new candidate in the making: pieces are added, then one plan makes it in a new graph.
+    """Builds a new candidate: pieces are added, then one plan copies all of them to a new graph.
 
     Args:
-        like: a candidate with the inputs that the new one is to have.
+        like: a candidate; the new candidate gets the same inputs.
     """
 
     def __init__(self, like: Candidate) -> None:
@@ -198,11 +198,11 @@ class Assembly:
 
     @property
     def size(self) -> int:
-        """How many ops it has so far."""
+        """The number of ops that were added so far."""
         return sum(len(piece.ops) for piece, _ in self._pieces)
 
     def add(self, piece: Subexpression) -> dict[str, str]:
-        """Adds a piece, and returns its current tensors -> their names in the new candidate."""
+        """Adds a piece; returns a mapping of its tensors to their names in the new candidate."""
         graph = piece.of.editor.snapshot
         variable_names = self._of_variables(piece)
         names = {op: variable_names.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
@@ -213,7 +213,7 @@ class Assembly:
         return {**inputs, **piece.reads, **outputs}
 
     def _of_variables(self, piece: Subexpression) -> dict[str, str]:
-        """Op of a variable of a piece -> its name in the new candidate: the same, unless that is taken."""
+        """Returns op of a variable in a piece -> its name in the new candidate; the same name, unless it is taken."""
         graph = piece.of.editor.snapshot
         out: dict[str, str] = {}
         for name in sorted(graph.state.variables.keys() & set(piece.ops), key=len, reverse=True):
@@ -235,19 +235,19 @@ class Assembly:
         return f"{kind}_{number}"
 
     def made(self, output: str, born: str) -> Candidate:
-        """Makes it.
+        """Returns the new candidate.
 
         Args:
-            output: new name of the tensor it computes.
-            born: how it is made, in words.
+            output: the output of the new candidate, by its new name.
+            born: how the new candidate is made, in words.
 
         Raises:
-            PlanError: if the pieces do not fit: TensorFlow infers another shape, or a loop was cut.
+            PlanError: the pieces do not fit: TensorFlow infers another shape, or a loop was cut.
         """
         from ..tf.graph_parts import graph_with_placeholders
 
-        # An editor remembers its plans, a plan the graph it copies from, and the graph where each op was before: all
-        # ancestors would be kept for good, and described at greater length with each generation. So its editor goes.
+        # An editor refers to its plans, a plan to its source graph, and a graph to the origin of each op. This would
+        # keep all ancestors in memory, with longer descriptions in each generation. So this editor is not kept.
         tensors = {name: self._like.graph.get_tensor_by_name(f"{name}:0") for name in self._like.inputs}
         editor = Editor(OpenedGraph(graph_with_placeholders(tensors, "made(...)"), "candidate"))
         plan = editor.plan()
@@ -276,13 +276,13 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
     """Returns a graph as a candidate.
 
     Args:
-        thing: what `gs.open` takes.
-        output: the tensor it computes, by name or object. Default: its only output.
-        inputs: names of its placeholders. Default: all there are.
+        thing: a graph, in any form that `gs.open` takes.
+        output: the output of the graph, by name or object. Default: its only output.
+        inputs: names of its placeholders. Default: all its placeholders.
 
     Raises:
-        PlanError: it has no such output, or several and none is named.
-        OpenError: it cannot be opened.
+        PlanError: the graph does not have this output, or it has several outputs and `output` is not given.
+        OpenError: the graph cannot be opened.
 
     Example:
         >>> import tensorflow as tf
@@ -308,22 +308,22 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
 
 
 _TRIES = 8
-_JITTER = 0.2  # how far a constant moves, relative to its size, or to 1 if it is smaller
+_JITTER = 0.2  # the scale of a change of a constant, relative to its size or to a lower bound
 
 
 def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
     """Returns `one` with a random part of it replaced by a copy of a random part of `other`.
 
-    The part that goes and the part that comes are sub-expressions: a tensor and all that computes it from the inputs.
-    Both tensors are of one dtype and static shape, so that the result is sound.
+    Both parts are sub-expressions: a tensor and all ops that compute it from the inputs. Both tensors have the same
+    dtype and static shape, so the result is valid.
 
     Args:
-        one, other: the parents; they stay as they are. Their inputs have the same names.
-        rng: a NumPy random generator; with the same one, the same child is born.
-        limit: the greatest number of ops of a child.
+        one, other: the parents; they are not changed. Their inputs have the same names.
+        rng: a NumPy random generator; the same state leads to the same child.
+        limit: the maximum number of ops of the child.
 
     Returns:
-        the child, in a separate graph; None if no parts fit in a few tries.
+        the child, in a separate graph; None if no fitting parts were found in a few tries.
 
     Example:
         >>> import numpy as np, tensorflow as tf
@@ -350,7 +350,7 @@ def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> C
 
 
 def _graft(one: Candidate, tensor: str, other: Candidate, graft: str, born: str, limit: int) -> Candidate | None:
-    """`one`, of which everything that read `tensor` reads a copy of the tensor `graft` of another candidate."""
+    """Returns `one` with all consumers of `tensor` reading a copy of the tensor `graft` of `other`, or None."""
     assembly = Assembly(one)
     ops = () if op_name(graft) in other.inputs else other.below(graft)
     new = assembly.add(Subexpression(other, ops))[graft]
@@ -370,19 +370,19 @@ def _replace(
 
     Args:
         one: the parent.
-        tensor_cut: tensor of it.
-        new: what takes its place.
-        assembly: what the child is made of so far.
-        born: how it is made, in words.
-        limit: the greatest number of ops of a child.
-        mapping: tensor of the parent -> its name in the assembly, of what is there already.
+        tensor_cut: the tensor of the parent that is replaced.
+        new: the replacement, by its name in the assembly.
+        assembly: the parts of the child so far.
+        born: how the child is made, in words.
+        limit: the maximum number of ops of the child.
+        mapping: tensor of the parent that the assembly already contains -> its name there.
     """
     mapping, output = mapping or {}, new
     if tensor_cut != one.output:
         there = {op_name(tensor) for tensor in mapping}
         rest = tuple(name for name in one.below(one.output, without=[op_name(tensor_cut)]) if name not in there)
         if _reads_another(one, rest, tensor_cut):
-            return None  # an op with several outputs of which others are read
+            return None  # other outputs of the same op are read too
         output = assembly.add(Subexpression(one, rest, {**mapping, tensor_cut: new}))[one.output]
     if assembly.size > limit:
         return None
@@ -401,10 +401,10 @@ def _reads_another(one: Candidate, ops: Sequence[str], tensor_cut: str) -> bool:
 
 
 def jitter(one: Candidate, rng: Any) -> Candidate | None:
-    """Returns a copy in which one constant is changed at random; None if it has no constant.
+    """Returns a copy in which one random constant is changed; None if the parent has no constant.
 
     Args:
-        one: the parent; it stays as it is.
+        one: the parent; it is not changed.
         rng: a NumPy random generator.
     """
     names = one.constants
@@ -424,11 +424,11 @@ def jitter(one: Candidate, rng: Any) -> Candidate | None:
 
 
 class Rule:
-    """A pattern and what takes its place, as plain functions of the same tensors.
+    """A pattern and its replacement, both plain functions of tensors.
 
     Args:
-        pattern: what is looked for.
-        replacement: what takes its place; its arguments are some of those of the pattern, by name.
+        pattern: the expression to find.
+        replacement: the new expression; each of its arguments has the name of an argument of the pattern.
         spec: `tf.TensorSpec` of the arguments.
 
     Example:
@@ -452,7 +452,7 @@ class Rule:
         self.replacement = candidate(graph, output, arguments)
 
     def apply(self, one: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
-        """Returns a copy in which one matching place is replaced; None if no place matches."""
+        """Returns a copy in which one random match is replaced; None if there is no match."""
         kinds = dict.fromkeys(self.arguments, self.kind)
         needed = set(one.needed)
         matches = [
@@ -483,17 +483,17 @@ def grow(
     constants: tuple[float, float] = (-2.0, 2.0),
     depth: int = 3,
 ) -> Candidate:
-    """Returns a candidate that is a random expression.
+    """Returns a candidate with a random expression.
 
     Args:
-        inputs: name -> `tf.TensorSpec`; all of one dtype and shape.
-        functions: plain functions of tensors that it may be made of, such as `tf.add`.
+        inputs: name -> `tf.TensorSpec`; all have the same dtype and shape.
+        functions: plain functions of tensors, such as `tf.add`, that the expression may use.
         rng: a NumPy random generator.
-        constants: the least and the greatest constant.
-        depth: how many functions are inside one another at most.
+        constants: the smallest and the largest constant.
+        depth: the maximum nesting depth of functions.
 
     Raises:
-        PlanError: a function does not take such tensors, or gives others.
+        PlanError: a function does not accept tensors of this dtype and shape, or returns others.
     """
     from ..tf.run.trials import grown
 

@@ -1,4 +1,4 @@
-"""Evolve: a population of graphs that gets better, by copying parts of one into another."""
+"""Evolve: a population of graphs that improves by copying parts of one graph into another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLLECT_AFTER = 200
 
 @dataclass(frozen=True)
 class Generation:
-    """What one generation came to.
+    """The result of one generation.
 
     Args:
         number: 0 for the first population.
@@ -44,13 +44,13 @@ class Generation:
 
 @dataclass(eq=False)
 class Evolution:
-    """What `gs.evolve` has found.
+    """The result of `gs.evolve`.
 
     Args:
         best: the best candidate: `graph`, `output`, `score`, `formula`.
-        population: the last one, best first.
-        generations: what each generation came to.
-        births: how many candidates each kind of variation made.
+        population: the candidates of the last generation, best first.
+        generations: the result of each generation.
+        births: how many candidates each kind of variation has produced.
     """
 
     best: Candidate
@@ -92,38 +92,39 @@ def evolve(
 ) -> Evolution:
     """Evolves graphs until one is good: genetic programming.
 
-    Each child is a separate graph: a copy of one parent in which a random sub-expression is replaced by a copy of
-    one of the other parent's (`crossover`), a constant is changed, a `rule` is applied, or something new grows.
+    Each child is a separate graph: a copy of one parent with one random change. The change replaces a sub-expression
+    by a copy of one of the other parent (`crossover`), changes a constant, applies a rule, or grows a new expression.
 
     Args:
         score: how good a candidate is, the lower the better. It is called with ``run``; ``run({"x": array})`` gives
             the output of the candidate, ``run.candidate`` is the `Candidate`, and ``run.session`` its session, in
             which it can be trained before it is judged. Several threads call it if there are several
             workers.
-        inputs: name -> `tf.TensorSpec` (or a dtype, for one of any length); all of one dtype and shape. Default: those
-            of `initial`.
+        inputs: name -> `tf.TensorSpec`, or a dtype for a vector of any length; all inputs have the same dtype and
+            shape. Default: the inputs of `initial`.
         functions: plain functions of tensors that new expressions are made of, such as ``[tf.add, tf.sin]``.
         initial: graphs to begin with (what `gs.open` takes, or a `Candidate`); the rest of the population grows.
         rules: (pattern, replacement), both plain functions of tensors: ``(lambda a, b: a + b, lambda a, b: a * b)``.
-        generations: how many at most, after the first population.
+        generations: the maximum number of generations after the first population.
         population_size: how many candidates a population has.
-        seed: the same seed gives the same evolution, with any workers.
-        target_score: it ends when the best score is at most this.
-        constants: the least and the greatest constant that grows.
-        depth: how many functions a new expression has inside one another at most.
-        limit: the greatest number of ops of a candidate.
-        parsimony: what an op more costs, as a part of the score: between two that are nearly as good, the smaller wins.
-        workers: how many sessions run side by side in this process; or a mapping of target to device, or a
+        seed: the same seed leads to the same evolution, with any workers.
+        target_score: the evolution ends when the best score is at most this value.
+        constants: the smallest and the largest constant in new expressions.
+        depth: the maximum nesting depth of functions in a new expression.
+        limit: the maximum number of ops of a candidate.
+        parsimony: the penalty for each op, a fraction of the score. If two candidates are nearly as good, the
+            smaller one wins.
+        workers: how many sessions run in parallel in this process; or a mapping of target to device, or a
             `LocalCluster`, to run them in a cluster.
-        timeout: how long to wait for a worker of a cluster, also for one run of it, in seconds.
+        timeout: how long to wait for a worker of a cluster to connect, and for each of its runs, in seconds.
         report: called with each `Generation`.
 
     Returns:
         an `Evolution`; ``str()`` of it is a table.
 
     Raises:
-        PlanError: nothing to begin with, a function that does not fit the inputs, a number that makes no sense, a
-            worker that does not answer, or all of them lost.
+        PlanError: there is nothing to begin with, a function does not fit the inputs, a number is out of range, a
+            worker does not answer, or all workers are lost.
         OpenError: a graph of `initial` cannot be opened.
 
     Example:
@@ -179,7 +180,7 @@ def evolve(
 
 
 class _Scorer:
-    """Rates candidates; of those that are the same graph one is tried.
+    """Rates candidates; equal graphs are tried only once.
 
     Args:
         score: as in `evolve`.
@@ -191,7 +192,7 @@ class _Scorer:
         self.tried = 0
 
     def rate(self, population: list[Candidate]) -> None:
-        """Gives all candidates their score."""
+        """Sets the score of all candidates."""
         from ..tf.run.trials import scores
 
         keys = [one.key for one in population]
@@ -204,25 +205,25 @@ class _Scorer:
 
 
 class _Breeder:
-    """Brings up the children of a population, of which no two are alike while that can be had.
+    """Makes the children of a population; avoids equal children as long as possible.
 
     Args:
         rng: a NumPy random generator.
-        new: makes a candidate that is a random expression, or None.
-        rules: what else can be done to one.
-        limit: the greatest number of ops of a child.
+        new: a function that makes a candidate with a random expression, or None.
+        rules: further changes that can be applied to a candidate.
+        limit: the maximum number of ops of a child.
     """
 
     def __init__(self, rng: Any, new: Callable[[], Candidate] | None, rules: list[Rule], limit: int) -> None:
         self._rng, self._new, self._rules, self._limit = rng, new, rules, limit
-        self._made = 0  # since Python has collected
+        self._made = 0  # children since the last garbage collection
         self.births: Counter[str] = Counter()
 
     def after(self, population: list[Candidate], best: Candidate) -> list[Candidate]:
-        """Returns the next population: the elite of this one, and children."""
+        """Returns the next population: the best candidates of this population, and new children."""
         grown = [best, *(one for one in population if one is not best)][:_ELITE]
         keys = {one.key for one in grown}
-        repeated = 0  # one graph twice teaches nothing; but a population may have run dry
+        repeated = 0  # equal graphs are useless, but a population may have no other children left
         while len(grown) < len(population):
             child = self._child(population)
             self._made += 1
@@ -232,13 +233,13 @@ class _Breeder:
             keys.add(child.key)
             self.births[child.born] += 1
             grown.append(child)
-        if self._made >= _COLLECT_AFTER:  # graphs are full of cycles, which Python collects too rarely
+        if self._made >= _COLLECT_AFTER:  # graphs contain many reference cycles, and Python collects these too rarely
             gc.collect()
             self._made = 0
         return grown
 
     def _child(self, population: list[Candidate]) -> Candidate:
-        """Returns a child of candidates that won a round each; a copy of one if no other child can be made."""
+        """Returns a child of the winners of one or two tournaments; the winner itself if no child can be made."""
         rng, limit = self._rng, self._limit
         one, child = self._winner(population), None
         dice = rng.random()
@@ -253,7 +254,7 @@ class _Breeder:
         return child or jitter(one, rng) or replace(one, born="unchanged")
 
     def _winner(self, population: list[Candidate]) -> Candidate:
-        """The best of a few chosen by chance; the population is sorted."""
+        """The best of a few random candidates; the population is sorted."""
         return population[int(self._rng.integers(len(population), size=_ROUND).min())]
 
 

@@ -1,4 +1,4 @@
-"""Cluster: TensorFlow servers on this machine, to try what runs on several."""
+"""Cluster: TensorFlow servers on this machine, to try code that is meant for several machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import PlanError, counted
 
-# The server ends when this process does, however that ends: its standard input is closed then.
+# The server ends when this process ends for any reason, because its standard input is closed then.
 _SERVER = """
 import json, os, sys, threading
 import tensorflow as tf
@@ -29,12 +29,12 @@ os._exit(0)
 
 
 class LocalCluster:
-    """TensorFlow servers in separate processes, on the loopback of this machine. Made by `gs.local_cluster`.
+    """TensorFlow servers in separate processes, on the loopback interface. Made by `gs.local_cluster`.
 
     Args:
-        tasks: how many servers.
+        tasks: the number of servers.
         job: the name of their job.
-        seconds: how long to wait until they answer.
+        seconds: how long to wait for the servers to start.
     """
 
     def __init__(self, tasks: int, job: str, seconds: float) -> None:
@@ -47,7 +47,7 @@ class LocalCluster:
                 return
             except PlanError:
                 self.close()
-                if attempt == 2:  # another program may have taken a port meanwhile: twice is enough
+                if attempt == 2:  # another program may have taken a port in the meantime
                     raise
 
     @property
@@ -69,17 +69,17 @@ class LocalCluster:
         server = self._running[task]
         if server is not None:
             server.kill()
-            server.communicate()  # waits for its end, and closes what leads to it
+            server.communicate()  # waits for its end, and closes its pipes
         self._running[task] = None
 
     def restart(self, task: int) -> None:
-        """Starts the server of a task again, at its old address and with nothing in it.
+        """Starts a new, empty server of a task at its old address.
 
         Args:
             task: the number of the task.
 
         Raises:
-            PlanError: it does not answer in time.
+            PlanError: the server does not start in time.
         """
         self.kill(task)
         self._start([task])
@@ -124,15 +124,15 @@ def local_cluster(tasks: int = 2, *, job: str = "worker", seconds: float = 60.0)
     """Starts TensorFlow servers on this machine, each in a separate process, and waits until they are ready.
 
     Args:
-        tasks: how many.
+        tasks: the number of servers.
         job: the name of their job: the devices are ``/job:worker/task:0`` and so on.
-        seconds: how long to wait for them.
+        seconds: how long to wait for the servers.
 
     Returns:
         a `LocalCluster`: ``with gs.local_cluster(2) as cluster:`` ends the servers after the block.
 
     Raises:
-        PlanError: `tasks` is not a number of servers, or one does not start in time.
+        PlanError: `tasks` is not a number of servers, or a server does not start in time.
 
     Example:
         >>> import tensorflow as tf
@@ -151,13 +151,13 @@ def local_cluster(tasks: int = 2, *, job: str = "worker", seconds: float = 60.0)
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns free ports of the loopback.
+    """Returns free ports of the loopback interface.
 
-    They lie below those that systems hand out by themselves, so that no other program is given one of them before it
-    is used.
+    The ports are below the range from which operating systems assign ports. So no other program is assigned one of
+    them before it is used.
 
     Raises:
-        PlanError: there are not so many.
+        PlanError: too few ports are free.
     """
     ports: list[int] = []
     for port in random.SystemRandom().sample(range(20_000, 32_000), 1000):
@@ -176,8 +176,8 @@ def free_ports(count: int) -> list[int]:
 
 
 def _bypass_proxies() -> None:
-    """Lets gRPC reach the loopback directly: it would ask the proxy that the environment names, and wait for ever."""
-    name = "no_grpc_proxy"  # lower case, as gRPC reads it
+    """Makes gRPC bypass proxies for loopback addresses; through a proxy from the environment it would wait forever."""
+    name = "no_grpc_proxy"  # gRPC requires lower case
     hosts = os.environ.get(name) or os.environ.get("no_proxy") or ""
     if "127.0.0.1" not in hosts.split(","):
         os.environ[name] = ",".join(filter(None, (hosts, "127.0.0.1")))

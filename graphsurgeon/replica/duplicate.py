@@ -1,4 +1,4 @@
-"""Duplicate: a copy in another place that follows its original."""
+"""Duplicate: a copy on another device or in another graph that is kept up to date with its original."""
 
 from __future__ import annotations
 
@@ -50,38 +50,38 @@ def duplicate(
     config: Any = None,
     timeout: float = 10.0,
 ) -> Replica:
-    """Puts a copy of a graph, or of a part, in another place, and keeps it up to date with the original.
+    """Copies a graph, or a part of it, to another place, and keeps the copy up to date with the original.
 
     Args:
-        source: what to copy: a selection (`ed.select(...)`), an editor, or whatever `gs.open` takes.
+        source: the original: a selection (`ed.select(...)`), an editor, or anything that `gs.open` takes.
         device: the device of the copy: ``"/cpu:0"``, ``"/gpu:0"``, ``"/job:worker/task:1"``; or as in `Plan.copy`.
-        graph: the graph, session or editor to put it in. Default: a new graph with its own session. In the
-            graph of the original it runs in the same session, and an update is one op, made once.
-        to: its name scope. Default: ``replica`` in the graph of the original, else none: all names are kept.
-        values: the session in which the original runs, or an editor: the source of updates. Default: the source's
-            own, if it has one (a selection has none); else nothing until `Replica.attach`, `Replica.hook` or
-            `Replica.follow`. A Keras model, `tf.Module` or function gives the values that its variables have at each
-            update: train it by `Replica.train`, or update in the thread that trains it. A mapping of variable name to
-            array is taken over once.
-        every: how many calls of `Replica.step`, or runs under `Replica.hook`, make one update.
-        tau: how far an update goes: 1 copies, 0.005 moves a two-hundredth of the way (a target network).
-        inputs, unmapped, control, variables: as in `Plan.copy`. Tensors that enter the selection are kept in the
-            graph of the original, and become placeholders in another one, unless asked otherwise. Variables under
-            ``initial`` start from their initial values, whatever the original has, and follow from the first update on.
-        trainable: the variables of the duplicate are among those that an optimizer trains by itself, if their originals
-            are. Default: they only follow.
-        target: in which cluster the copy has its session: ``"grpc://host:port"`` of a `tf.distribute.Server`.
+        graph: the graph, session or editor that gets the copy. Default: a new graph with its own session. In the
+            graph of the original the copy runs in the same session, and an update is one op that is made once.
+        to: the name scope of the copy. Default: ``replica`` in the graph of the original; in another graph there is
+            no scope, and all names are kept.
+        values: the source of updates: the session in which the original runs, or an editor. Default: the session of
+            the source, if it has one. A selection has none: call `Replica.attach`, `Replica.hook` or
+            `Replica.follow`. For a Keras model, `tf.Module` or function, each update takes the current values of its
+            variables: train it by `Replica.train`, or update in the thread that trains it. A mapping of variable name
+            to array is taken over once.
+        every: the number of calls of `Replica.step`, or runs under `Replica.hook`, per update.
+        tau: the step size of an update: 1 copies, 0.005 moves 0.5 % of the way (a target network).
+        inputs, unmapped, control, variables: as in `Plan.copy`. By default, the copy reads the same input tensors in
+            the graph of the original, and placeholders in another graph. Variables with the policy ``initial`` start
+            from their initial values and follow the original from the first update on.
+        trainable: whether variables of the duplicate are trainable if their originals are. Default: they only follow.
+        target: the cluster in which the copy has its session: ``"grpc://host:port"`` of a `tf.distribute.Server`.
         config: a `tf.compat.v1.ConfigProto` for that session.
         timeout: how long to wait for the cluster, in seconds.
 
     Returns:
-        a `Replica`, with the values of the original if they are known. If it has no values, its first answer comes
-        with a warning.
+        a `Replica`, with the values of the original if they are known. If it has no values, its first run gives a
+        warning.
 
     Raises:
-        PlanError: there is no such device, the cluster does not answer, the scope is taken, a variable has no value or
-            is not in the part that reads it, or an argument is not one of its allowed values. The graphs are then as
-            they were.
+        PlanError: the device does not exist, the cluster does not answer, the scope is taken, a variable has no value,
+            the selection reads a variable that it does not contain, or an argument is not one of its allowed values.
+            The graphs are then unchanged.
         OpenError: the source cannot be opened.
 
     Example:
@@ -116,7 +116,7 @@ def duplicate(
 
 
 def _source(source: Any) -> tuple[Editor | None, Selection]:
-    """The editor of what is to be copied, and what of it; a selection has none, its graph may not be whole."""
+    """Returns the editor and the selection to copy; no editor for a given selection, whose graph may be incomplete."""
     if isinstance(source, Replica):
         raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", _repeat_code(source))
     if isinstance(source, Selection):
@@ -126,7 +126,7 @@ def _source(source: Any) -> tuple[Editor | None, Selection]:
 
 
 def _repeat_code(replica: Replica) -> str:
-    """What to type for a duplicate of a duplicate."""
+    """Returns the suggestion how to duplicate a duplicate."""
     beside = replica.graph is replica.applied.copies[0].source.owner
     if beside or replica.applied.copies[0].step.to:
         values = ", values=replica.session" if replica.session is not None else ""
@@ -135,7 +135,7 @@ def _repeat_code(replica: Replica) -> str:
 
 
 def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables: Any) -> None:
-    """Refuses a part that reads variables from outside: its duplicate would share them, or be fed them."""
+    """Refuses a selection that reads variables which it does not contain: its duplicate could not update them."""
     rules = dict(variables) if isinstance(variables, Mapping) else {"*": variables}
     explicit = [rule for rule, policy in rules.items() if policy == "share" or rule != "*"]
     graph = block.graph
@@ -157,7 +157,7 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
 
 
 def _session_of(editor: Editor | None, values: Any) -> Any:
-    """Returns the session in which the original runs, or arrays; None if there is no source."""
+    """Returns the source of updates: the session of the original, or arrays; None if there is no source."""
     from ..tf.values.transfer import values_of
 
     if values is not None and not (isinstance(values, Editor) and not values.values.given):
@@ -168,7 +168,7 @@ def _session_of(editor: Editor | None, values: Any) -> Any:
 def _duplicate_in_same_graph(
     editor: Editor | None, block: Selection, session: TFSession | None, options: _Options
 ) -> Replica:
-    """A duplicate in the graph of its original."""
+    """Returns a duplicate in the graph of its original."""
     from ..tf.run.sessions import refuse_missing
     from ..tf.values.replica_values import grouped
     from ..tf.values.sessions import settle
@@ -213,7 +213,7 @@ def _duplicate_in_new_graph(
         refuse_missing(options.rules["device"], there.session())
     applied, pairs = _copy_block(there, block, own, to=options.to or "", values=starts, **options.rules)
     new_ops = applied.made
-    # Updates bring the values; here they would be kept twice.
+    # Updates copy the values later; a second copy of them is not kept here.
     new_ops.initial += [name for name in new_ops.values if new_ops.infos[name].initial_value]
     new_ops.values.clear()
 
@@ -232,7 +232,7 @@ def _duplicate_in_new_graph(
 
 
 def _copy_block(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
-    """Returns the copy, and its variables with their originals. Errors of the plan are reported for the duplicate."""
+    """Returns the copy, and pairs of its variables and their originals. Errors name `duplicate` as the request."""
     from ..tf.values.replica_values import pairs_of, refuse_folded
     from ..tf.values.variables import refuse_empty
 
@@ -250,5 +250,5 @@ def _copy_block(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple
 
 
 def _unread(applied: Applied) -> set[str]:
-    """Those that start from initial values instead, by name."""
+    """Returns the original names of the variables that start from initial values."""
     return {v.was for v in applied.effect.variables if v.policy == "initial"}

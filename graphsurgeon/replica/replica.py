@@ -1,6 +1,6 @@
-"""A duplicate that follows its original, and the changes of one update: `gs.duplicate` makes one.
+"""A duplicate that follows its original, and the changes of one update. `gs.duplicate` makes a duplicate.
 
-Updates are carried out in replica.py, over the ways in tf/values/replica_values.py.
+This module carries out the updates. tf/values/replica_values.py reads and sets the values.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Update:
     """The changes of an update; true if anything changed.
 
     Args:
-        number: how many updates there were, this one included.
-        changed: names of the variables of the duplicate that got another value. In one session TensorFlow sets all
-            of them in one op, without a comparison.
-        of: how many variables the duplicate has.
+        number: the number of updates so far, including this one.
+        changed: names of the variables of the duplicate that got a new value. If duplicate and original share a
+            session, these are all variables: one op sets them, without a comparison.
+        of: the number of variables of the duplicate.
         bytes: the size of the fed values; 0 if the values never left TensorFlow.
         origin: the source of the values; empty if there was nothing newer.
-        seconds: its duration.
-        skipped: checkpoint -> why it was not taken, of those newer than the one that was.
+        seconds: the duration of the update.
+        skipped: newer checkpoint that was not read -> the reason.
     """
 
     number: int
@@ -97,26 +97,27 @@ def checked_seconds(seconds: Any) -> float:
 class Replica:
     """A duplicate that follows its original. Made by `gs.duplicate`.
 
-    ``replica[name or object]`` gives the copy of a thing of the original, and `run` runs it. Between two runs, `update`
-    brings the values of the original over. It can be called as `step` (every n-th call counts), from a training loop
-    as `hook`, or by itself with `follow`.
+    ``replica[name or object]`` returns the copy of an op, tensor or variable of the original, and `run` runs it.
+    Between two runs, `update` copies the values of the original. Three other ways call it: `step` on every n-th call,
+    `hook` in a monitored session, and `follow` from a background thread.
 
-    No reader sees old and new values together, even if other threads train, update and read. An update takes its values
-    between two steps of the original, and sets them between two runs of the duplicate. `train` takes a step. A step
-    that another thread takes by ``session.run`` counts too, as both sessions are observed until `close`. What cannot be
-    observed: another program, or another session object, that trains in the same cluster (follow its checkpoints), and
-    Keras models and modules (train them with `train` or inside `training`).
+    A run never reads a mix of old and new values, even if other threads train, update and read. An update reads the
+    values between two steps of the original, and sets them between two runs of the duplicate. A step is a call of
+    `train`, or a ``session.run`` in any thread: both sessions are observed until `close`. Two kinds of training cannot
+    be observed. For another program or session object that trains in the same cluster, follow its checkpoints. Train
+    Keras models and modules with `train` or inside `training`.
 
     Args:
-        applied: what was copied.
-        pairs: the variables, each with its original.
-        source: the source of values; None if there is none yet.
-        opened: makes a session for it; None if the session belongs to the caller.
-        session: the session it runs in, if there is one yet.
-        grouped: in one session with the original, the ops that update it.
+        applied: the applied plan that made the copy.
+        pairs: pairs of a variable and its original.
+        source: the source of values; None if there is no source yet.
+        opened: a function that makes a session for the duplicate; None if the session belongs to the caller.
+        session: the session of the duplicate, if there is one yet.
+        grouped: the ops that update the duplicate, if it shares a session with the original.
         every, tau: as given to `gs.duplicate`.
-        settle: initializes everything else in a session: tables, variables that follow nothing; None if that is done.
-        initial: variables of the original whose copies start from initial values, and follow after the first update.
+        settle: a function that initializes tables, and variables without an original, in a session; None if they are
+            already initialized.
+        initial: variables of the original whose copies start from initial values and follow from the first update on.
     """
 
     def __init__(
@@ -137,12 +138,12 @@ class Replica:
         self.error: Exception | None = None
         self._pairs = {pair.old.op: pair for pair in pairs}
         self._source, self._opened, self._grouped, self._settle = source, opened, grouped, settle
-        # One door guards runs that step the original, the other guards runs of the duplicate.
+        # One lock guards the steps of the original, the other one guards the runs of the duplicate.
         self._original, self._door, self._one = RWLock(), RWLock(), threading.RLock()
         self._known: dict[str, bytes] = {}
         self._count = self._steps = 0
         self._closed = False
-        self._fresh = True  # the next update takes over all, whatever tau is
+        self._fresh = True  # the next update copies all values, regardless of tau
         self._lacking = list(self._pairs)  # originals of the variables without given values
         self._warned = grouped is not None  # whether a warning was given, or initial values were requested
         self._state = _State()
@@ -151,7 +152,7 @@ class Replica:
         weakref.finalize(self, _release, self._observed)
         self._live_in(session)
         self._start(initial)
-        self._count = 0  # what it begins with is not an update
+        self._count = 0  # the copy of the first values is not counted as an update
 
     # -- looking and running --------------------------------------------------------------------------
 
@@ -162,7 +163,7 @@ class Replica:
 
     @property
     def variables(self) -> list[str]:
-        """Names of its variables that follow."""
+        """Names of the variables of the duplicate that follow an original."""
         return [pair.new.op for pair in self._pairs.values()]
 
     def __getitem__(self, key: Any) -> Any:
@@ -177,17 +178,17 @@ class Replica:
         return f"<Replica of {self.applied.copies[0].source.title}{at}: {'; '.join([summary, *notes])}>"
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """Runs the duplicate, with values of one update: nothing is set while it runs.
+        """Runs the duplicate with the values of a single update: no variable is set during the run.
 
         Args:
-            fetches: as for `Session.run`. Ops and tensors of the original mean their copies if the duplicate is
-                in another graph; names are names of the duplicate's graph.
-            feeds: tensor -> array, likewise.
+            fetches: as for `Session.run`. If the duplicate is in another graph, ops and tensors of the original are
+                replaced by their copies. Names are names in the graph of the duplicate.
+            feeds: tensor -> array; tensors are given like fetches.
 
         Raises:
-            SelectionError: nothing there has such a name; the nearest are proposed.
-            PlanError: it is closed, has no session yet, has seen no checkpoint of the folder that it follows, or the
-                last update failed half-way.
+            SelectionError: no op or tensor has this name; similar names are proposed.
+            PlanError: the duplicate is closed, has no session yet, has seen no checkpoint of the folder that it
+                follows, or its last update failed half-way.
         """
         from ..tf.run.session_tracking import fed, fetched
         from ..tf.run.sessions import LOST
@@ -207,7 +208,7 @@ class Replica:
             return session.run(targets, feed_values)
 
     def _copy(self, thing: Any) -> Any:
-        """The copy of a thing of the original that is to be run or fed."""
+        """Returns the copy of an op or tensor of the original, for a fetch or a feed."""
         try:
             return self.applied[thing]
         except SelectionError as error:
@@ -218,11 +219,11 @@ class Replica:
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
-        """Gives the session for several runs with values of the same update; updates wait until then.
+        """Yields the session, for several runs with the values of a single update; updates wait until the block ends.
 
         Raises:
-            PlanError: it is closed, has no session yet, has seen no checkpoint of the folder that it follows, or the
-                last update failed half-way.
+            PlanError: the duplicate is closed, has no session yet, has seen no checkpoint of the folder that it
+                follows, or its last update failed half-way.
         """
         with self._door.reading():
             if self._closed:
@@ -236,7 +237,7 @@ class Replica:
             yield self.session
 
     def _tell_lack(self) -> None:
-        """Warns, once, of answers computed from values that were not given."""
+        """Warns once that runs use values that did not come from the original."""
         if self._warned or not self._lacking:
             return
         self._warned = True
@@ -248,19 +249,20 @@ class Replica:
         warn(str(PlanError("run(...)", problem, how)))
 
     def train(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """Takes a step of the original, between two updates.
+        """Runs one training step of the original, between two updates.
 
         Args:
-            fetches: as for `Session.run`, in the session of the original. Of a Keras model, a `tf.Module` or a
-                function: a function that takes a step, without arguments.
-            feeds: tensor -> array, likewise.
+            fetches: as for `Session.run`, in the session of the original. If the original is a Keras model, a
+                `tf.Module` or a function: a function without arguments that takes a step.
+            feeds: tensor -> array, as for `Session.run`.
 
         Returns:
-            what the run has fetched, or the function has returned.
+            the fetched values, or the return value of the function.
 
         Raises:
-            SelectionError: nothing of the original has such a name; the nearest are proposed.
-            PlanError: the original is not here, or not attached yet, or this thread is reading the duplicate.
+            SelectionError: no op or tensor of the original has this name; similar names are proposed.
+            PlanError: the original is trained elsewhere or is not attached yet, or this thread is reading the
+                duplicate.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -287,12 +289,13 @@ class Replica:
 
     @contextmanager
     def training(self) -> Iterator[Any]:
-        """Makes one step of several runs of the original: no update takes values until the block ends.
+        """Treats several runs of the original as one step: no update reads values until the block ends.
 
-        Yields the session of the original; None if it is an object without a session.
+        Yields the session of the original; None if the original is an object without a session.
 
         Raises:
-            PlanError: the original is not here, or not attached yet, or this thread is reading the duplicate.
+            PlanError: the original is trained elsewhere or is not attached yet, or this thread is reading the
+                duplicate.
 
         Example:
             ``with replica.training() as session: session.run(critic), session.run(actor)``
@@ -319,23 +322,23 @@ class Replica:
     # -- following ------------------------------------------------------------------------------------
 
     def update(self, tau: float | None = None, *, wait: float = 0.0, timeout: float = 60.0) -> Update:
-        """Brings the values of the original over: taken between two of its steps, set between two runs.
+        """Copies the values of the original: reads them between two of its steps, and sets them between two runs.
 
         Args:
-            tau: how far to go: 1 copies, 0.01 moves one part in a hundred of the way. Default: that of
-                `gs.duplicate`. Counters and flags are always copied.
-            wait: seconds to wait for a checkpoint newer than the last one, if it follows a folder.
-            timeout: seconds to wait until running steps are done, and then readers.
+            tau: the step size: 1 copies, 0.01 moves 1 % of the way. Default: the value given to `gs.duplicate`.
+                Counters and flags are always copied.
+            wait: if the duplicate follows a folder: how long to wait for a newer checkpoint, in seconds.
+            timeout: how long to wait for the end of running steps, and then of running reads, in seconds.
 
         Returns:
-            an `Update`: what has changed.
+            an `Update`, which lists the changes.
 
         Raises:
             PlanError: there is nothing to follow, a variable of the original has no value, this thread is reading,
-                the cluster does not answer, there was no moment between steps in time, or an object was changed
-                while it was read.
-            OpenError: in the folder there is something newer that is half-written, damaged, or of another model. The
-                duplicate stays as it is.
+                the cluster does not answer, there was no pause between steps before the timeout, or an object was
+                changed while it was read.
+            OpenError: a newer checkpoint in the folder is half-written, damaged, or of another model. The duplicate is
+                not changed.
         """
         from ..tf.run.progress import Phases, phase
         from ..tf.run.sessions import LOST
@@ -367,7 +370,7 @@ class Replica:
     def _alone(
         self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float
     ) -> Iterator[None]:
-        """Keeps others out of some doors while these ops run in the observed session."""
+        """Holds some locks while these ops run in the observed session; other threads wait."""
         from ..tf.run.session_tracking import alone
 
         try:
@@ -381,12 +384,12 @@ class Replica:
             ) from error
 
     def _between_steps(self, timeout: float) -> Callable[[Sequence[Any]], AbstractContextManager[None]]:
-        """What to be in while these ops are run to read the original."""
+        """Returns a function: ops -> the context manager in which they must run to read the original."""
         observed = self._observed[:1] if self._session_of_original() is not None else []
         return lambda elements: self._alone(observed, elements, [self._original], timeout)
 
     def _observe(self) -> None:
-        """Sees to it that all runs of the sessions that it has now go through its doors."""
+        """Makes all runs in the current sessions use the locks of this duplicate."""
         from ..tf.run.session_tracking import Interest, observe, places_of
 
         _release(self._observed)
@@ -402,7 +405,7 @@ class Replica:
             self._observed.append(observe(self.session, interest))
 
     def _newest(self, wait: float, timeout: float) -> tuple[tuple[str, dict[str, Any]] | None, Mapping[str, str]]:
-        """What is to be taken over, if anything, and the checkpoints that were passed over."""
+        """Returns the new values with their origin, or None; and the skipped checkpoints with the reasons."""
         end = time.monotonic() + wait
         while True:
             snapshot = self._source.newest(list(self._pairs.values()), self._between_steps(timeout))
@@ -432,7 +435,7 @@ class Replica:
         doors = [self._original, self._door]
         with (
             self._alone(self._observed, [op], doors, timeout),
-            self._state.half_way(),  # but all are read before one is set
+            self._state.half_way(),  # TensorFlow reads all values before it sets the first one
             errors_if_empty([pair.old for pair in self._pairs.values()], "update()"),
         ):
             self.session.run(op, feeds)
@@ -470,17 +473,17 @@ class Replica:
         return Update(self._count, names, len(self._pairs), size, origin, time.perf_counter() - start, skipped)
 
     def _set(self, values: Mapping[str, Any], timeout: float) -> None:
-        """Sets copies while there is no reader."""
+        """Sets variables of the duplicate while no thread reads it."""
         from ..tf.values.replica_values import feed, setters
 
         pairs = {name: self._pairs[name] for name in values}
-        self._known = {}  # if it fails half-way, all are set next time
+        self._known = {}  # after a failure, the next update sets all variables
         ops = setters(self.session, pairs)
         with self._alone(self._observed[-1:], ops, [self._door], timeout), self._state.half_way():
             feed(self.session, values, pairs)
 
     def _start(self, initial: Collection[str]) -> None:
-        """Takes over the values of all variables except those that start from initial values."""
+        """Copies the values of all variables except those that start from initial values."""
         from ..tf.values.replica_values import SessionSource
 
         original = self._session_of_original()
@@ -494,13 +497,13 @@ class Replica:
             pairs = [self._pairs[name] for name in self._lacking]
             self._set(source.newest(pairs, self._between_steps(60.0))[1], 60.0)
             self._lacking = []
-        self._fresh = False  # a soft update goes from here, not at once all the way
+        self._fresh = False  # so the first soft update moves only a fraction of the way
 
     def step(self) -> Update | None:
-        """Counts one step of the original; every n-th call, n being `every`, updates.
+        """Counts one step of the original; updates on every n-th call (`every` is n).
 
         Returns:
-            the update, or None if it was not its turn.
+            the update, or None if this call made none.
         """
         self._steps += 1
         return self.update() if self._steps % self.every == 0 else None
@@ -509,22 +512,22 @@ class Replica:
         """Returns a `tf.compat.v1.train.SessionRunHook` that updates after every n-th run of a monitored session.
 
         Args:
-            every: n; default: that of `gs.duplicate`.
+            every: n; default: the value given to `gs.duplicate`.
 
-        When the session is made, the duplicate takes all values over, whatever `tau` is.
+        When the session is made, the duplicate copies all values, regardless of `tau`.
         """
         from ..tf.run.session_tracking import UpdateHook
 
         return UpdateHook(self, checked_interval(self.every if every is None else every, "hook"))
 
     def attach(self, session: TFSession) -> Replica:
-        """Follows the original in another session of its graph, as after the old one was lost; takes all values over.
+        """Follows the original in another session of its graph, for example after a crash, and copies all values.
 
         Args:
             session: the session to follow from now on.
 
         Raises:
-            PlanError: it is a session of another graph, or has not the device that the duplicate is on.
+            PlanError: the session is of another graph, or it does not have the device of the duplicate.
         """
         from ..tf.run.sessions import refuse_missing
         from ..tf.values.replica_values import SessionSource
@@ -542,7 +545,7 @@ class Replica:
         return self
 
     def _live_in(self, session: TFSession | None) -> None:
-        """Runs in a session from now on, in which all but the values of the original get a start."""
+        """Switches the duplicate to a session, and initializes everything there that has no original."""
         with self._door.writing():
             self.session = session
             self._observe()
@@ -552,18 +555,19 @@ class Replica:
     def follow(self, folder: Any, seconds: float | None = None, *, values: str | None = None) -> Replica:
         """Follows the checkpoints that a training writes to a folder, in this process or another.
 
-        If it has no values yet, it gives no answer before the first checkpoint.
+        If the duplicate has no values yet, it cannot be run before the first checkpoint.
 
         Args:
-            folder: the folder, with or without checkpoints so far. Only whole checkpoints are taken: index, shards,
-                sizes and the checksum of each value are looked at before anything is set.
-            seconds: look there by itself, in a thread, so often; what goes wrong there is kept as `error`, and
-                the duplicate stays as it is. Default: only when `update` is called.
-            values: ``"initial"`` makes it answer with its initial values until then.
+            folder: the folder, with or without checkpoints. Only complete checkpoints are read: index, shards, sizes
+                and the checksum of each value are verified before a variable is set.
+            seconds: the interval at which a background thread calls `update`. An error there is kept as `error`, and
+                the duplicate is not changed. Default: updates happen only when `update` is called.
+            values: ``"initial"`` allows runs with initial values before the first checkpoint.
 
         Raises:
-            PlanError: it is in one session with its original, which it follows already; or `values` is something else.
-            OpenError: there is no such folder.
+            PlanError: the duplicate shares a session with its original, so it already follows it; or `values` is not
+                one of its allowed values.
+            OpenError: the folder does not exist.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -617,7 +621,7 @@ class Replica:
     # -- ending ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stops following, and closes the session if it is its own."""
+        """Stops following, and closes the session if the duplicate made it."""
         self._rest()
         with self._one, self._door.writing():
             if self._opened is not None and self.session is not None and not self._closed:
@@ -652,10 +656,10 @@ class _State:
 
     def __init__(self) -> None:
         self.torn = False
-        self.waiting = ""  # the folder of which no checkpoint was seen yet
+        self.waiting = ""  # the followed folder, while it had no checkpoint yet
 
     def refuse(self) -> None:
-        """Raises a PlanError where they cannot be read."""
+        """Raises a PlanError if the values cannot be read."""
         if self.torn:
             raise PlanError("run(...)", "the last update was not completed", "Call replica.update() again")
         if self.waiting:
@@ -667,7 +671,7 @@ class _State:
 
     @contextmanager
     def half_way(self) -> Iterator[None]:
-        """From here to the end of the block values may be of two updates; afterwards too, if that fails."""
+        """Marks the values as a mix of two updates until the block ends; the mark stays if the block fails."""
         before, self.torn = self.torn, True
         try:
             yield
@@ -678,7 +682,7 @@ class _State:
 
 
 def refuse_foreign(session: Any, graph: Any, request: str) -> None:
-    """Raises a PlanError where something is not a session of the graph of the original."""
+    """Raises a PlanError if `session` is not a session of the graph of the original."""
     if getattr(session, "graph", None) is not graph:
         raise PlanError(
             request, "this is not a session of the original's graph", "Give a session of the original's graph"
@@ -687,7 +691,7 @@ def refuse_foreign(session: Any, graph: Any, request: str) -> None:
 
 @contextmanager
 def _proposing_attach() -> Iterator[None]:
-    """Proposes another session in the error that a session is closed."""
+    """If a session is closed, makes the error suggest another session."""
     try:
         yield
     except PlanError as error:
@@ -712,7 +716,7 @@ def _follow_loop(replica: weakref.ref[Replica], stop: threading.Event, seconds: 
         if one is None:
             return
         try:
-            with silent():  # no thread waits for it
+            with silent():  # the update runs in the background, so it shows no progress
                 one.update()
             one.error = None
         except Exception as error:  # there is no caller to raise to, and the next update may succeed

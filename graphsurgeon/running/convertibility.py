@@ -1,4 +1,4 @@
-"""The ops of a graph that a target's converter refuses, and the ways to remove each of them."""
+"""Finds the ops of a graph that the converter of a target refuses, and the ways to remove each of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check(
     feeds: Mapping[Any, Any] | None,
     timeout: float,
 ) -> Compatibility:
-    """Returns what keeps a graph from a target, as `Editor.check` does."""
+    """Returns the obstacles to the conversion of a graph for a target; see `Editor.check`."""
     request = f"check(target={target!r})"
     if target not in TARGETS:
         choices = ", ".join(map(repr, sorted(TARGETS)))
@@ -52,7 +52,7 @@ def check(
     from ..tf.run.sessions import refuse_untrusted
     from ..tf.save.converters import FrozenPart, convert, converter
 
-    refuse_untrusted(editor.graph, request)  # converters fold constants: they run ops
+    refuse_untrusted(editor.graph, request)  # converters run ops when they fold constants
     targets, fed = asked_for(editor, outputs, "check", "outputs"), _fed(editor, inputs)
     ends: dict[str, Any] = {"outputs": targets, "inputs": fed or None}
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
@@ -72,7 +72,7 @@ def check(
             conversion = convert(target, part, timeout, prove, request)
     if prove and conversion.model:
         size = counted(len(conversion.model), "bytes")
-        proof = f"converted: {size}; nothing here runs it, so its numbers are not compared"
+        proof = f"converted: {size}; it cannot be run here, so its results were not compared"
     ops, part_inputs = len(part.graph_def.node), tuple(part.inputs)
     blocked = _advised(editor, blockers(editor.snapshot, conversion), part_inputs, fed, targets)
     return Compatibility(editor.title, target, converter(target), blocked, ops, part_inputs, tuple(targets), proof)
@@ -81,7 +81,7 @@ def check(
 def _unfrozen(
     editor: EditorLike, target: str, conversion: ConversionResult, fed: list[str], targets: list[str]
 ) -> Compatibility:
-    """What keeps a graph from a target that cannot be frozen, so that there is nothing to convert."""
+    """Returns the obstacles for a graph that cannot be frozen, so nothing was converted."""
     graph = editor.snapshot
     part = select(graph, inputs=fed or None, outputs=targets).mask
     names = [f"{graph.names[op]}:0" for op in np.flatnonzero(part & graph.typed(PLACEHOLDER_TYPES)).tolist()]
@@ -91,7 +91,7 @@ def _unfrozen(
 
 
 def explained(editor: EditorLike, error: Unconvertible, outputs: Any) -> Unconvertible:
-    """Returns the error that a graph cannot be frozen, with the plans that take out the ops in the way; they are tried.
+    """Returns an error of freezing with suggested plans that remove the variables in the way; each plan was tried.
 
     Args:
         editor: the editor of the graph.
@@ -124,13 +124,14 @@ def _advised(
     graph, ways = editor.snapshot, _ways(editor, blocked, targets)
     ancestry = backward(graph, graph.mask(graph.index[op_name(name)] for name in targets), control=False)
     remaining = {one.op for one in blocked if one.op and ancestry[graph.index[one.op]]}.difference(*ways.values())
-    here = [name for name in part_inputs if op_name(name) in graph.index]  # another output than the first is not
+    here = [name for name in part_inputs if op_name(name) in graph.index]  # not the placeholder of a second output
     off = _cut(graph, remaining, [*here, *(name for name in fed if name not in here)], targets)
-    return advised(blocked, ways, dict.fromkeys(remaining, off))  # what is only waited for is not cut off by a tensor
+    # Ops in `remaining` are data ancestors of the outputs: an op that is only waited for cannot be cut off at a tensor.
+    return advised(blocked, ways, dict.fromkeys(remaining, off))
 
 
 def _proved(saved: Any) -> str:
-    """What was seen of a model that was written."""
+    """Returns the result of the test run of a saved model, with the notes."""
     return "; ".join([saved.proof, *saved.notes] if saved.proof else saved.notes)
 
 
@@ -144,7 +145,7 @@ def _fed(editor: EditorLike, inputs: Any) -> list[str]:
 
 
 def _ways(editor: EditorLike, blocked: tuple[Blocker, ...], targets: list[str]) -> dict[str, list[str]]:
-    """What to type -> the blockers that it takes out: those recipes that give plans are tried."""
+    """Returns code -> the blockers that it removes. Each recipe that returns a plan is tried."""
     graph, ops, ways = editor.snapshot, {one.op for one in blocked if one.op}, dict[str, list[str]]()
     for recipe in registered_recipes():
         if not ops or not recipe.tried:
@@ -152,7 +153,7 @@ def _ways(editor: EditorLike, blocked: tuple[Blocker, ...], targets: list[str]) 
         try:
             after = recipe.made(editor, {"outputs": targets}).after()
         except SurgeryError:
-            continue  # it does not apply
+            continue  # the recipe does not apply
         removed = [op for op in ops if op not in after.index or _other(graph, after, op)]
         more = f", {one_or_all(targets)!r}" if any(wish.name == "outputs" for wish in recipe.wishes) else ""
         if removed:
@@ -165,9 +166,9 @@ def _ways(editor: EditorLike, blocked: tuple[Blocker, ...], targets: list[str]) 
 
 
 def _avoided(editor: EditorLike, one: Blocker, targets: list[str]) -> list[str]:
-    """The steps after which the outputs do not need an op that assigns, each as code.
+    """Returns the code of a step after which the outputs do not need an assignment; at most one.
 
-    A condition is decided so that its other branch stays, or an op no longer waits for the assignment.
+    The step resolves a condition to the other branch, or removes a control input that waits for the assignment.
     """
     graph = editor.snapshot
     op = graph.index[one.op]
@@ -186,7 +187,7 @@ def _needs(graph: Graph, op: str, targets: list[str]) -> bool:
 
 
 def _waiting(graph: Graph, assigns: int, targets: list[str]) -> list[tuple[str, str]]:
-    """(op, the op it waits for) if the outputs only wait for an assignment; none if a read comes after it."""
+    """Returns (op, its control input) if the outputs only wait for an assignment; nothing if a read comes after it."""
     ancestry = backward(graph, graph.mask(graph.index[op_name(name)] for name in targets), control=False)
     after = forward(graph, graph.mask([assigns]))
     if ancestry[assigns] or (ancestry & after & graph.typed((*READING_TYPES, *VARIABLE_TYPES))).any():
@@ -197,7 +198,7 @@ def _waiting(graph: Graph, assigns: int, targets: list[str]) -> list[tuple[str, 
 
 
 def _calls(editor: EditorLike, blocked: tuple[Blocker, ...]) -> list[str]:
-    """The calls that are in the way as such, for no op inside of them, and that can be inlined."""
+    """Returns the blocked calls that can be inlined, if the converter refuses the call itself, not an op inside it."""
     others = {one.op for one in blocked if one.type not in CALLS}
     calls = list(dict.fromkeys(one.op for one in blocked if one.op and one.op not in others))
     plan = editor.plan()
@@ -211,13 +212,13 @@ def _other(graph: Graph, after: Graph, op: str) -> bool:
     """Whether an op is of another type after a plan, or has other attributes."""
     i, j = graph.index[op], after.index[op]
     one, other = graph.nodes[i], after.nodes[j]
-    if graph.types[i] != after.types[j] or other is None:  # the node of what a plan makes is not there yet
+    if graph.types[i] != after.types[j] or other is None:  # an op that the plan makes has no node yet
         return True
     return one is not other and dict(one.attr) != dict(other.attr)
 
 
 def _cut(graph: Graph, ops: Iterable[str], inputs: list[str], outputs: list[str]) -> str:
-    """Returns the code that gives the converter the part between the unsupported ops."""
+    """Returns a suggestion to convert only the part of the graph without the unsupported ops."""
     start, end = cut(graph, ops, inputs, outputs)
     ends = ("inputs", start, inputs), ("outputs", end, outputs)
     parts = [f"{key}={one_or_all(now)!r}" for key, now, old in ends if now != old]

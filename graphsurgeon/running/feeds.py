@@ -1,4 +1,4 @@
-"""The feeds of a run: looked up, checked against the graph, or generated; and the tensors that can be fetched."""
+"""Looks up, checks or generates the feeds of a run, and finds the tensors that can be fetched."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ def given(editor: EditorLike, feeds: Any, request: str, random: bool = False) ->
     """Returns feeds by the names of their tensors.
 
     Args:
-        editor: of the graph.
-        feeds: tensor, by name or object, or the argument of a function -> array; or the path of an ``.npz`` file.
+        editor: the editor of the graph.
+        feeds: a mapping of tensor (name or object), or argument name of a function, to array; or the path of an
+            ``.npz`` file.
         request: the request, for messages.
         random: whether the request has an argument `random`.
 
     Raises:
-        PlanError: that is not a mapping, or an array does not fit its tensor.
-        SelectionError: there is no such tensor.
+        PlanError: `feeds` is not a mapping, or an array does not fit its tensor.
+        SelectionError: a tensor does not exist.
     """
     graph = editor.snapshot
     open_ends = np.flatnonzero(graph.typed(PLACEHOLDER_TYPES)).tolist()
@@ -44,7 +45,7 @@ def given(editor: EditorLike, feeds: Any, request: str, random: bool = False) ->
         path = str(feeds)
         feeds = loaded(path, f"{request}(feeds={path!r})", f"np.savez(path, **{{{example}: array}})")
         if not isinstance(feeds, dict):
-            problem = "it holds one array, and does not say for which tensor"
+            problem = "the file contains one array without the name of a tensor"
             raise PlanError(f"{request}(feeds={path!r})", problem, f"Give {{{example}: np.load({path!r})}}")
     if feeds is not None and not isinstance(feeds, Mapping):
         feeds_text = repr(feeds) if isinstance(feeds, (bool, int, float)) else "..."
@@ -60,7 +61,7 @@ def given(editor: EditorLike, feeds: Any, request: str, random: bool = False) ->
         except SelectionError as error:
             if error.kind is not Kind.UNKNOWN_NAME or error.names or not ends:
                 raise
-            raise SelectionError(error.request, error.problem, f"What it can be fed: {few(map(repr, ends))}") from None
+            raise SelectionError(error.request, error.problem, f"Feed one of: {few(map(repr, ends))}") from None
         with about(name):
             values[name] = _fitting(editor, name, value, request, random)
     return values
@@ -73,7 +74,7 @@ def _fitting(editor: EditorLike, name: str, value: Any, request: str, random: bo
         array = np.asarray(value)
     except (NotImplementedError, TypeError, ValueError):
         if isinstance(value, (list, tuple)):
-            problem, suggestion = "what is in the list is not of one shape", "Give rows of the same length"
+            problem, suggestion = "the items of the list differ in shape", "Give rows of the same length"
         else:
             problem, suggestion = (
                 f"an object of type {type(value).__name__} is not an array",
@@ -84,9 +85,9 @@ def _fitting(editor: EditorLike, name: str, value: Any, request: str, random: bo
         return array
     array = _cast(array, info, label)
     if info.shape is not None and not info.fits(array.shape):
-        problem = f"the array has the shape {array.shape}, the tensor {_said(info)}"
+        problem = f"the array has the shape {array.shape}, but the tensor is {_said(info)}"
         hint = f", or random=0 for {name!r} too" if random and can_be_made_up(info) else ""
-        raise PlanError(label, problem, f"Give one of that shape{hint}")
+        raise PlanError(label, problem, f"Give an array of that shape{hint}")
     return array
 
 
@@ -96,22 +97,23 @@ def _said(info: TensorInfo) -> str:
 
 
 def _cast(array: Any, info: TensorInfo, label: str) -> Any:
-    """Returns an array in the dtype of its tensor; refused if that would change its values."""
+    """Returns an array, cast to the dtype of its tensor; raises an error if the cast would change its values."""
     text = array.dtype.kind in "SU" or (
         array.dtype.kind == "O" and all(isinstance(one, (str, bytes)) for one in array.ravel().tolist())
     )
     if info.dtype == "string":
         if text:
             return array
-        raise PlanError(label, "that is not text, and the tensor is of string", "Give texts, as ['a', 'b']")
+        problem = "the value is not text, but the tensor is of string"
+        raise PlanError(label, problem, "Give text, for example ['a', 'b']")
     try:
         dtype = np.dtype(info.dtype)
-    except TypeError:  # bfloat16 and other dtypes without a name in NumPy, handles, unknown dtypes
+    except TypeError:  # NumPy does not know the dtype, for example bfloat16 or a handle
         return array
     suggestion = f"Give numbers of {info.dtype}"
     if text or array.dtype.kind == "O":
-        what = "text" if text else f"no array of numbers (there is {type(array.ravel().tolist()[0]).__name__} in it)"
-        raise PlanError(label, f"that is {what}, and the tensor is {_said(info)}", suggestion)
+        what = "text" if text else f"not an array of numbers (it contains {type(array.ravel().tolist()[0]).__name__})"
+        raise PlanError(label, f"the value is {what}, but the tensor is {_said(info)}", suggestion)
     if array.dtype == dtype:
         return array
     imaginary = array.dtype.kind == "c" and dtype.kind != "c"
@@ -129,7 +131,7 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
 
 
 def placeholders(editor: EditorLike, needed: Selection) -> list[str]:
-    """Returns the placeholders among ops, as names of tensors."""
+    """Returns the names of the output tensors of the placeholders in a selection."""
     graph = editor.snapshot
     return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
 
@@ -138,10 +140,10 @@ def missing(editor: EditorLike, names: Iterable[str], request: str, why: str = "
     """Returns the error that some tensors must be fed.
 
     Args:
-        editor: of the graph.
+        editor: the editor of the graph.
         names: the tensors.
         request: the request, for messages.
-        why: why they cannot be generated; empty if they can.
+        why: the reason why their values cannot be generated; empty if they can.
     """
     graph, missing, names = editor.snapshot, [], list(names)
     for name in names:
@@ -150,26 +152,26 @@ def missing(editor: EditorLike, names: Iterable[str], request: str, why: str = "
         missing.append(f"{name!r} ({info.dtype if info else 'unknown'} ({dims}))")
     feeds = ", ".join([f"{name!r}: array" for name in names[:3]] + ["..."] * (len(names) > 3))
     verb = "needs a feed" if len(missing) == 1 else "need feeds"
-    suggestion = f"Give feeds={{{feeds}}}" + (", or random=0 to make them up" if not why else "")
+    suggestion = f"Give feeds={{{feeds}}}" + (", or random=0 for random values" if not why else "")
     return PlanError(f"{request}()", f"{few(missing)} {verb}{why and ': '}{why}", suggestion)
 
 
 def made_up(editor: EditorLike, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
-    """Returns random arrays for tensors, one for each unknown size.
+    """Returns random arrays for tensors; an axis of unknown size gets the size 1.
 
     Args:
-        editor: of the graph.
+        editor: the editor of the graph.
         names: the tensors.
         random: a `numpy.random.RandomState`.
         request: the request, for messages.
 
     Raises:
-        PlanError: the dtype or the rank of some does not say enough; all of these are named.
+        PlanError: a tensor is not numeric, or its rank is unknown; the error lists all of these tensors.
     """
     tensors = {name: editor.tensor(name) for name in names}
     lost = [name for name, tensor in tensors.items() if not _makes(tensor.dtype.base_dtype, tensor.shape.rank)]
     if lost:
-        raise missing(editor, lost, request, "only numbers of a known rank are made up")
+        raise missing(editor, lost, request, "random values need a numeric dtype and a known rank")
     values = {}
     for name, tensor in tensors.items():
         dtype, shape = tensor.dtype.base_dtype, [1 if d is None else d for d in tensor.shape.as_list()]
@@ -186,21 +188,21 @@ def refuse_no_seed(seed: Any, request: str, argument: str = "random") -> None:
     """Refuses values that are not a seed of random numbers; None means no seed.
 
     Raises:
-        SelectionError: it is not a whole number that TensorFlow has room for.
+        SelectionError: `seed` is not a whole number of 32 bits.
     """
     if seed is None:
         return
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        problem = "that is not a seed"
+        problem = "the value is not a seed"
     elif not 0 <= seed < 2**32:
         problem = "a seed is between 0 and 4294967295"
     else:
         return
-    raise SelectionError(f"{request}({argument}={seed!r})", problem, f"Give a whole number, as {argument}=0")
+    raise SelectionError(f"{request}({argument}={seed!r})", problem, f"Give a whole number, for example {argument}=0")
 
 
 def last_outputs(editor: EditorLike) -> list[str]:
-    """Returns the tensors of a graph that nothing reads, but for those in a loop or in a branch."""
+    """Returns the first output of each op without consumers, except for ops in a loop or branch."""
     graph = editor.snapshot
     last = (graph.consumers.degrees == 0) & in_the_open(graph) & ~orphan_mask(graph)
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
@@ -209,12 +211,12 @@ def last_outputs(editor: EditorLike) -> list[str]:
 def asked_by_default(editor: EditorLike, request: str, suggestion: str) -> list[str]:
     """Returns the default fetches: all tensors without consumers whose ops only compute.
 
-    Left out is what Python adds for each variable, and what sets variables or files.
+    The ops that Python adds for each variable, and ops that set variables or write files, are left out.
 
     Args:
-        editor: of the graph.
+        editor: the editor of the graph.
         request: the request, for messages.
-        suggestion: the argument that names some, for messages.
+        suggestion: the argument that specifies fetches, for messages.
 
     Raises:
         PlanError: if there is no such tensor.
@@ -225,14 +227,18 @@ def asked_by_default(editor: EditorLike, request: str, suggestion: str) -> list[
     if fetches:
         return fetches
     words = [unknown_words(graph, editor.select(outputs=name).mask) for name in last]
-    problem = "all that nothing reads sets variables or files when it runs" if last else "nothing has an output"
+    problem = "all ops without consumers set variables or write files" if last else "no op has an output"
     if any(words):
-        problem = f"what nothing reads needs {next(filter(None, words))}"
-    raise PlanError(request, problem, f"Name what is meant: {suggestion}=[...], as {few(map(repr, last)) or 'an op'}")
+        problem = f"the ops without consumers need {next(filter(None, words))}"
+    choices = few(map(repr, last)) or "an op"
+    raise PlanError(request, problem, f"Specify the fetches: {suggestion}=[...], for example {choices}")
 
 
 def only_computes(editor: EditorLike, name: str) -> bool:
-    """Returns whether what a tensor needs computes only: sets no variable, writes no file, also in what it calls."""
+    """Returns whether a tensor can be computed without side effects, such as setting variables or writing files.
+
+    This includes the functions that its ancestors call.
+    """
     from ..tf.registry import op_definition
 
     graph, kinds, called = editor.snapshot, set[str](), set[str]()
@@ -246,19 +252,19 @@ def only_computes(editor: EditorLike, name: str) -> bool:
 
 #: Ops that Python adds for each variable, and that users do not request.
 _LOOKS = frozenset(READERS) | ASKING_TYPES
-#: Ops that run functions, which are looked into.
+#: Ops that run functions; the ops of these functions are checked instead.
 _RUN = CALLS | BRANCHING
-#: Ops that TensorFlow calls stateful, and that only give what is there, check it or tell it.
+#: Ops that are stateful for TensorFlow, but only read, check or print values.
 _HARMLESS = VARIABLE_TYPES | READING_TYPES | {
     "Assert", "CheckNumerics", "CheckNumericsV2", "IsVariableInitialized", "LookupTableFind", "LookupTableSize",
     "Print", "PrintV2",
 }  # fmt: skip
-#: The same of whole families: arrays and stacks of one run, tables themselves, and what hands a reference on.
+#: Prefixes of the names of more such ops: tensor arrays and stacks of one run, tables, and ops that pass references.
 _FAMILIES = ("HashTable", "MutableDenseHashTable", "MutableHashTable", "Ref", "Stack", "TensorArray")
 
 
 def _acts(op_def: Any) -> bool:
-    """Whether ops of a type may do more than compute and draw: those that take a reference can set it."""
+    """Whether ops of a type may have side effects, for example because they can set a reference; not random ops."""
     if op_def is None or op_def.name in _HARMLESS:
         return op_def is None
     if op_def.name.startswith(_FAMILIES) or {"seed", "seed2"} <= {attribute.name for attribute in op_def.attr}:

@@ -1,6 +1,6 @@
-"""A graph is run on feeds in a copy that records the value of every tensor, in this process or in a worker process.
+"""Runs a copy of a graph that records the value of every tensor, in this process or in a worker process.
 
-The process is given the graph as a file with its values, and what to run; it gives back the trace as data. Nothing that
+The worker process gets the graph as a file with its values, and the request. It returns the trace as data. Nothing that
 it writes is executed here.
 """
 
@@ -56,18 +56,19 @@ def isolated_trace(
     watch: Watch | None = None,
     **how: Any,
 ) -> Trace:
-    """Returns a trace of a run that another process makes.
+    """Returns a trace of a run in another process.
 
     Args:
-        editor: of the graph; it is written with its values.
-        fetches: what is asked for, by name.
+        editor: the editor of the graph, which is written with its values.
+        fetches: the fetched tensors and ops, by name.
         fed: tensor -> array.
-        session: whose values are taken; None for those of the editor.
-        watch: called with how many tensors have been noted, and of how many; if it returns False, the run ends.
+        session: the session with the values; None for the values of the editor.
+        watch: a function that is called with the number of recorded tensors and their total number. If it returns
+            False, the run ends.
         how: the other arguments of `graphsurgeon.running.trace.trace`, as JSON.
 
     Raises:
-        PlanError: the process ended before the run did, or it refused what was asked.
+        PlanError: the process ended before the run did, or it refused the request.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         folder = Path(name)
@@ -85,7 +86,7 @@ def isolated_trace(
 
 
 def _run_worker(folder: Path, watch: Watch | None) -> int:
-    """Runs the process to its end, and tells of its progress; returns how it ended."""
+    """Runs the worker process to its end, reports its progress, and returns its exit code."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [sys.executable, "-c", _BEGIN, str(folder)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -95,13 +96,13 @@ def _run_worker(folder: Path, watch: Watch | None) -> int:
             assert process.stdout is not None
             assert process.stdin is not None
             for line in process.stdout:
-                progress = _PROGRESS.fullmatch(line.strip())  # ops that print write there too
+                progress = _PROGRESS.fullmatch(line.strip())  # ops that print write to the same stream
                 if progress and watch is not None and not watch(int(progress[1]), int(progress[2])):
-                    with suppress(OSError):  # it may be at its end
+                    with suppress(OSError):  # the process may have ended
                         process.stdin.write(STOP)
                         process.stdin.flush()
             return process.wait()
-        finally:  # however this ends, that process ends with it
+        finally:  # the worker never outlives this call
             if process.poll() is None:
                 process.kill()
 
@@ -112,11 +113,11 @@ def _refusal(fault: Mapping[str, str]) -> SurgeryError:
 
 
 _TABLE = "HashTable"
-#: Ops whose only output is fed: they are run. An op that computes a tensor which is fed is not run for it.
+#: Ops that stay part of a run if they are fed. Other ops are not run if their output is fed.
 _FED = PLACEHOLDER_TYPES | {"_Arg"}
-#: These return their input; if they have no control inputs, their numbers are those of the input.
+#: Ops that return their input. Without control inputs, the values of input and output are the same.
 _HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
-_BATCH_MOMENTS = 3  # The first output of FusedBatchNorm that only its gradient reads.
+_BATCH_MOMENTS = 3  # the first output of FusedBatchNorm that is only for its gradient
 _HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": "it is a handle, not numbers"}
 
 
@@ -151,15 +152,15 @@ def trace(
     isolated: bool | None = None,
     called: Mapping[str, str] | None = None,
 ) -> Trace:
-    """Returns a trace of a run, as `Editor.trace` does.
+    """Returns a trace of a run; see `Editor.trace`.
 
-    With `called`, op -> the name that is used for the seed of a random op instead of its name.
+    `called` maps a random op to a name. Its seed then depends on that name instead of the name of the op.
     """
     request = "trace"
     refuse_no_seed(random, request)
     refuse_no_seed(seed, request, "seed")
     _refuse_no_limit(timeout=timeout, rounds=rounds, watch=watch, memory=memory)
-    editor.graph  # noqa: B018  # a graph that can only be looked at says so here
+    editor.graph  # noqa: B018  # raises an error if the graph can only be viewed
     if plan is not None:
         editor, session = _tried(editor, plan, session), None
     op_names = None if ops is None else _chosen(editor, ops)
@@ -195,7 +196,7 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
     """Refuses limits of a run that are not valid.
 
     Raises:
-        PlanError: one is not a limit.
+        PlanError: a limit is not valid.
     """
 
     def at_least(value: Any, least: float, kinds: Any) -> bool:
@@ -203,14 +204,17 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
 
     whole = (int, np.integer)
     if timeout is not None and not (at_least(timeout, 0, (*whole, float, np.floating)) and timeout):
-        raise PlanError(f"trace(timeout={timeout!r})", "that is not a time", "Give seconds, as timeout=60")
+        how = "Give seconds, for example timeout=60"
+        raise PlanError(f"trace(timeout={timeout!r})", "the value is not a time", how)
     if not at_least(rounds, 1, whole):
-        raise PlanError(f"trace(rounds={rounds!r})", "that is not a number of rounds", "Give 1 or more, as rounds=1000")
+        how = "Give 1 or more, for example rounds=1000"
+        raise PlanError(f"trace(rounds={rounds!r})", "the value is not a number of rounds", how)
     if watch is not None and not callable(watch):
-        problem, suggestion = "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"
-        raise PlanError(f"trace(watch={watch!r})", problem, suggestion)
+        suggestion = "Give a function, for example watch=lambda done, total: done < 500"
+        raise PlanError(f"trace(watch={watch!r})", "the value cannot be called", suggestion)
     if memory is not None and not at_least(memory, 1, whole):
-        raise PlanError(f"trace(memory={memory!r})", "that is not a number of bytes", "As for 200 MB: memory=200 << 20")
+        how = "Give bytes, for example memory=200 << 20 for 200 MB"
+        raise PlanError(f"trace(memory={memory!r})", "the value is not a number of bytes", how)
 
 
 def _tried(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
@@ -234,17 +238,17 @@ def _tried(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
 
 
 def _now(editor: EditorLike, tensor: str) -> str:
-    """The name that a tensor of the graph that was opened has now."""
+    """Returns the current name of a tensor of the graph that was opened."""
     return renamed_end(tensor, editor.history.renamed)
 
 
 def _chosen(editor: EditorLike, ops: Any) -> frozenset[str]:
-    """The names of the ops whose tensors are noted."""
+    """Returns the names of the ops whose tensors are recorded."""
     if not isinstance(ops, Selection):
         resolver = ReferenceResolver(editor.snapshot, editor.layers, "trace(ops=...)")
         return frozenset(editor.select(name=list(map(op_name, resolver.ops(ops)))).names)
     if not len(ops):
-        raise SelectionError("trace(ops=...)", "the selection is empty", "Select what is to be noted, or leave ops out")
+        raise SelectionError("trace(ops=...)", "the selection is empty", "Select ops to record, or leave out ops=")
     lost = [name for name in ops.names if outer_name(name, editor.snapshot.index) is None]
     if lost:
         problem = f"{few(map(repr, lost))} of the selection {'is' if len(lost) == 1 else 'are'} not in {editor.title}"
@@ -253,7 +257,7 @@ def _chosen(editor: EditorLike, ops: Any) -> frozenset[str]:
 
 
 def _ends_of(editor: EditorLike, op_names: Iterable[str]) -> list[str]:
-    """Returns the tensors to fetch so that some ops run; nothing if some are in a loop or a branch."""
+    """Returns the fetches that make some ops run: the last of these ops; nothing if one is in a loop or a branch."""
     graph = editor.snapshot
     inside = graph.mask(
         {graph.index[outer] for name in op_names if (outer := outer_name(name, graph.index)) is not None}
@@ -266,35 +270,35 @@ def _ends_of(editor: EditorLike, op_names: Iterable[str]) -> list[str]:
 
 
 def feeds_needed(editor: EditorLike, fetches: Any = None) -> dict[str, TensorInfo | None]:
-    """Returns the placeholders that a run needs, as `Editor.feeds_needed` does."""
+    """Returns the placeholders that a run needs; see `Editor.feeds_needed`."""
     graph = editor.snapshot
     needed = _needed(editor, asked_for(editor, fetches), ())
     return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
 
 
 def _needed(editor: EditorLike, fetches: Sequence[str], fed: Iterable[str]) -> Selection:
-    """What runs: all that is needed, up to what is fed; a placeholder that is fed is a part of it."""
+    """Returns the ops that run: all that the fetches need, down to the fed tensors, including fed placeholders."""
     graph = editor.snapshot
     start = graph.mask(graph.index[name.partition(":")[0]] for name in fetches)
     ends = [graph.tensor(name) for name in fed]
     inside = frozenset(end for end in ends if graph.types[end[0]] not in _FED)
     mask = backward(graph, start, inside)
-    if lost_writes(graph, mask):  # a session runs the op of a tensor that is fed if others wait for it
+    if lost_writes(graph, mask):  # a session runs the op of a fed tensor if it is a control input
         mask = backward(graph, start | graph.mask(op for op, _ in inside), inside)
     return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
 
 
 def asked_for(editor: EditorLike, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
-    """Returns what is asked for: tensors, and ops without any, by name.
+    """Returns the names of the fetches: tensors, and ops without outputs.
 
     Args:
-        editor: of the graph.
+        editor: the editor of the graph.
         fetches: as for `Editor.trace`.
         request, key: the request and its argument, for messages.
 
     Raises:
-        SelectionError: there is no such tensor.
-        PlanError: nothing can be asked for.
+        SelectionError: an op or tensor does not exist.
+        PlanError: `fetches` is empty, or there is no default.
     """
     graph = editor.snapshot
     if fetches is None:
@@ -304,8 +308,8 @@ def asked_for(editor: EditorLike, fetches: Any, request: str = "trace", key: str
         return asked_by_default(editor, f"{request}()", key)
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     if not several:
-        problem = "nothing is asked for"
-        raise PlanError(f"{request}({key}={fetches!r})", problem, "Name a tensor or an op, or leave it out")
+        problem = "the list is empty"
+        raise PlanError(f"{request}({key}={fetches!r})", problem, f"Name a tensor or an op, or leave out {key}=")
     layers, things, targets = (
         ReferenceResolver(graph, editor.layers, f"{request}({key}={fetches!r})"),
         list[Any](),
@@ -368,7 +372,7 @@ def _run(
         return live
 
     def again() -> Any:
-        """Returns a session like the first one: of another copy if a run changes the state for the next one."""
+        """Returns a session with the initial state; a new copy is made if a run changes the state."""
         if lasts(base, runs):
             lives.pop().close()
             lives.append(started(_copied(editor, needed, fetches, stand_ins, how)[0]))
@@ -390,7 +394,7 @@ def _run(
 def _leave_out(
     op_names: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], unrecorded: dict[str, str]
 ) -> None:
-    """Removes ops that were not chosen from a run; the bodies of calls are removed with the calls."""
+    """Removes ops that were not chosen from the recording; the bodies of calls are removed with the calls."""
     recorded = {
         name
         for name in ran.names
@@ -398,7 +402,7 @@ def _leave_out(
     }
     for op, name in enumerate(ran.names):
         for port in range(len(ran.outputs(op) or ()) if name not in recorded else 0):
-            unrecorded.setdefault(f"{name}:{port}", "it is not among the ops that were to be noted")
+            unrecorded.setdefault(f"{name}:{port}", "it is not among the ops to record")
             same.pop(f"{name}:{port}", None)
     for name, source in list(same.items()):
         if source.partition(":")[0] not in recorded:
@@ -408,13 +412,13 @@ def _leave_out(
 def _copied(
     editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _RunOptions
 ) -> tuple[EditorLike, Graph, Graph]:
-    """A copy that can be run, its snapshot, and that without what is ours: the seeds of random ops."""
+    """Returns a copy that can be run, its snapshot, and the snapshot before seeds were set in random ops."""
     from ..tf.open.snapshot import snapshot
     from ..tf.private.graphs import guarded_ops
     from ..tf.run.probes import give_seeds
 
     scratch = _scratch(editor, needed, fetches, stand_ins, how.session)
-    (guarded_ops(scratch.graph) or set()).clear()  # what is in a branch has a value if the condition takes it
+    (guarded_ops(scratch.graph) or set()).clear()  # tensors in a branch can be recorded if the branch is taken
     full_graph = scratch.snapshot
     if how.seed is not None and give_seeds(scratch.graph, full_graph, how.seed, how.called):
         return scratch, snapshot(scratch.graph, title=full_graph.title), full_graph
@@ -422,7 +426,7 @@ def _copied(
 
 
 def _added(graph: Graph, ran: Graph) -> frozenset[str]:
-    """The ops of a run that the graph does not have, inside of its calls neither."""
+    """Returns the ops of a run that are neither in the graph nor in the functions that it calls."""
     more = ran.index.keys() - graph.index.keys()
     if not more:
         return frozenset()
@@ -432,7 +436,11 @@ def _added(graph: Graph, ran: Graph) -> frozenset[str]:
 
 
 def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection, list[str], str]:
-    """What is needed without the ops that have no kernel here and what reads them; what is left of what is wanted."""
+    """Removes the ops without a kernel on this machine, and their descendants.
+
+    Returns:
+        the remaining ops, the remaining fetches, and the reason; the reason is empty if nothing was removed.
+    """
     from ..tf.run.sessions import without_kernel
 
     graph = needed.graph
@@ -451,7 +459,7 @@ def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection,
 
 
 def _stand_in(tensor: str, names: Container[str]) -> str:
-    """The placeholder for a tensor that is fed, though an op computes it."""
+    """Returns the placeholder for a fed tensor that is not the output of a placeholder."""
     op, _, port = tensor.partition(":")
     return f"{op}:0" if port == "0" else f"{placeholder_name(op, int(port), names)}:0"
 
@@ -459,14 +467,14 @@ def _stand_in(tensor: str, names: Container[str]) -> str:
 def _scratch(
     editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], session: Any
 ) -> EditorLike:
-    """A copy of what is needed, with its values, in which calls, conds and loops are in the open.
+    """Returns the editor of a copy of the needed ops, with values, in which calls, conds and loops are inlined.
 
     Args:
-        editor: of the graph.
-        needed: what is copied.
-        fetches: what is asked for; the outputs of the editor of the copy say what took its place.
-        stand_ins: tensor that is fed, though an op computes it -> the placeholder in its place.
-        session: whose values are taken; None for those of the editor.
+        editor: the editor of the graph.
+        needed: the ops to copy.
+        fetches: the fetches. The outputs of the returned editor map each fetched tensor to its replacement.
+        stand_ins: fed tensor that is not the output of a placeholder -> the placeholder that replaces it.
+        session: the session with the values; None for the values of the editor.
     """
     from ..tf.protos import empty_graph
     from ..tf.values.variables import INITIALIZE
@@ -480,13 +488,13 @@ def _scratch(
     has_variables = not VARIABLE_TYPES.isdisjoint(kinds)
     may_look_up = any(_TABLE in kind for kind in kinds) or not kinds.isdisjoint(CALLS | needed.graph.functions.keys())
     if may_look_up and (fill := editor.values.init_ops[0]):
-        needed |= editor.select(name=fill).ancestors()  # what fills the tables of a file: `watched_run.fill` runs it
+        needed |= editor.select(name=fill).ancestors()  # these ops fill tables from files; `fill` runs them
         has_variables = True
     about: dict[str, Any] = {"unmapped": "placeholder", "control": "drop", "collections": "keep", "names": names}
     plan = scratch.plan().copy(needed, values=values if has_variables else None, **about)
     try:
         scratch.apply(plan)
-    except PlanError as error:  # the message is about a copy, which the user did not request
+    except PlanError as error:  # the message is about a copy that the user did not request
         suggestion = error.suggestion
         if error.kind is Kind.NO_VALUE:
             suggestion = f"{INITIALIZE}; or feed its consumers: feeds={{...}}"
@@ -508,7 +516,7 @@ def _scratch(
 
 
 def _calls(graph: Graph, closed: set[str], fetches: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The calls that run and can be taken apart; and the conds, cases and loops."""
+    """Returns the calls that run and can be inlined; and the same for conds, cases and loops."""
     from ..tf.functions.calls import FunctionCalls
 
     kinds = set(graph.kinds[0])
@@ -526,7 +534,7 @@ def _calls(graph: Graph, closed: set[str], fetches: Sequence[str]) -> tuple[list
 
 
 def _settled(graph: Graph, op: int) -> bool:
-    """Whether an op normalises by the moments it is given, and not by those of the batch."""
+    """Whether an op is a batch normalization in inference mode, which uses given moments, not those of the batch."""
     if not graph.types[op].startswith("FusedBatchNorm") or graph.types[op].startswith("FusedBatchNormGrad"):
         return False
     attributes = graph.nodes[op].attr
@@ -534,7 +542,7 @@ def _settled(graph: Graph, op: int) -> bool:
 
 
 def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
-    """Tensors that are handed on as they are, with where from; and those of which no numbers can be taken, and why."""
+    """Returns tensor -> the tensor that it is equal to, and tensor without values to record -> the reason."""
     same, unrecorded = {}, {}
     waits = graph.control.degrees
     for op in range(graph.size):
@@ -544,7 +552,7 @@ def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
             if info.dtype in _HANDLES:
                 unrecorded[name] = _HANDLES[info.dtype]
             elif info.dtype.endswith("_ref"):
-                unrecorded[name] = "it is a variable itself: what reads it has the numbers"
+                unrecorded[name] = "it is a variable itself: its consumers have the numbers"
             elif port >= _BATCH_MOMENTS and _settled(graph, op):
                 unrecorded[name] = "TensorFlow does not set it with is_training=False: it is whatever the memory held"
         if graph.types[op] in _HAND_ON and not waits[op] and infos:

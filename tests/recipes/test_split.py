@@ -87,7 +87,7 @@ def test_a_proof_that_needs_a_feed_says_so():
     ed = gs.open(graph)
     assert refusal(gs.PlanError, gs.recipes.split_at, ed, "number:0", "y:0") == (
         "split_at(): the verification cannot run: 'text:0' (string ()) needs a feed: "
-        "only numbers of a known rank are made up.\n"
+        "random values need a numeric dtype and a known rank.\n"
         "Give feeds={'text:0': array}; or type verify=False."
     )
     assert gs.recipes.split_at(ed, "number:0", "y:0", feeds={"text:0": "3"}).first.outputs == {"number": "number:0"}

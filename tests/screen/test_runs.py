@@ -235,7 +235,7 @@ def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():
     state = screen.state
     with refuses(PlanError, "trace('a:0')", "the array has the shape (3,), the tensor (2) of float32"):
         screen.run({"a:0": "[1, 2, 3]"})
-    with refuses(PlanError, "trace('a:0')", "that is text, and the tensor is (2) of float32"):
+    with refuses(PlanError, "trace('a:0')", "the value is text, but the tensor is (2) of float32"):
         screen.run({"a:0": "'one'"})
     assert screen.state.ran is None
     assert screen.state.paint == state.paint

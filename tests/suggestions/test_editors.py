@@ -212,7 +212,7 @@ TABLE: list[tuple[Any, ...]] = [
      lambda ed: ed.trace({}, "z:0"), lambda ed, _: ed.trace({}, "z:0", random=0)),
     ("running/feeds.py:_fitting", "of the same length", lambda ed: ed.trace({"x:0": [[1], [1, 2]]}, "z:0"),
      lambda ed, _: ed.trace({"x:0": [[1] * 4] * 2}, "z:0")),
-    ("running/feeds.py:_fitting#2", "Give one of that shape", lambda ed: ed.trace({"x:0": [1.0]}, "z:0"),
+    ("running/feeds.py:_fitting#2", "Give an array of that shape", lambda ed: ed.trace({"x:0": [1.0]}, "z:0"),
      lambda ed, _: ed.trace({"x:0": X}, "z:0")),
     ("running/feeds.py:_fitting#2", "random=0", lambda ed: ed.trace({"x:0": [1.0]}, "z:0"),
      lambda ed, _: ed.trace({}, "z:0", random=0)),

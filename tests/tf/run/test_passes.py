@@ -140,7 +140,7 @@ def test_a_real_graph_gives_the_same_in_passes(corpus, id):
 def test_a_limit_that_is_none_is_refused(memory):
     with tf.Graph().as_default() as graph:
         tf.constant(1.0, name="y")
-    with refuses(PlanError, f"trace(memory={memory!r}): that is not a number of bytes", "memory=200 << 20"):
+    with refuses(PlanError, f"trace(memory={memory!r}): the value is not a number of bytes", "memory=200 << 20"):
         gs.open(graph).trace(memory=memory)
 
 
