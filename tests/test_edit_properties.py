@@ -41,6 +41,7 @@ REFUSALS = (
     "is not a NextIteration", "is a variable of", "is not a variable", "is renamed and also changed",
     "is not a function of the graph", "which changes nothing", "whose ops cannot be renamed one by one",
     "no adapter can convert", "cannot convert", "as it is", "is not valid", "would be a variable inside a loop",
+    "would always take", "would never run",
 )  # fmt: skip
 
 
