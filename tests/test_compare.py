@@ -130,7 +130,7 @@ def test_what_cannot_be_compared_is_told():
         gs.compare(ed, ed, {"nosuch:0": 1})
     with refuses(SelectionError, "compare('nosuch:0'): there is no tensor 'nosuch:0'", "ed.find("):
         gs.compare(ed, ed, outputs="nosuch:0")
-    with refuses(PlanError, "compare('x:0'): that is text", "Give numbers of float32"):
+    with refuses(PlanError, "compare('x:0'): the value is text", "Give numbers of float32"):
         gs.compare(ed, ed, {"x:0": "one"})
     with refuses(SelectionError, "compare('y:3'): op 'y' (Square) has 1 output", "It has 'y:0'"):
         gs.compare(ed, ed, outputs="y:3")

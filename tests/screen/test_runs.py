@@ -233,7 +233,7 @@ def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
 def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():
     screen = row_of_ops()
     state = screen.state
-    with refuses(PlanError, "trace('a:0')", "the array has the shape (3,), the tensor (2) of float32"):
+    with refuses(PlanError, "trace('a:0')", "the array has the shape (3,), but the tensor is (2) of float32"):
         screen.run({"a:0": "[1, 2, 3]"})
     with refuses(PlanError, "trace('a:0')", "the value is text, but the tensor is (2) of float32"):
         screen.run({"a:0": "'one'"})
