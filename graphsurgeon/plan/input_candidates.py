@@ -21,10 +21,10 @@ class InputCandidate:
 
     Args:
         op: the op.
-        input: which of its inputs, from 0.
-        reads: the tensor that it reads now.
-        why: why it cannot read another; empty if it can.
-        adaptable: only dtype or shape are against it: an adapter may help.
+        input: the index of the input, from 0.
+        reads: the tensor that the input reads now.
+        why: the reason why the input cannot read the other tensor; empty if it can.
+        adaptable: whether only dtype or shape is the reason, so that an adapter may help.
     """
 
     op: str
@@ -37,18 +37,18 @@ class InputCandidate:
 def find_input_candidates(
     bench: MutableGraph, tensor: Tensor, inputs: Iterable[tuple[int, int]]
 ) -> Iterator[InputCandidate]:
-    """Yields inputs of ops in the order given, each with why it cannot read a tensor, if it cannot.
+    """Yields inputs of ops in the given order, with the reason if an input cannot read a tensor.
 
     Args:
         bench: the graph.
         tensor: the tensor that they should read, of the graph or of an op that was added to the bench.
-        inputs: (op, which of its inputs).
+        inputs: (op, index of the input).
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> [taker.why for taker in find_input_candidates(MutableGraph(g), (1, 0), [(1, 0), (2, 0)])]
-        ["that makes a cycle: 'b:0' is computed from it", 'it reads that already']
+        ["that makes a cycle: 'b:0' is computed from it", 'it already reads this tensor']
     """
     graph, name = bench.graph, bench.name(tensor)
     turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
@@ -56,7 +56,7 @@ def find_input_candidates(
     for op, at in inputs:
         reads, differ = bench.row(op)[at], ""
         if reads == tensor:
-            why = "it reads that already"
+            why = "it already reads this tensor"
         elif above[op]:
             why = f"that makes a cycle: {name!r} is computed from it"
         else:
@@ -66,7 +66,7 @@ def find_input_candidates(
 
 
 def _incompatibility(bench: MutableGraph, op: int, at: int, tensor: Tensor) -> str:
-    """Why an input of a variable or a loop cannot read the tensor; empty if it can."""
+    """Returns why an op of a variable or a loop cannot read the tensor; empty if it can."""
     edge = (op, at, tensor)
     handles = handle_mismatch(bench, bench.row(op)[at], tensor)
     fault = reference_fault(bench, edge, "") or frame_fault(bench, [edge], "")

@@ -1,4 +1,4 @@
-"""Menu: the description of each recipe; `recipes` fills it, the screen shows it."""
+"""Menu: the descriptions of the recipes. The package `recipes` fills the menu, and the screen shows it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class RecipeParameter:
     """One argument of a recipe: a field of the form.
 
     Args:
-        name: of the argument of the function.
+        name: the name of the argument.
         label: its label in the form.
-        kind: ``inputs`` or ``outputs`` of the graph, or its one ``input``, which the screen fills in, ``tensor``,
-            ``tensors``, ``name``, ``words``: several names, ``pairs``: old name -> new one, ``shape``, ``text``, or
-            ``editor``: the name of one in the notebook, or a file.
-        needed: whether it must be given.
+        kind: ``inputs``, ``outputs`` or the single ``input`` of the graph, which the screen fills in; ``tensor``,
+            ``tensors``, ``name``, ``words`` (several names), ``pairs`` (old name -> new name), ``shape``, ``text``; or
+            ``editor`` (the name of an editor in the notebook, or a file).
+        needed: whether the argument is required.
         hint: the text of the empty field.
-        choices: all accepted values, each with its label, the default first; empty: any text.
+        choices: all accepted values with their labels, the default first; empty if any text is accepted.
     """
 
     name: str
@@ -39,16 +39,18 @@ class Recipe:
     """A recipe as an entry of the menu.
 
     Args:
-        name: of the function in `graphsurgeon.recipes`.
-        does: what it does, in words, in the imperative.
-        function: the function; it takes an editor, or a plan to extend, and the wishes by their names.
+        name: the name of the function in `graphsurgeon.recipes`.
+        does: a description of the recipe, in the imperative.
+        function: the function; its arguments are an editor, or a plan to extend, and the wishes by name.
         group: its group in the menu.
         wishes: its arguments in the form.
         gives: `PLAN`, `EDITORS` or `REPORT`.
-        makes: for `EDITORS`, the name of each.
-        table: the argument that is a mapping of old name -> new one, which the form shows as a table; empty: none.
-        rows: the old names of that table.
-        missing: returns why it does not apply to an editor, if that is clear without a trial; empty if it may apply.
+        makes: for `EDITORS`, the names of the new editors.
+        table: the argument that is a mapping old name -> new name, which the form shows as a table; empty if there is
+            no table.
+        rows: returns the old names of the table.
+        missing: returns why the recipe does not apply to an editor, if this is clear without a trial; empty if it may
+            apply.
     """
 
     name: str
@@ -70,15 +72,15 @@ class Recipe:
 
     @property
     def tried(self) -> bool:
-        """Whether it can be tried with nothing but the outputs, to see whether it applies."""
+        """Whether the recipe needs no arguments except the outputs, so that a trial can show whether it applies."""
         return self.gives == PLAN and not self.table and not any(wish.needed for wish in self.wishes)
 
     def made(self, thing: Any, values: Mapping[str, Any]) -> Any:
-        """Returns its result for an editor or a plan.
+        """Returns the result of the recipe for an editor or a plan.
 
         Args:
             thing: the editor or the plan.
-            values: arguments by name; unknown ones are left out.
+            values: arguments by name; unknown names are ignored.
         """
         names = {wish.name for wish in self.wishes}
         return self.function(thing, **{name: value for name, value in values.items() if name in names})
@@ -88,7 +90,7 @@ _TABLES: list[Callable[[], Iterable[Recipe]]] = []
 
 
 def register_recipe(table: Callable[[], Iterable[Recipe]]) -> None:
-    """Puts recipes into the menu, in this order.
+    """Adds recipes to the menu, in this order.
 
     Args:
         table: returns the recipes; it is called when the menu is first needed.

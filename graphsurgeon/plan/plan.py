@@ -41,12 +41,12 @@ EXTERNAL = ("keep", "refuse")
 class Plan:
     """Steps on a destination graph. Each method returns a new plan. Nothing changes before `apply`.
 
-    An edit of an existing op needs a new graph; `mode` shows whether a plan builds one. With `on_copies`, the edits
-    before it are made on copies instead, and the graph stays as it is.
+    An edit of an existing op needs a new graph; `mode` shows whether a plan builds a new graph. With `on_copies`, the
+    earlier edits are made on copies instead, and the graph stays as it is.
 
-    Methods that take an op or a tensor also accept the name of a Keras layer, unless an op has the same name.
-    It means the output of the layer; for several ops, all its ops and variables; for a consumer, the op that reads the
-    input of the layer.
+    Methods with an op or a tensor as argument also accept the name of a Keras layer, unless an op has the same name.
+    The name means the output of the layer. For an argument with several ops, it means all ops and variables of the
+    layer. For a consumer, it means the op that reads the input of the layer.
 
     Args:
         base: snapshot of the destination.
@@ -70,15 +70,15 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def _with(self, step: Step) -> Plan:
-        """Returns the plan with one more step, and with the calls inlined inside which the step names an op.
+        """Returns the plan with one more step. If the step names ops inside calls, these calls are inlined first.
 
-        The steps are on the graph as the backend has it.
+        The steps apply to the snapshot that `Backend.settled` returns.
         """
         base = self.backend.settled(self.base)
         return replace(self, base=base, steps=with_inlined_calls(base, self.steps, step))
 
     def _given(self, request: str) -> Arguments:
-        """Returns the reader of the arguments of a call."""
+        """Returns an object that checks the arguments of a call."""
         return Arguments(self.base, self.steps, self.backend, request)
 
     # -- new ops --------------------------------------------------------------------------------
@@ -111,21 +111,21 @@ class Plan:
             unmapped: the treatment of entering tensors that `inputs` does not name: ``refuse`` the plan, make a
                 ``placeholder``, ``keep`` the original tensor (same graph only), or ``include`` its ancestors in the
                 copy.
-            control: the same for control inputs from outside: ``keep``, ``drop``, ``include``, ``refuse``. Default:
-                ``keep`` in the same graph, else ``refuse``.
+            control: the treatment of control inputs from outside: ``keep``, ``drop``, ``include`` or ``refuse``.
+                Default: ``keep`` in the same graph, otherwise ``refuse``.
             variables: ``copy`` (independent, with the current values of `values` if it has them), ``initial``
                 (independent, with initial values), ``share`` (same graph only), or ``freeze`` (a constant with the
-                current value); or a mapping of variable name or pattern to one of these, or to a tensor of the
-                destination that replaces the variable, with ``"*"`` for all others.
+                current value). Or a mapping: variable name or pattern -> one of these, or a tensor of the destination
+                that replaces the variable; ``"*"`` means all other variables.
             values: the source of the current values: a session, an editor, or a mapping of variable name to array.
             collections: ``rename`` (variable and training collections keep their names, others get the scope), ``keep``
                 all names, ``variables`` (only the two lists of variables keep their names), or ``none``.
             device: ``keep`` or ``clear`` the devices of the ops; or one device for all, such as ``"/cpu:0"``; or a
-                mapping of old to new ones: ``{"/gpu:0": "/cpu:0", "/job:ps": "/job:worker"}`` changes these parts.
+                mapping of old to new devices: ``{"/gpu:0": "/cpu:0", "/job:ps": "/job:worker"}`` changes these parts.
             seeds: ``keep`` the seeds of random ops, so that the copy draws the same numbers, or give them ``new`` ones.
             reuse: source op -> op of the destination that is already its copy, from an earlier call. If given, even
                 empty, the scope may be in use.
-            constants: source tensor -> array: a constant of that value replaces the tensor.
+            constants: source tensor -> array; a constant with this value replaces the tensor.
             names: source op -> full name of its copy, and source tensor -> name of its placeholder, for names other
                 than ``to/`` plus the old name. If given, even empty, the scope may be in use.
             trainable: False keeps the new variables out of the collection of trainable variables.
@@ -154,7 +154,7 @@ class Plan:
         return self._with(step)
 
     def connect(self, tensor: Any, *, to: Any, input: int = 0) -> Plan:
-        """Makes input `input` of op `to` read `tensor`. Both are named as in the destination after the steps so far.
+        """Makes input `input` of op `to` read `tensor`. Both names are those after the steps so far.
 
         An input of an op that the plan copies is set before the copy is made. An input of an existing op needs a new
         graph; see `mode`. A list of tensors sets consecutive inputs, starting with `input`. With a list of ops too,
@@ -172,9 +172,8 @@ class Plan:
             ends = list(to) if isinstance(to, (list, tuple)) else [to] * len(tensor)
             if len(ends) != len(tensor):
                 problem = f"{counted(len(tensor), 'tensors')} against {counted(len(ends), 'ops')}"
-                raise PlanError(
-                    f"connect({counted(len(tensor), 'tensors')})", problem, "Give as many, or one op for all"
-                )
+                suggestion = "Give one op for each tensor, or one op for all"
+                raise PlanError(f"connect({counted(len(tensor), 'tensors')})", problem, suggestion)
             several, plan = isinstance(to, (list, tuple)), self
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
                 plan = plan.connect(one, to=end, input=input if several else input + at)
@@ -232,7 +231,7 @@ class Plan:
             old = replace(old, unmapped="placeholder")
         if isinstance(by, str) and by == "placeholder":
             if old.unmapped != "placeholder":
-                problem = f"the copy was asked for with unmapped={old.unmapped!r}"
+                problem = f"the copy was requested with unmapped={old.unmapped!r}"
                 raise PlanError(arguments.request, problem, "Copy with unmapped='placeholder'")
         elif isinstance(by, str) and by == "keep":
             if old.unmapped != "keep":
@@ -273,7 +272,7 @@ class Plan:
         Args:
             number: the index of the step, from 0.
             step: the new step; None removes the step.
-            before: the index, in the old numbering, of the step to move it before; None: its old place.
+            before: the step is moved before the step with this old index; None keeps its place.
         """
         others = [*self.steps[:number], *self.steps[number + 1 :]]
         at = number if before is None else before - (before > number)
@@ -305,7 +304,8 @@ class Plan:
         """
         number = next((i for i, step in enumerate(self.steps) if step is cure.step), None)
         if number is None:
-            raise PlanError(f"cured({cure.code!r})", "no step of this plan has that fault", "Take one of plan.check()")
+            problem, suggestion = "no step of this plan has the fault", "Choose a fix of a fault in plan.check()"
+            raise PlanError(f"cured({cure.code!r})", problem, suggestion)
         return replace(self, steps=(*self.steps[:number], *cure.steps, *self.steps[number + 1 :]))
 
     def with_muted(self, step: int, on: bool = True) -> Plan:
@@ -326,7 +326,7 @@ class Plan:
         """
         if not 0 <= step < len(self.steps):
             problem = f"the plan has {counted(len(self.steps), 'steps')}"
-            raise PlanError(f"with_muted({step})", problem, "They are numbered from 0")
+            raise PlanError(f"with_muted({step})", problem, "Steps are numbered from 0")
         one = steps.unmuted(self.steps[step])
         return self.with_step(step, steps.MutedStep(one) if on else one)
 
@@ -346,12 +346,12 @@ class Plan:
     def reroute(self, old: Any, *, to: Any = None, only: Any = None, exclude: Any = ()) -> Plan:
         """Makes the consumers of a tensor read another tensor.
 
-        Existing gradients stay those of the old computation; the plan warns of them.
+        Existing gradients still belong to the old computation; the plan warns about them.
 
         Args:
-            old, to: tensors, by name or object; or two lists of the same length; or `old` a dict of old -> new without
+            old, to: tensors, by name or object; or two lists of the same length; or `old` is a dict old -> new, without
                 `to`. Dtypes and shapes must be compatible. Several tensors are rerouted at once, so they may be
-                exchanged.
+                swapped.
             only: the consumers to change, as a selection, names or objects. Default: all.
             exclude: the consumers to leave as they are.
 
@@ -379,11 +379,12 @@ class Plan:
         """Connects the consumers of ops to the inputs of these ops. The ops remain.
 
         Args:
-            ops: an op, several, a selection, or a name scope. Each connected part is bypassed separately.
-            input: the tensor to read instead. For one op, the index of its input, by default 0. For several, an
-                entering tensor, by name or by its index among the entering tensors; by default the only compatible one.
-            output: the tensor to replace. For one op, the index of its output, by default 0. For several, a leaving
-                tensor, by name or index; by default all leaving tensors computed from the entering one.
+            ops: one or more ops, a selection, or a name scope. Each connected part is bypassed separately.
+            input: the tensor to read instead. For one op: the index of its input, by default 0. For several ops: an
+                entering tensor, by name or by its index among the entering tensors; by default the only compatible
+                tensor.
+            output: the tensor to replace. For one op: the index of its output, by default 0. For several ops: a leaving
+                tensor, by name or index; by default all leaving tensors that are computed from the entering tensor.
 
         Example:
             >>> import graphsurgeon as gs
@@ -396,11 +397,11 @@ class Plan:
         first, last = (end if end is None or isinstance(end, int) else arguments.tensor(end) for end in (input, output))
         scope, names = arguments.scope_or_ops(ops)
         if not names:
-            raise PlanError(arguments.request, "it has no ops", "Give at least one op")
+            raise PlanError(arguments.request, "there are no ops in it", "Give at least one op")
         return self._with(steps.BypassStep(names, first, last, scope))
 
     def detach(self, ops: Any, *, side: str = "both", only: Any = None, exclude: Any = ()) -> Plan:
-        """Disconnects ops, with placeholders instead of their inputs, or instead of their outputs for the consumers.
+        """Disconnects ops from their inputs or from their consumers. Placeholders replace the tensors between them.
 
         Args:
             ops: names, objects, a selection or a scope.
@@ -409,7 +410,7 @@ class Plan:
             exclude: the ops that keep their inputs.
 
         Raises:
-            PlanError: if `side` is not one of these.
+            PlanError: if `side` has another value.
 
         Example:
             >>> import graphsurgeon as gs
@@ -427,16 +428,16 @@ class Plan:
     ) -> Plan:
         """Inserts a new op with one input, or a subgraph, between a tensor and its consumers.
 
-        Existing gradients do not include the new ops; the plan warns of them.
+        Existing gradients do not include the new ops; the plan warns about them.
 
         Args:
             op: an op type such as ``"Identity"`` or ``"Relu"``; or a Python function of one tensor that returns one
                 tensor.
-            on: the tensor that the op reads; or a list of tensors, each of which gets an op.
+            on: the tensor that the op reads; or a list of tensors, for one op on each tensor.
             name: the name of the op, or the scope of the ops that a function makes. For several tensors the first op
                 has this name, the others ``name_1``, ``name_2`` …; or a list of names.
             only, exclude: the consumers, as in `reroute`.
-            attributes: values of its attributes. Its dtype is that of the tensor.
+            attributes: the values of attributes of the op. Its dtype is the dtype of the tensor.
 
         Raises:
             PlanError: if a tensor is named twice, the number of names differs from the number of tensors, or a function
@@ -461,7 +462,7 @@ class Plan:
         names = name if isinstance(name, str) else tuple(map(str, name))
         if not isinstance(names, str) and len(names) != len(tensors):
             problem = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
-            raise PlanError(arguments.request, problem, "Give as many names, or one for all")
+            raise PlanError(arguments.request, problem, "Give one name for each tensor, or one name for all")
         return self._with(steps.InsertStep(op, tensors, names, pairs, limits, arguments.ops(exclude), word))
 
     def adapt(
@@ -485,8 +486,8 @@ class Plan:
 
         Args:
             tensor: the tensor.
-            to: the consumer, as for `connect`; or a tensor or placeholder whose consumers read the result instead, as
-                for `reroute`. None: no consumer yet; a later step may use the result.
+            to: the consumer, as for `connect`; or a tensor or placeholder that the result replaces for its consumers,
+                as for `reroute`. None: no consumer yet; a later step may use the result.
             input: the index of the input of the op. Default: 0.
             by: ``cast``, ``reshape``, ``transpose``, ``pad``, ``resize``, ``pool`` or ``dense``; or several in order,
                 such as ``["pool", "dense"]``. Default: the best one. A cast is added if it is needed.
@@ -498,8 +499,8 @@ class Plan:
                 ``data_format`` (``NHWC``, ``NCHW``) of all with channels.
 
         Raises:
-            PlanError: if there is no such kind or option, or consumers are named although there are none. `check` finds
-                all other faults.
+            PlanError: if a kind or option does not exist, or if `only`, `exclude` or `input` do not apply to `to`.
+                `check` finds all other faults.
 
         Example:
             >>> import tensorflow as tf, graphsurgeon as gs
@@ -521,9 +522,10 @@ class Plan:
         end, at = (None, at) if to is None else arguments.consumer_or_tensor(to, at)
         limits, excluded = arguments.some_ops(only), arguments.ops(exclude)
         if at is not None and (end is None or ":" in end):
-            raise PlanError(arguments.request, f"input={at} is not of an op", "Give the op: to='op'")
+            raise PlanError(arguments.request, f"input={at} needs an op", "Give the op: to='op'")
         if (limits is not None or excluded) and (end is None or at is not None):
-            raise PlanError(arguments.request, "only= and exclude= are not for one input", "Give a tensor: to='x:0'")
+            problem = "only= and exclude= need a tensor, not an input"
+            raise PlanError(arguments.request, problem, "Give a tensor: to='x:0'")
         wish = AdapterSpec(kinds, None if dtype is None else arguments.dtype(dtype), arguments.shape(shape), pairs)
         return self._with(
             steps.AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, limits, excluded)
@@ -534,9 +536,10 @@ class Plan:
 
         Args:
             ops: a selection, names or objects. No remaining op may read them. A layer is removed with its variables
-                and with the ops that serve only these. A variable that other ops read remains.
+                and with the ops that only these variables need. A variable that other ops read remains.
             stitch: connect the consumers of output 0 of a removed op to its first input. If several ops are removed and
-                this does not fit, the only compatible tensor that enters them and leads there is used.
+                this tensor does not fit, the only compatible tensor that enters the ops and leads to the output is
+                used.
         """
         return self._with(steps.RemoveStep(self._given(f"remove({display_text(ops)!r})").removed(ops), bool(stitch)))
 
@@ -603,14 +606,14 @@ class Plan:
         Variables keep their values, also after an undo.
 
         Args:
-            old: an op or name scope; or a dict of old -> new. All names change at once, so they may be exchanged. The
-                new name of an op has priority over that of its scope.
+            old: an op or name scope; or a dict of old -> new. All names change at once, so they may be swapped. The new
+                name of an op has priority over the new name of its scope.
             to: the new name, which must be free.
-            values: other values for the variables: ``"initial"`` resets them; else as in `copy`. An undo restores the
-                old values.
+            values: other values for the variables: ``"initial"`` resets them; other sources of values are as in `copy`.
+                An undo restores the old values.
 
         Raises:
-            PlanError: if there is no new name, or more than one.
+            PlanError: if no new name, or more than one new name, is given.
 
         Example:
             >>> import graphsurgeon as gs
@@ -620,14 +623,14 @@ class Plan:
         """
         arguments = self._given(f"rename({display_text(old)!r})")
         if isinstance(old, Mapping) == (to is not None):
-            problem = "a dict says both names" if to is not None else "it has no new name"
+            problem = "a dict contains both names" if to is not None else "no new name is given"
             raise PlanError(arguments.request, problem, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
         pairs = old.items() if isinstance(old, Mapping) else [(old, to)]
         olds = ((arguments.whole(one), new) for one, new in pairs)
         names = tuple((old if old in self.base.index else old.strip("/"), str(new).strip("/")) for old, new in olds)
         if not names or len({name for name, _ in names}) < len(names):
-            problem = "an op or scope is named twice" if names else "it is empty"
-            raise PlanError(arguments.request, problem, "Name each once")
+            problem = "an op or scope is named twice" if names else "the dict is empty"
+            raise PlanError(arguments.request, problem, "Name each op or scope once")
         return self._with(steps.RenameStep(names, values))
 
     # -- new ops in place of existing ones ------------------------------------------------------
@@ -738,7 +741,7 @@ class Plan:
 
         Args:
             what: a selection, a name scope, or names.
-            name: the name of the call, which no op and no scope may have.
+            name: the name of the call, which must be free.
         """
         scope, ops = self._given(f"collapse(name={name!r})").scope_or_ops(what)
         return self._with(steps.CollapseStep(ops, str(name).strip("/"), scope))
@@ -746,10 +749,10 @@ class Plan:
     def inline(self, calls: Any) -> Plan:
         """Replaces function calls by their bodies, under the names of the calls. Calls inside them are replaced too.
 
-        A v2 ``If``, ``Case`` or ``While`` becomes a TF1 cond or loop, with its branches (``cond/then_branch/x``) or its
-        condition and body (``while/body/x``) as ops, and so do those inside it. It runs in every session and has its
-        gradient. Inside an inlined call they stay ops until they are named themselves. A step that names an op inside a
-        call, such as ``call/inner:0``, inlines the call first.
+        A v2 ``If``, ``Case`` or ``While`` becomes a TF1 cond or loop. Its branches (``cond/then_branch/x``), or its
+        condition and body (``while/body/x``), become ops, and so do conds and loops inside it. The result runs in every
+        session and has its gradient. Conds and loops inside an inlined call stay single ops until you name them too. A
+        step that names an op inside a call, such as ``call/inner:0``, inlines the call first.
 
         Args:
             calls: ``PartitionedCall``, ``If``, ``Case`` or ``While`` ops, by name or object.
@@ -759,8 +762,8 @@ class Plan:
     def unroll(self, loop: Any, times: int) -> Plan:
         """Replaces a loop by a fixed number of copies of its body, one after another.
 
-        The condition is no longer evaluated. If the number of iterations of the loop is not known to be this number,
-        the plan warns. The copies are called ``loop/body``, ``loop/body_1`` …. They share variables and everything else
+        The condition is no longer evaluated. The plan warns unless it is known that the loop makes this number of
+        iterations. The copies are called ``loop/body``, ``loop/body_1`` …. They share variables and everything else
         that does not change between iterations.
 
         Args:
@@ -781,8 +784,8 @@ class Plan:
         removed.
 
         This applies to TF1 conds (``Switch``, ``Merge``) and v2 ``If`` ops with this predicate, a copy of it or its
-        negation, nested ones too, and to a v2 ``Case`` with this branch index. Consumers of their results read the
-        results of the branch. The predicate and its other consumers stay.
+        negation, even if they are nested. It also applies to a v2 ``Case`` with this branch index. Consumers of their
+        results read the results of the branch. The predicate and its other consumers stay.
 
         Args:
             predicate: the predicate, by name or object: a scalar bool, or a branch index.
@@ -818,11 +821,11 @@ class Plan:
 
     @property
     def mode(self) -> str:
-        """``append`` (nothing that exists is touched) or ``materialise`` (a new graph is built)."""
+        """``append`` (no existing op changes) or ``materialise`` (a new graph is built)."""
         return self.effect.mode
 
     def anew(self) -> Plan:
-        """Returns the same plan for a new graph that also holds all ops of the old one."""
+        """Returns the same plan, but for a new graph that also contains all ops of the old graph."""
         plan = replace(self)
         plan.__dict__["effect"] = replace(self.effect, mode="materialise")
         return plan

@@ -68,7 +68,7 @@ class Preview:
         return dict.fromkeys(effect.verdict.reshaped, "shape") | dict.fromkeys(unused(effect), "orphan") | out
 
     def table(self) -> list[dict[str, Any]]:
-        """Returns one row for each new or connected thing: kind, name, origin, details."""
+        """Returns one row for each change: its kind, name, origin and details."""
         rows: list[dict[str, Any]] = []
 
         def row(kind: str, name: str, was: str, what: str) -> None:
@@ -76,7 +76,7 @@ class Preview:
 
         for copied in self.effect.copies:
             source, variables = copied.source, {v.name for v in copied.variables}
-            is_graft = copied.role == "graft"  # ops that a plan builds have no original
+            is_graft = copied.role == "graft"  # ops that were built for the plan have no original
             for p in copied.placeholders:
                 row("placeholder", p.name, p.was, str(p.info))
             for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
@@ -113,11 +113,11 @@ class Preview:
 
     @cached_property
     def _unproved(self) -> dict[int, dict[str, str]]:
-        """For each copy, the variables of the source that only have their initial value, and why."""
+        """Copy -> variables of the source that have only their initial value, with the reason."""
         return {id(copied): self.backend.unproved(copied) for copied in self.effect.copies}
 
     def start_of(self, copied: CopyResult, variable: str, policy: str) -> str:
-        """Returns the value that a copy of a variable starts from, in words.
+        """Returns a description of the value that a copy of a variable starts from.
 
         Args:
             copied: the copy.
@@ -187,7 +187,7 @@ def _slice_lines(effect: PlanResult) -> list[str]:
     lines: list[str] = []
     for one in effect.slices:
         copied, indent = one.copied, "    "
-        lines += ["makes again", f"  {one.text}:", f"{indent}{_kinds(copied.types)}"]
+        lines += ["copies", f"  {one.text}:", f"{indent}{_kinds(copied.types)}"]
         own = sorted(set(copied.closure.shared.nonzero()[0].tolist()) & {op for op, _ in copied.external})
         state = [name for name in copied.source.state.variables if name in {copied.source.names[i] for i in own}]
         lines += [f"{indent}also copied: {sentence}" for sentence in one.along]
@@ -238,6 +238,6 @@ def _copied_lines(preview: Preview, copied: CopyResult, alone: bool) -> list[str
 def _part(
     title: str, things: Sequence[Any], row: Callable[[Any], str] = str, indent: str = "", most: int = 6
 ) -> list[str]:
-    """Returns some things under a title; nothing if there are none."""
+    """Returns lines for some items under a title; empty if there are no items."""
     more = [f"{indent}  … and {len(things) - most} more"] if len(things) > most else []
     return [indent + title, *(f"{indent}  {row(thing)}" for thing in things[:most]), *more] if things else []

@@ -1,4 +1,4 @@
-"""What a step adds to the effect of a plan, what a plan made in a live graph, and its record in the graph."""
+"""The delta of a step, the result of a plan in a live graph, and the record of a plan in its graph."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ from .step_text import step_text
 
 @dataclass(frozen=True, eq=False)
 class GraphDelta:
-    """The effect of a step, added to that of the steps before it. Ops are given by number; new ops are the last.
+    """The effect of one step, to be added to the effect of the earlier steps.
+
+    Ops are given by number. New ops have the last numbers.
 
     Args:
-        faults: why the step cannot be done.
+        faults: the reasons why the step cannot be carried out.
         warnings: the warnings about the step.
         copies: ops that are copied or grafted, with everything that is also copied.
-        joins: edges that join these copies with the rest, by name.
-        nodes: single ops that are made.
+        joins: edges between these copies and other ops, by name.
+        nodes: single new ops.
         edges: inputs that are set.
-        waits: op -> all its control inputs now.
-        quiet: the same, but not noted as a change: for new ops, or if `changes` has it.
-        checked: whether it is known that these edges close no cycle.
+        waits: op -> all its new control inputs.
+        quiet: the same, but not recorded as a change: for new ops, or if `changes` contains it.
+        checked: whether it is known that the edges close no cycle.
         changes: op -> its change.
-        removed: ops of the base that are removed when all steps are done.
-        decided: removed ops that are parts of decided conds, although other parts stay.
-        anew: whether the graph is built anew in any case.
-        names: op -> its new name, all at once.
-        values: ops that are renamed with their own values.
-        replaced: the ops that took the place of matches.
-        effect: the total with all earlier steps, if the step does not add to them but carries them out in another way;
-            the other fields come after it.
+        removed: ops of the base that are removed after all steps.
+        decided: removed ops of resolved conds; other ops of these conds may stay.
+        anew: whether the plan must build a new graph.
+        names: op -> its new name; all names change at once.
+        values: ops that are renamed by a step with values=.
+        replaced: the replacements of matches.
+        effect: the total effect with all earlier steps, if the step changes how they are carried out; the other fields
+            are added to it.
     """
 
     faults: Sequence[Fault] = ()
@@ -69,19 +71,19 @@ class AppliedOps:
     Args:
         graph: the destination.
         ops: names of the new ops.
-        nodes: the NodeDefs that were added; dropped once they are confirmed.
-        live: name -> new op; dropped once all that Python keeps is there.
+        nodes: the NodeDefs that were added; cleared once they are confirmed.
+        live: name -> new op; cleared once all Python objects are made.
         variables: new variable op name -> `tf.Variable` object, if it could be built.
-        carried: the same for variables of the old graph, in a materialised one.
-        origins: in a graph built anew, variable -> the variable of the old graph that it is.
+        carried: the same for the variables of the old graph, in a rebuilt graph.
+        origins: in a rebuilt graph, variable -> the same variable of the old graph.
         infos: new variable op name -> its parts, by names of the destination.
-        values: new variable op name -> the value it is to get: an array, or a `StoredValue`, read on demand.
-        untrained: new variable op name, or constant -> why it has an initial value, though values were given.
-        frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
+        values: new variable op name -> its future value: an array, or a `StoredValue`, which is read on demand.
+        untrained: new variable op name, or constant -> why it has an initial value although values were given.
+        frozen: name of a new constant -> the value of the variable that it freezes; cleared once it is made.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
-        init_ops: ops that the source runs once before use, such as the init op of a SavedModel, with their feeds.
-        missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
+        init_ops: ops that must be run once before use, such as the init op of a SavedModel, with their feeds.
+        missed: control-flow contexts that are only partly copied; gradients cannot pass through them.
     """
 
     graph: TFGraph
@@ -102,7 +104,7 @@ class AppliedOps:
 
 
 def record(effect: PlanResult, step: int, before: Callable[[Graph], Mapping[str, OpOrigin]]) -> bytes:
-    """Returns the facts of a plan that its graph keeps.
+    """Returns the record of a plan that its graph keeps.
 
     Args:
         effect: the effect of the plan.
@@ -110,10 +112,10 @@ def record(effect: PlanResult, step: int, before: Callable[[Graph], Mapping[str,
         before: returns the origins of the ops of a source.
     """
     copies, new_ops, covered = [], {}, set()
-    origins: dict[int, Mapping[str, OpOrigin]] = {}  # many copies may be of one source
+    origins: dict[int, Mapping[str, OpOrigin]] = {}  # several copies may have the same source
     for copied in effect.copies:
         if copied.role == "graft":
-            continue  # ops that a plan builds come from no other graph
+            continue  # ops that were built for the plan come from no other graph
         if id(copied.source) not in origins:
             origins[id(copied.source)] = before(copied.source)
         copies.append(_copy_record(copied, origins[id(copied.source)]))

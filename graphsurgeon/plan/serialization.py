@@ -1,6 +1,6 @@
-"""The steps of a plan as plain data that JSON can hold, and back.
+"""Converts the steps of a plan to plain data for JSON, and back.
 
-The caller packs the parts of a step that are not plain values, such as a selection or the editor that gives values.
+The caller packs the parts of a step that are not plain values, such as a selection or an editor as source of values.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import numpy as np
 from . import steps
 from .adapters import AdapterSpec
 
-#: What can be packed, by the name that it has there.
+#: Name in the data -> class that can be packed.
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(steps.Step), AdapterSpec)}
-#: So deep may values lie in one another.
+#: The largest depth of nested values.
 _DEEPEST = 40
 _Other = Callable[[Any], Any]
 
 
 class NotSerializable(Exception):
-    """A value cannot be written down; the text names the value."""
+    """Raised if a value cannot be packed; the text names the value."""
 
 
 class NotDeserializable(Exception):
-    """Data that `serialize` could not have made; the text names the place."""
+    """Raised for data that `serialize` cannot have made; the text names the place."""
 
 
 def serialize(value: Any, other: _Other) -> Any:
@@ -41,7 +41,7 @@ def serialize(value: Any, other: _Other) -> Any:
             if that is not possible.
 
     Raises:
-        NotSerializable: the value contains something that cannot be written down, such as a Python function.
+        NotSerializable: if the value contains something that cannot be packed, such as a Python function.
 
     Example:
         >>> def no(value):
@@ -84,10 +84,11 @@ def deserialize(data: Any, other: _Other, depth: int = 0) -> Any:
         depth: the depth of the data in other data.
 
     Raises:
-        NotDeserializable: `serialize` makes no such data; a step lacks a field, has one more, or one of another kind.
+        NotDeserializable: if `serialize` cannot have made the data; for example, if a step has a missing field, an
+            additional field, or a field of another type.
     """
     if depth > _DEEPEST:
-        raise NotDeserializable("values lie too deep in one another")
+        raise NotDeserializable("values are nested too deeply")
     if data is None or type(data) in (bool, int, str):
         return data
     if type(data) is list:
@@ -128,7 +129,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Returns whether a value is of the kind that a field of a step says; a function never is.
+    """Returns whether a value has the declared type of a field of a step; functions are never accepted.
 
     Example:
         >>> fits(("a", 1), tuple[str, int]), fits(True, int), fits(None, str | None), fits(len, Callable[..., Any])

@@ -1,4 +1,4 @@
-"""The ops of a plan that keep the static shapes of their originals."""
+"""Finds the ops of a plan that keep the static shapes of their originals."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .effect import PlanResult
 
 Shape = tuple[int | None, ...] | None
 
-#: Ops whose value no shape inference knows: another value in its place changes no shape that was inferred from it.
+#: Ops with a value that shape inference does not know, so another value cannot change an inferred shape.
 _OPEN = FEED_TYPES | {"ReadVariableOp", "Variable", "VariableV2", "PlaceholderWithDefault"}
 _WHOLE = ("int32", "int64")
 _HANDLES = ("resource", "variant")
 
 
 def is_subshape(new: Shape, old: Shape) -> bool:
-    """Returns whether all that fits one shape fits another, which may say less.
+    """Returns whether every tensor that fits `new` also fits `old`, which may be less specific.
 
     Example:
         >>> is_subshape((5, 8), (None, 8)), is_subshape((None, 8), (5, 8))
@@ -37,10 +37,10 @@ def is_subshape(new: Shape, old: Shape) -> bool:
 
 
 def stale_shapes(effect: PlanResult) -> Mask:
-    """Returns a mask over the ops after a plan: those whose outputs may have other shapes than their originals'.
+    """Returns a mask of the ops after a plan whose outputs may differ in shape from those of their originals.
 
-    A shape that the program set (`set_shape`) also holds for a copy, if all tensors that the copy is computed from have
-    the shapes of the original's, or narrower ones.
+    A shape that the program set (`set_shape`) also holds for a copy under one condition: all tensors that the copy is
+    computed from have the same or narrower shapes than for the original.
     """
     after, removed = effect.after, effect.base.mask(sorted(effect.removed))
     less = int(removed.sum())
@@ -52,7 +52,7 @@ def stale_shapes(effect: PlanResult) -> Mask:
         _mark(start, after, effect.base, stay, place, 0)
     for copied in effect.copies:
         place = np.where(copied.place >= 0, copied.place - less, -1) if less else copied.place
-        # A placeholder in the place of a resource gets the value of the resource.
+        # A placeholder that replaces a resource is fed with the resource.
         fed = {(copied.source.index[_op(p.was)], after.index.get(p.name, -1)) for p in copied.placeholders}
         same = effect.mode == "append" and copied.source.owner is effect.base.owner
         first = effect.first if same else 0
@@ -62,7 +62,7 @@ def stale_shapes(effect: PlanResult) -> Mask:
 
 
 def changed_ops(effect: PlanResult) -> list[int]:
-    """Returns the numbers of the ops that get attributes which TensorFlow reads: those with a ``_`` are marks."""
+    """Returns the numbers of ops with changed attributes; attributes that begin with ``_`` do not count."""
     index = effect.after.index
     operands = (
         name for name, change in effect.changes.items() if any(not key.startswith("_") for key in change.attributes)
@@ -71,7 +71,7 @@ def changed_ops(effect: PlanResult) -> list[int]:
 
 
 def frontier(after: Graph, loose: Mask) -> Mask:
-    """Returns a mask of the ops that keep their shapes, and that ops read whose shapes are inferred anew."""
+    """Returns a mask of the ops that keep their shapes and have a consumer with newly inferred shapes."""
     out = np.zeros(after.size, np.bool_)
     if loose.any():
         out[after.data.node[loose[after.data.rows]]] = True
@@ -91,14 +91,14 @@ def _mark(
     first: int,
     fed: Container[tuple[int, int]] = frozenset(),
 ) -> None:
-    """Marks the copies of ops whose inputs are not copies of the inputs of their originals.
+    """Marks copies with inputs that are not copies of the inputs of their originals.
 
     Args:
         start: the mask, over the ops of `after`.
-        after, source: the graph after the plan, and the one that the ops are copied from.
-        ops, place: the ops that are copied; for each op of the source the number of its copy, -1 for none.
-        first: number of ops at the start of `after` that are ops of the source, and do not change.
-        fed: tensors of the source, and the placeholders in their place.
+        after, source: the graph after the plan, and the graph that the ops are copied from.
+        ops, place: the copied ops; for each op of the source the number of its copy, or -1.
+        first: the number of unchanged ops of the source at the start of `after`.
+        fed: (op of the source, placeholder that replaces it).
     """
     here = place[ops]
     counts = source.data.degrees[ops] == after.data.degrees[here]
@@ -121,10 +121,10 @@ def _mark(
 
 
 def _takes_place(source: Graph, old: tuple[int, int], after: Graph, new: tuple[int, int]) -> bool:
-    """Whether all that is known of shapes below a tensor stays true with another in its place."""
+    """Returns whether all known shapes downstream of a tensor still hold if another tensor replaces it."""
     node = source.nodes[old[0]]
     if node is not None and node is after.nodes[new[0]] and old[1] == new[1]:
-        return True  # a copy of the same
+        return True  # a copy of the same op
     a, b = source.info(*old), after.info(*new)
     if a is None or b is None:
         return False
@@ -136,7 +136,7 @@ def _takes_place(source: Graph, old: tuple[int, int], after: Graph, new: tuple[i
         return False
     if a.dtype not in _WHOLE or (a.shape is not None and len(a.shape) > 1) or source.types[old[0]] in _OPEN:
         return True
-    # A size that is computed with: shapes may have been inferred from its value.
+    # The tensor may be a size, and shapes may have been inferred from its value.
     values = [_value(graph.nodes[op]) for graph, op in ((source, old[0]), (after, new[0]))]
     return values[0] is not None and values[0] == values[1]
 
@@ -157,9 +157,9 @@ def _value(node: object) -> object:
 
 
 class PredictedOutputs:
-    """Tells dtype and shape of the outputs of ops after a plan; a shape that only TensorFlow can tell is unknown.
+    """Predicts dtype and shape of the outputs of ops after a plan; a shape that only TensorFlow can infer is unknown.
 
-    Of an op with other attributes it does not even tell how many outputs there are.
+    If the attributes of an op have changed, even the number of its outputs is unknown.
 
     Args:
         effect: the effect, with all its steps.
@@ -171,7 +171,7 @@ class PredictedOutputs:
         self._whole: PlanResult | None = None
 
     def complete(self, effect: PlanResult) -> None:
-        """Takes the complete effect, which includes this object: TensorFlow can infer shapes from here on."""
+        """Sets the complete effect, which includes this object; from then on TensorFlow can infer shapes."""
         self._whole = effect
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
@@ -186,13 +186,13 @@ class PredictedOutputs:
         return self._contradicted().get(number, outputs)
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
-        """Returns the same with newly inferred shapes, for pictures; planning does not need them."""
+        """Returns the outputs of an op with newly inferred shapes, for pictures; planning does not need them."""
         shapes = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
         return self(number) if shapes is None else shapes
 
     @once(during=lambda self: np.zeros(self._effect.after.size, np.bool_))
     def _loose(self) -> Mask:
-        """A mask of the ops whose outputs may have other shapes than those of their originals."""
+        """A mask of the ops whose outputs may differ in shape from those of their originals."""
         return stale_shapes(self._effect)
 
     @once(during=lambda foreseen: frozenset[int]())
@@ -201,7 +201,7 @@ class PredictedOutputs:
         return frozenset(changed_ops(self._effect))
 
     def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
-        """The shapes that TensorFlow infers for ops whose known shapes are not true after the plan."""
+        """Returns the shapes that TensorFlow infers for ops with known shapes that do not hold after the plan."""
         effect = self._whole
         return effect.verdict.inferred if effect is not None and self._narrower else {}
 
@@ -217,5 +217,5 @@ class PredictedOutputs:
         )
 
     def _original(self, number: int) -> bool:
-        """Whether the shapes of an op come from an original: a new op has only its own."""
+        """Whether an op has an original; in ``append`` mode, the existing ops are themselves the originals."""
         return self._effect.mode != "append" or number >= self._effect.first

@@ -1,4 +1,4 @@
-"""Step code: a step as the call that adds it to a plan, and as the request that messages name."""
+"""Step code: writes a step as the call that adds it to a plan, and as the request in messages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def request_of(step: Step) -> str:
 
 
 def call(step: Step, owner: str, sources: Sources) -> str:
-    """Returns the call that adds a step to a plan; that of a copy is made in `code`, which names its source.
+    """Returns the call that adds a step to a plan. The module `code` writes copy steps, because it names their source.
 
     Args:
         step: the step.
@@ -118,7 +118,7 @@ def rename_call(step: steps.RenameStep, values: str) -> str:
 def _replace_call(step: steps.ReplaceStep, owner: str, sources: Sources) -> str:
     within = [sources.selection(step.within)] if step.within is not None else []
     what, options = step.given, step.options
-    if not isinstance(step.what, Pattern):  # matches: the pattern that they fit, searched in their ops
+    if not isinstance(step.what, Pattern):  # for matches, the code searches for their pattern in their ops
         ops = sorted({i for one in step.what for i in one.numbers})
         graph = step.what[0].graph if step.what else None
         within = [f"{owner}.select(name={[graph.names[i] for i in ops]!r})"] if graph else []
@@ -153,7 +153,7 @@ def _adapt_call(step: steps.AdaptStep, sources: Sources) -> str:
 
 
 def _ops_code(step: steps.BypassStep | steps.CollapseStep, sources: Sources) -> str:
-    """Ops as they were given: a scope, a selection, or names."""
+    """Returns the code of ops as they were given: a scope, a selection, or names."""
     if isinstance(step.given, Selection):
         return sources.selection(step.given)
     return repr(step.given if isinstance(step.given, str) else one_or_all(step.ops))
@@ -165,7 +165,7 @@ def _ends(step: steps.BypassStep) -> str:
 
 
 def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
-    """Returns the functions that a step has, by what code calls them."""
+    """Returns name in the code -> function, for the functions of a step."""
     pairs: list[tuple[str, Any]] = []
     if isinstance(step, steps.ReplaceStep):
         pairs = [(step.words[0], step.given), (step.words[1], step.by)]
@@ -177,6 +177,6 @@ def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
 def _limits(
     step: steps.RerouteStep | steps.DetachStep | steps.InsertStep | steps.AdaptStep | steps.RerouteOrderStep,
 ) -> str:
-    """The arguments `only` and `but` as code."""
+    """Returns the arguments `only` and `exclude` as code."""
     only = f", only={one_or_all(step.only)!r}" if step.only is not None else ""
     return only + (f", exclude={one_or_all(step.exclude)!r}" if step.exclude else "")

@@ -19,16 +19,16 @@ from ..graph.names import under
 from ..graph.selection import Selection
 from .adapters import AdapterSpec
 
-#: As `values`: initial values are wanted, not the current ones.
+#: The value of `values` that requests initial values instead of current values.
 INITIAL = "initial"
 
 
 class Role(Enum):
     """The role of a text in a step: which graph it belongs to, if it is a name."""
 
-    HERE = "an op, tensor or scope of the destination, by its name after the steps before"
+    HERE = "an op, tensor or scope of the destination, by its name after the earlier steps"
     MADE = "a name that the step gives to an op or scope of the destination"
-    SOURCE = "an op, tensor or pattern of the graph that is copied from"
+    SOURCE = "an op, tensor or pattern of the source graph of a copy"
     POLICY = "a policy of a variable; with a colon, a tensor of the destination"
     WORD = "not a name"
 
@@ -54,8 +54,8 @@ class CopyStep:
     collections: Word = "rename"
     device: Word | tuple[tuple[Word, Word], ...] = "keep"
     seeds: Word = "keep"
-    reuse: Mapping[Source, Here] | None = None  # source op -> op of the destination that is its copy already
-    constants: tuple[tuple[Source, Any], ...] = ()  # source tensor -> array that takes its place
+    reuse: Mapping[Source, Here] | None = None  # source op -> op of the destination that is already its copy
+    constants: tuple[tuple[Source, Any], ...] = ()  # source tensor -> array that replaces it
     names: Mapping[Source, Made] | None = None  # source op, or tensor with a placeholder -> full name of the new op
     trainable: bool = True
 
@@ -71,7 +71,7 @@ class ConnectStep:
 
 @dataclass(frozen=True)
 class RerouteStep:
-    """All consumers of a tensor, or some of them, read another; see `Plan.reroute`."""
+    """All consumers of a tensor, or some of them, read another tensor; see `Plan.reroute`."""
 
     old: tuple[Here, ...]
     to: tuple[Here, ...]
@@ -81,7 +81,7 @@ class RerouteStep:
 
 @dataclass(frozen=True)
 class SwapStep:
-    """The consumers of two tensors change places; see `Plan.swap`."""
+    """The consumers of two tensors are exchanged; see `Plan.swap`."""
 
     a: tuple[Here, ...]
     b: tuple[Here, ...]
@@ -89,7 +89,7 @@ class SwapStep:
 
 @dataclass(frozen=True)
 class DetachStep:
-    """Ops are cut off: placeholders feed them, or feed their consumers; see `Plan.detach`."""
+    """Placeholders replace the inputs or the outputs of ops; see `Plan.detach`."""
 
     ops: tuple[Here, ...]
     side: Word
@@ -112,15 +112,15 @@ class InsertStep:
 
 @dataclass(frozen=True)
 class AdaptStep:
-    """A tensor is adapted to fit the place of another; see `Plan.adapt`.
+    """A tensor is adapted to the dtype and shape of another tensor; see `Plan.adapt`.
 
     Args:
         tensor: the tensor.
-        to, input: the op that will read it, and the number of the input; or a tensor, or an op without inputs, whose
-            place it takes; None: nothing reads it yet.
-        name: of the result, and of the scope of the other new ops; empty: a free name.
-        wish: how to adapt it.
-        only, exclude: which consumers of the tensor whose place it takes.
+        to, input: the op that will read the result, and the number of the input; or a tensor, or an op without inputs,
+            that the result replaces; None if no op reads the result yet.
+        name: the name of the result, and of the scope of the other new ops; empty for a free name.
+        wish: how to adapt the tensor.
+        only, exclude: the consumers of the replaced tensor.
     """
 
     tensor: Here
@@ -144,7 +144,7 @@ class BypassStep:
 
 @dataclass(frozen=True)
 class RemoveStep:
-    """Ops are taken out; see `Plan.remove`."""
+    """Ops are removed; see `Plan.remove`."""
 
     ops: tuple[Here, ...]
     stitch: bool = False
@@ -170,7 +170,7 @@ class OrderStep:
 
 @dataclass(frozen=True)
 class RerouteOrderStep:
-    """The ops that wait for an op wait for others; see `Plan.reroute_control`."""
+    """The ops that wait for an op wait for other ops instead; see `Plan.reroute_control`."""
 
     old: Here
     to: tuple[Here, ...]
@@ -180,7 +180,7 @@ class RerouteOrderStep:
 
 @dataclass(frozen=True)
 class RenameStep:
-    """Ops, and name scopes with all in them, get other names, all at once; see `Plan.rename`."""
+    """Ops and whole name scopes are renamed, all at once; see `Plan.rename`."""
 
     names: tuple[tuple[Here, Made], ...]
     values: Any = None
@@ -188,14 +188,14 @@ class RenameStep:
 
 @dataclass(frozen=True)
 class ReplaceStep:
-    """Each match gets another subgraph; see `Plan.replace`.
+    """Each match is replaced by another subgraph; see `Plan.replace`.
 
     Args:
         what: the pattern, or the matches.
         by: the function or op type.
         to, external, within: as requested.
         given: the source of the pattern, for its code.
-        words: the names in code of the functions of the pattern and of its replacement.
+        words: the names, in the code, of the functions of the pattern and the replacement.
         options: the options with which the pattern was made.
     """
 
@@ -224,7 +224,7 @@ class InlineStep:
 
     Args:
         ops: the calls, and conds and loops inside them, by their names after the calls are inlined.
-        opens: whether it is there only because a later step names an op inside.
+        opens: whether the step was added only because a later step names an op inside.
     """
 
     ops: tuple[Here, ...]
@@ -233,7 +233,7 @@ class InlineStep:
 
 @dataclass(frozen=True)
 class UnrollStep:
-    """A loop is replaced by some of its rounds; see `Plan.unroll`."""
+    """A loop is replaced by a fixed number of its rounds; see `Plan.unroll`."""
 
     loop: Here
     times: int
@@ -241,7 +241,7 @@ class UnrollStep:
 
 @dataclass(frozen=True)
 class ConditionStep:
-    """It is known what conds ask; see `Plan.resolve_condition`."""
+    """The condition of conds gets a fixed value; see `Plan.resolve_condition`."""
 
     tensor: Here
     value: bool | int
@@ -259,19 +259,19 @@ class OnCopiesStep:
 
 @dataclass(frozen=True)
 class MutedStep:
-    """A step that stays in its plan and does nothing, until it is itself again; see `Plan.with_muted`."""
+    """A step that stays in its plan but has no effect until it is unmuted; see `Plan.with_muted`."""
 
     step: Step
 
 
 @dataclass(frozen=True)
 class RebuildStep:
-    """The graph is built anew without its orphans; this is a step of the editor, not of a plan."""
+    """The graph is rebuilt without its orphans; this is a step of the editor, not of a plan."""
 
     orphans: tuple[Here, ...]
 
 
-#: What changes a graph that is there, other than by new edges to one input.
+#: The steps that change an existing graph, except for a `ConnectStep`.
 EditStep = (
     RerouteStep | SwapStep | DetachStep | InsertStep | AdaptStep | BypassStep | RemoveStep | SetStep | OrderStep
     | RerouteOrderStep | RenameStep | ReplaceStep | CollapseStep | InlineStep | ConditionStep | UnrollStep
@@ -281,7 +281,7 @@ Step = CopyStep | ConnectStep | EditStep | MutedStep
 
 
 def unmuted(step: Step) -> Step:
-    """Returns a step as it is when it is not muted.
+    """Returns the step itself, or the step inside a `MutedStep`.
 
     Example:
         >>> unmuted(MutedStep(ConnectStep("a:0", "b", 1)))
@@ -297,7 +297,7 @@ def renames_of(step: RenameStep, name: str) -> str:
     return name if lead is None else dict(step.names)[lead] + op[len(lead) :] + colon + port
 
 
-#: The roles of names that ops and scopes of the destination have, or get.
+#: The roles of existing and new names in the destination.
 DESTINATION = (Role.HERE, Role.MADE, Role.POLICY)
 
 
@@ -309,7 +309,7 @@ def roles_of(kind: type) -> dict[str, Any]:
 
 
 def names_of(step: Step, roles: Container[Role] = DESTINATION) -> list[str]:
-    """Returns the names in a step that have one of some roles.
+    """Returns the names in a step that have one of the given roles.
 
     Example:
         >>> from graphsurgeon.plan.steps import ConnectStep
@@ -331,7 +331,7 @@ def with_names(step: Any, new: Callable[[str], str], roles: Container[Role] = DE
 
     Args:
         step: the step.
-        new: name -> the name in its place.
+        new: returns the new name for an old name.
         roles: only names of these roles change.
 
     Example:
@@ -344,7 +344,7 @@ def with_names(step: Any, new: Callable[[str], str], roles: Container[Role] = DE
 
 
 def _with_names(value: Any, hint: Any, new: Callable[[str], str], roles: Container[Role]) -> Any:
-    """The same for a value of a field, by the type of the field."""
+    """Returns the value of a field with other names; the type of the field shows where the names are."""
     if get_origin(hint) in (Union, types.UnionType):
         hint = next((arm for arm in get_args(hint) if _matches_hint(value, arm)), Any)
     origin, args = get_origin(hint), get_args(hint)
@@ -363,7 +363,7 @@ def _with_names(value: Any, hint: Any, new: Callable[[str], str], roles: Contain
 
 
 def _matches_hint(value: Any, hint: Any) -> bool:
-    """Whether a type in a union is that of a text, tuple or mapping; no other value has names in it."""
+    """Whether a value matches a text, tuple or mapping type of a union; other values contain no names."""
     kinds = {Annotated: str, tuple: tuple, Mapping: Mapping}
     return isinstance(value, kinds.get(get_origin(hint), str if hint is str else ()))
 
@@ -371,11 +371,11 @@ def _matches_hint(value: Any, hint: Any) -> bool:
 def scope_change(
     old: str, new: str, there: Container[str] = (), new_names: Container[str] = ()
 ) -> Callable[[str], str]:
-    """Returns a function that gives the names of ops and tensors after an op, or a scope, gets another name.
+    """Returns a function that converts names of ops and tensors after an op or a scope is renamed.
 
     Args:
-        old, new: the two names of the op or scope.
-        there: the ops that have their names before it is made: they keep them.
+        old, new: the old and new names of the op or scope.
+        there: the ops that existed before the op or scope was made; they keep their names.
         new_names: the ops in the scope; needed if `old` is empty.
 
     Example:
@@ -398,11 +398,11 @@ def scope_change(
 
 
 def later_steps(steps: Sequence[Step], old: str, rename: Callable[[str], str]) -> tuple[Step, ...]:
-    """Returns the steps after one that gives other names.
+    """Returns later steps after an earlier step makes an op or scope under another name.
 
     Args:
-        steps: the steps.
-        old: the op or scope that gets another name. After a step that renames it, its name is free for others.
+        steps: the later steps.
+        old: the old name. Steps after a step that renames it do not change, because other ops may then have this name.
         rename: the result of `scope_change`.
     """
     for at, step in enumerate(steps):

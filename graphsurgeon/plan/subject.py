@@ -16,11 +16,11 @@ from .plan import Plan
 
 
 class VariableValues(Protocol):
-    """The values of variables, as far as they are asked about."""
+    """The values of variables, with the members that other packages use."""
 
     @property
     def known(self) -> bool:
-        """Whether there is anything that variables get values from."""
+        """Whether there is a source of values for the variables."""
 
     @property
     def changed(self) -> bool:
@@ -28,7 +28,7 @@ class VariableValues(Protocol):
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of ops that a file wants to run once, and their feeds."""
+        """Names of ops that must be run once after a file is opened, and their feeds."""
 
     def reader(self) -> Any:
         """A session to read values from."""
@@ -38,7 +38,7 @@ class Observable(Protocol):
     """An object that reports changes."""
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """Calls `callback` after each, for as long as whose method it is lives."""
+        """Calls `callback` after each change, as long as the object of this bound method exists."""
 
 
 class EditorLike(Protocol):
@@ -54,11 +54,11 @@ class EditorLike(Protocol):
 
     @property
     def values(self) -> VariableValues:
-        """What variables hold."""
+        """The values of the variables."""
 
     @property
     def changes(self) -> Observable:
-        """Tells of each apply, undo and redo."""
+        """Reports each apply, undo and redo."""
 
     @property
     def graph(self) -> Any:
@@ -70,15 +70,15 @@ class EditorLike(Protocol):
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Of a function, argument -> name of its tensor."""
+        """For a function: argument -> name of its tensor."""
 
     @property
     def outputs(self) -> dict[str, str]:
-        """Of a function, result -> name of its tensor."""
+        """For a function: result -> name of its tensor."""
 
     @property
     def layers(self) -> Layers:
-        """Its Keras layers, as it is now."""
+        """The Keras layers of the current graph."""
 
     @property
     def orphans(self) -> frozenset[str]:
@@ -92,7 +92,7 @@ class EditorLike(Protocol):
         """A session with all values."""
 
     def save(self, *args: Any, **how: Any) -> Any:
-        """Writes it as plain TensorFlow reads it."""
+        """Writes the graph in a format that plain TensorFlow can read."""
 
     def to_code(self) -> str:
         """All applied plans, in one script."""
@@ -107,13 +107,13 @@ class EditorLike(Protocol):
         """The editor of the graph before the last applied plan."""
 
     def undo(self) -> Any:
-        """Takes the last plan back."""
+        """Undoes the last plan."""
 
     def redo(self) -> Any:
-        """Does it again."""
+        """Applies the last undone plan again."""
 
     def inlined(self, *calls: Any) -> EditorLike:
-        """The same with calls taken apart."""
+        """An editor of the same graph with calls inlined."""
 
     def select(self, *, inputs: Any = None, outputs: Any = None, name: Any = None) -> Selection:
         """The ops between tensors, or of some names."""
@@ -129,22 +129,22 @@ class EditorLike(Protocol):
 
     @property
     def trusted(self) -> bool:
-        """Whether it may run."""
+        """Whether the graph may run."""
 
     def trust(self) -> Any:
-        """Says that it may run."""
+        """Allows the graph to run."""
 
     def risks(self) -> Risks:
-        """What in it reaches out of it."""
+        """The parts of the graph that reach outside of it."""
 
     def check(self, target: str, outputs: Any = None, inputs: Any = None, *, prove: bool = False) -> Compatibility:
-        """What keeps it from a target."""
+        """The reasons why the graph does not run on a target."""
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
         """The placeholders that a run needs."""
 
     def trace(self, *args: Any, **how: Any) -> Trace:
-        """A run, in a copy; of a plan, as the graph would be after it."""
+        """Runs a copy of the graph; for a plan, a copy of the graph after the plan."""
 
     def value(self, name: str) -> Any:
         """The value of a constant or variable, as an array."""

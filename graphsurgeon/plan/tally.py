@@ -1,4 +1,4 @@
-"""EditState: the sum of the steps so far; adding a delta costs as much as it changes, not as much as the graph has."""
+"""EditState: the sum of the steps so far. The cost of adding a delta depends on its changes, not on the graph."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .workbench import MutableGraph
 
 
 class AddedEdge(NamedTuple):
-    """An edge that a step has made, which may close a cycle.
+    """An edge that a step has made and that may close a cycle.
 
     Args:
-        step: number of the step.
-        op: the op that reads, or waits.
-        source: the op that it reads, or waits for.
-        at: number of the input; None if it waits.
-        was: its former input.
+        step: the number of the step.
+        op: the op that reads or waits.
+        source: the op that `op` reads or waits for.
+        at: the number of the input; None for a control edge.
+        was: the former input.
     """
 
     step: int
@@ -38,7 +38,7 @@ class AddedEdge(NamedTuple):
     was: Tensor = (-1, 0)
 
     def renumbered(self, names: Sequence[str], bench: MutableGraph) -> AddedEdge | None:
-        """Returns the edge after ops have got other numbers; None if one of its ops is removed.
+        """Returns the edge after ops have been renumbered; None if one of its ops was removed.
 
         Args:
             names: the name of each op, by its old number.
@@ -51,12 +51,12 @@ class AddedEdge(NamedTuple):
         return self._replace(op=now[0], source=now[1], was=self.was if self.at is None else (now[2], self.was[1]))
 
     def stands(self, bench: MutableGraph) -> bool:
-        """Returns whether the edge is still there."""
+        """Returns whether the edge still exists."""
         waits = self.at is None and self.source in bench.waits(self.op)
         return waits or (self.at is not None and bench.row(self.op)[self.at][0] == self.source)
 
     def take_back(self, bench: MutableGraph) -> None:
-        """Takes the edge away."""
+        """Removes the edge, or restores the former input."""
         if self.at is None:
             bench.set_waits(self.op, [i for i in bench.waits(self.op) if i != self.source])
         else:
@@ -64,16 +64,16 @@ class AddedEdge(NamedTuple):
 
 
 class EditState:
-    """The sum of some deltas, to which others are added; `effect` gives it as a value.
+    """The sum of deltas. `add` adds another delta; `effect` returns the sum as a value.
 
     Args:
-        effect: the effect to begin with.
+        effect: the effect to start from.
         backend: the functions that the steps may call.
     """
 
     def __init__(self, effect: PlanResult, backend: Backend) -> None:
         self.base, self.steps, self.backend = effect.base, effect.steps, backend
-        self.step = 0  # number of the step that is worked out
+        self.step = 0  # number of the step that is being resolved
         self.faults = list(effect.faults)
         self.links: list[AddedEdge] = []
         self._begin(effect)
@@ -87,19 +87,20 @@ class EditState:
         self.slices, self.replaced, self.revalued = list(effect.slices), list(effect.replaced), dict(effect.revalued)
         self._by = {self.bench.index[op]: step for op, step in effect.blame.items()}
         self._reads = {self.bench.index[node.name]: node.reads for node in effect.added}
-        # By number, because ops may be renamed: new and removed control inputs; old names, and notes.
+        # Op -> its new and its removed control inputs, by number, because ops may be renamed later.
         self._orders: dict[int, tuple[list[int], list[int]]] = {}
+        # For each rename: old name -> new name, and the lengths of the lists in `_noted` before it.
         self._renames: list[tuple[Mapping[str, str], tuple[int, ...]]] = []
 
-    # -- asking it ------------------------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------------
 
     @property
     def after(self) -> Graph:
-        """The destination as it is now."""
+        """The destination after the steps so far."""
         return self.bench.frozen()
 
     def effect(self) -> PlanResult:
-        """Returns all as a value."""
+        """Returns the sum as a value."""
         self.settle()
         return PlanResult(
             self.base, self.steps, self.after, tuple(self.copies), tuple(self.connections), tuple(self.faults),
@@ -114,10 +115,10 @@ class EditState:
         return self._reads.get(tensor[0]) if result is None else result
 
     def now_called(self, name: str) -> str:
-        """Returns the name that a step has given an op or scope of this name, since the last that looked at all."""
+        """Returns the new name of an op or scope that was renamed since the last `settle`; empty if it was not."""
         return next((new for names, _ in self._renames for old, new in names.items() if old == name), "")
 
-    # -- adding to it ---------------------------------------------------------------------------
+    # -- additions ------------------------------------------------------------------------------
 
     def add(self, delta: GraphDelta) -> None:
         """Adds the effect of a step."""
@@ -185,14 +186,14 @@ class EditState:
             self.links += [AddedEdge(self.step, op, i) for i in waits if i not in old]
 
     def _change(self, op: int, change: OpChange) -> None:
-        """Notes the change of an op; a change of an op of the base needs the graph built anew."""
+        """Records the change of an op; a change of an op of the base requires a new graph."""
         if op < self.base.size:
             self.mode = "materialise"
         name = self.bench.names[op]
         self.changes[name] = self.changes.get(name, OpChange()).and_then(change)
 
     def _rename(self, names: Mapping[int, str]) -> None:
-        """Renames ops from here on; `settle` renames earlier notes of them."""
+        """Renames ops for later steps; `settle` updates their names in earlier records."""
         old = {self.bench.names[i]: new for i, new in names.items()}
         self.bench.rename(names)
         self._renames.append((old, tuple(map(len, self._noted))))
@@ -201,11 +202,11 @@ class EditState:
 
     @property
     def _noted(self) -> tuple[list[Any], ...]:
-        """The notes by name, in order."""
+        """The lists of records that contain names, each in order."""
         return self.connections, self.edits, self.added, self.copies, self.replaced, self.slices
 
     def settle(self) -> None:
-        """Updates the notes by name: several steps may have given one op several names."""
+        """Updates the names in all records, because several steps may have renamed the same op."""
         names: dict[str, str] = {}
         end = tuple(map(len, self._noted))
         for at in reversed(range(len(self._renames))):
@@ -235,7 +236,7 @@ def _mapped_names(new: Callable[[str], str], names: Iterable[str]) -> tuple[str,
 
 
 def _with_present_names(thing: Any, new: Callable[[str], str]) -> Any:
-    """Returns the notes of a step, with the present names of ops."""
+    """Returns a record with the current names of ops."""
     if isinstance(thing, Connection):
         return replace(thing, tensor=new(thing.tensor), to=new(thing.to))
     if isinstance(thing, NewNode):

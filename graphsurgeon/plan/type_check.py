@@ -1,4 +1,4 @@
-"""The fault of dtypes or shapes that do not match, with proposals of other tensors."""
+"""Finds dtypes and shapes that do not match, and proposes other tensors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .fault import Fault
 from .workbench import MutableGraph
 
 Shape = tuple[int | None, ...] | None
-#: The limit of ops to search: a message must not take long.
+#: The largest number of ops to search, so that a message does not take long.
 _LOOKED = 20_000
 _SHOWN = 4
 _QUIET = ("Const", "NoOp", "Assign", "AssignVariableOp")
-#: Scopes of gradients, of ops that apply them and of savers, and the ops of savers: they have no data of a model.
+#: Scopes of gradients, training ops and savers. Their tensors are not data of the model.
 _SERVES = re.compile(r"(?:^|/)(?:gradients?|save|train_op|report_uninitialized_variables)(?:_\d+)?/")
 _SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
 
@@ -28,14 +28,14 @@ _SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
 def mismatch(
     bench: MutableGraph, request: str, old: Tensor, new: Tensor, readers: Sequence[int] = (), *, reroute: bool = False
 ) -> Fault | None:
-    """Returns the fault of a tensor that cannot take another's place, by dtype or shape.
+    """Returns a fault if dtype or shape prevents a tensor from replacing another tensor; otherwise None.
 
     Args:
         bench: the graph.
         request: the request, for messages.
         old, new: the tensors.
-        readers: the ops that are to read the new one.
-        reroute: whether the request has no choice of another tensor, so that a reroute is the way to set one.
+        readers: the ops that should read the new tensor.
+        reroute: whether to suggest a reroute, because the request itself cannot name another tensor.
     """
     a, b = bench.info(*old), bench.info(*new)
     if a is None or b is None:
@@ -60,9 +60,10 @@ def fitting_text(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), ex
 
     Args:
         graph: the graph to search.
-        info: dtype and shape wanted.
-        readers: ops that would read it: tensors that are computed from them, or are in another loop, are not proposed.
-        exclude: the tensor that they read now, which is not proposed either.
+        info: the required dtype and shape.
+        readers: the ops that would read the tensor. Tensors that are computed from them or are in another loop are not
+            proposed.
+        exclude: the tensor that the ops read now, which is not proposed either.
     """
     tensors = _fitting_tensors(graph, info, list(readers), exclude)
     if not tensors:
@@ -85,7 +86,7 @@ def _fitting_tensors(graph: Graph, info: TensorInfo, readers: Sequence[int], exc
 
 
 def accepting_text(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
-    """Returns a sentence that names inputs of ops which would take a tensor; empty if there are none.
+    """Returns a sentence with inputs of ops that could read a tensor; empty if there are none.
 
     Example:
         >>> f2, f3 = TensorInfo("float32", (2,)), TensorInfo("float32", (3,))
@@ -120,23 +121,23 @@ def accepting_text(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
 def fit_suggestions(
     graph: Graph, target: TensorInfo, tensor: Tensor, source: TensorInfo, readers: Iterable[int], old: Tensor
 ) -> str:
-    """Returns tensors that fit these readers, and inputs that would take the tensor that does not.
+    """Returns, as text, other tensors that fit the consumers, and other inputs that fit the refused tensor.
 
     Args:
         graph: the graph to search.
-        target: dtype and shape of the tensor that the readers read now.
-        tensor, source: the tensor that they should read.
-        readers: the ops.
-        old: the tensor they read now.
+        target: dtype and shape of the tensor that the consumers read now.
+        tensor, source: the refused tensor, and its dtype and shape.
+        readers: the consumers.
+        old: the tensor that the consumers read now.
     """
     other = accepting_text(graph, tensor, source)
     return fitting_text(graph, target, readers, old) + (f". {other}" if other else "")
 
 
 def handle_mismatch(graph: MutableGraph, old: Tensor, new: Tensor) -> tuple[str, str] | None:
-    """Returns why the handle of a variable cannot take the place of another's, and which would; None if it can.
+    """Returns the problem and a suggestion if a variable handle cannot replace another handle; None if it can.
 
-    A handle has neither dtype nor shape, and TensorFlow would refuse its consumers.
+    A handle has neither dtype nor shape itself, and TensorFlow would refuse its consumers later.
     """
     variables = graph.state.variables if graph.types[new[0]] == graph.types[old[0]] == "VarHandleOp" else {}
     a, b = (variables.get(graph.names[op]) for op, _ in (new, old))
@@ -157,12 +158,12 @@ def handle_mismatch(graph: MutableGraph, old: Tensor, new: Tensor) -> tuple[str,
 
 
 def is_training_op(graph: Graph | MutableGraph, op: int) -> bool:
-    """Returns whether an op is of a gradient or of a saver."""
+    """Returns whether an op belongs to a gradient, a training op or a saver."""
     return graph.types[op].startswith(_SAVERS) or _SERVES.search(graph.names[op]) is not None
 
 
 def _similar_tensors(graph: Graph, info: TensorInfo, data: bool) -> Iterator[Tensor]:
-    """Tensors of a dtype whose shape fits, those of the model first; with `data`, none of gradients and savers."""
+    """Yields tensors with a fitting dtype and shape, those of the model first; with `data`, only data of the model."""
     for i in _model_first(graph)[:_LOOKED].tolist():
         if graph.types[i] not in _QUIET and not (data and is_training_op(graph, i)):
             for port, other in enumerate(graph.outputs(i) or ()):
@@ -171,8 +172,9 @@ def _similar_tensors(graph: Graph, info: TensorInfo, data: bool) -> Iterator[Ten
 
 
 def _model_first(graph: Graph) -> Ints:
-    """The ops in the order of the graph, but last those that nothing but an assignment needs: what initialises or
-    restores variables.
+    """Returns all ops in graph order, except that ops which only assignments need are last.
+
+    These ops initialize or restore variables.
     """
     ends = (graph.consumers.degrees == 0) & ~graph.typed(_QUIET)
     model = backward(graph, ends)
@@ -180,7 +182,7 @@ def _model_first(graph: Graph) -> Ints:
 
 
 def fits(a: TensorInfo, b: TensorInfo) -> bool:
-    """Returns whether dtypes are the same, and shapes can be.
+    """Returns whether two dtypes are the same and two shapes can be the same.
 
     Example:
         >>> fits(TensorInfo("float32_ref", (3,)), TensorInfo("float32", (None,)))
@@ -204,7 +206,7 @@ def shapes_differ(a: Shape, b: Shape) -> bool:
 
 
 def axis_text(a: Shape, b: Shape) -> str:
-    """Returns the difference of two shapes, in words.
+    """Returns a description of the difference of two shapes.
 
     Example:
         >>> axis_text((None, 64), (None, 128))
@@ -221,7 +223,7 @@ def axis_text(a: Shape, b: Shape) -> str:
 
 
 def base_dtype(dtype: str) -> str:
-    """Returns a dtype without its mark of a reference.
+    """Returns a dtype without the suffix of a reference.
 
     Example:
         >>> base_dtype("float32_ref")

@@ -1,4 +1,4 @@
-"""MutableGraph: the graph while the steps of a plan are computed. A change costs as much as it changes."""
+"""MutableGraph: the graph while the steps of a plan are resolved. The cost of a change depends only on its size."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..graph.tf_types import TFNodeDef
 
 
 class _NameIndex:
-    """Name -> number of the op, for names as they are now."""
+    """Maps the current names of ops to their numbers."""
 
     def __init__(self, base: Mapping[str, int]) -> None:
         self._base = base
-        self.new: dict[str, int] = {}  # -1: no op has it any more
+        self.new: dict[str, int] = {}  # -1 if no op has the name any more
 
     def get(self, name: str, default: Any = None) -> Any:
         """Returns the number of the op of this name."""
@@ -51,10 +51,10 @@ class _NameIndex:
 
 
 class _ConsumerIndex:
-    """Op -> the ops that read it, or wait for it, each with the number of its edges.
+    """Maps an op to the ops that read it (or wait for it), each with the number of its edges.
 
     Args:
-        consumers_of: gives these ops of an op of the graph at the beginning, once for each edge.
+        consumers_of: returns the consumers of an op in the original graph, once for each edge.
     """
 
     def __init__(self, consumers_of: Callable[[int], list[int]]) -> None:
@@ -62,7 +62,7 @@ class _ConsumerIndex:
         self._late: list[tuple[int, Edges]] = []
 
     def later(self, first: int, edges: Edges) -> None:
-        """Adds the edges of new ops, which are looked at when something is asked."""
+        """Adds the edges of new ops; they are processed at the next query."""
         self._late.append((first, edges))
 
     def of(self, op: int) -> Counter[int]:
@@ -93,7 +93,7 @@ class MutableGraph:
     """A graph that steps change and query; `frozen` returns it as a value.
 
     Args:
-        graph: the graph to begin with.
+        graph: the graph to start from.
 
     Example:
         >>> bench = MutableGraph(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
@@ -108,23 +108,23 @@ class MutableGraph:
         self.types: list[str] = graph.types  # type: ignore[assignment]
         self.index = _NameIndex(graph.index)
         self._nodes: list[Any] = graph.nodes  # type: ignore[assignment]
-        self._own = False  # whether the lists are this one's, or shared with a value that was given out
+        self._own = False  # whether the lists belong to this object only; else a returned graph shares them
         self._blocks: list[tuple[int, Edges, Edges, Telling | None]] = []
         self._firsts = [0]
         self._rows: dict[int, list[Tensor]] = {}
         self._waits: dict[int, list[int]] = {}
         self._readers = _ConsumerIndex(lambda op: graph.consumers.row(op).tolist() if op < graph.size else [])
         self._waiting = _ConsumerIndex(lambda op: graph.control_consumers.row(op).tolist() if op < graph.size else [])
-        self._unentered: list[int] = []  # blocks whose names are not in the scopes yet
-        self._scopes: dict[str, dict[int, None]] = {}  # lower-case scope -> ops of new names there
+        self._unentered: list[int] = []  # blocks with names that are not in `_scopes` yet
+        self._scopes: dict[str, dict[int, None]] = {}  # lower-case scope -> ops with new names in it
         self._left: set[int] = set()  # ops of `graph` that have another name now
         self._lost: dict[str, int] = {}  # lower-case name or scope -> how many ops of `graph` have left it
-        self._had: dict[str, int] = {}  # and how many there were
+        self._had: dict[str, int] = {}  # ... -> how many ops of `graph` were in it
         self._loops: dict[int, int] | None = None
         self._looping: bool | None = None
         self._frozen: Graph | None = graph
 
-    # -- asking it ------------------------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------------
 
     @property
     def size(self) -> int:
@@ -133,12 +133,12 @@ class MutableGraph:
 
     @property
     def title(self) -> str:
-        """What to call the graph in messages."""
+        """The title of the graph, for messages."""
         return self.graph.title
 
     @property
     def state(self) -> Any:
-        """Variables and collections, by the names they had before any step."""
+        """Variables and collections, by their names before all steps."""
         return self.graph.state
 
     def find(self, name: str, request: str = "") -> int:
@@ -147,7 +147,7 @@ class MutableGraph:
         return self.frozen().find(name, request, self._layers) if number is None else int(number)
 
     def tensor(self, name: str, request: str = "") -> Tensor:
-        """Returns (op number, output); raises SelectionError where it is not there."""
+        """Returns (op number, output); raises SelectionError if the tensor does not exist."""
         op, colon, port = name.rpartition(":")
         number = self.index.get(op if colon else name)
         if number is None or (colon and not port.isdigit()):
@@ -169,7 +169,7 @@ class MutableGraph:
         return output_at(self.outputs(i), port)
 
     def row(self, i: int) -> list[Tensor]:
-        """Returns the inputs of an op; not to be changed."""
+        """Returns the inputs of an op; callers must not change the list."""
         row = self._rows.get(i)
         if row is not None:
             return row
@@ -177,7 +177,7 @@ class MutableGraph:
         return edges.ends(at)
 
     def waits(self, i: int) -> list[int]:
-        """Returns the control inputs of an op; not to be changed."""
+        """Returns the control inputs of an op; callers must not change the list."""
         waits = self._waits.get(i)
         if waits is not None:
             return waits
@@ -206,7 +206,7 @@ class MutableGraph:
         return sorted(self._waiting.of(op))
 
     def taken(self, name: str) -> bool:
-        """Returns whether an op or scope has this name (case does not make a difference)."""
+        """Returns whether an op or scope has this name; upper and lower case are the same."""
         self._enter_new()
         low = name.lower()
         if self._scopes.get(low):
@@ -232,7 +232,7 @@ class MutableGraph:
             self._loops = dict(enumerate(loops_of(self.frozen()).tolist()))
         return self._loops[i]
 
-    # -- changing it ----------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------
 
     def set_input(self, op: int, at: int, tensor: Tensor) -> None:
         """Makes an op read another tensor."""
@@ -242,7 +242,7 @@ class MutableGraph:
         self._frozen = None
 
     def set_waits(self, op: int, waits: Sequence[int]) -> None:
-        """Makes an op wait for exactly these others."""
+        """Makes an op wait for exactly these ops."""
         self._waiting.change(op, self.waits(op), waits)
         self._waits[op] = list(waits)
         self._frozen = None
@@ -256,12 +256,12 @@ class MutableGraph:
         control: Edges,
         outputs_of: Telling | None,
     ) -> int:
-        """Adds ops at the end; returns the number of the first.
+        """Adds ops at the end; returns the number of the first new op.
 
         Args:
-            names, types, nodes: of each.
+            names, types, nodes: the names, op types and NodeDefs of the ops.
             data, control: their inputs and control inputs, by number.
-            outputs_of: returns their outputs, counted from 0; None if they are not known.
+            outputs_of: returns the outputs of the new op with an index from 0; None if they are not known.
         """
         self._unshare()
         first, block = self.size, len(self._blocks)
@@ -278,7 +278,7 @@ class MutableGraph:
         return first
 
     def rename(self, names: Mapping[int, str]) -> None:
-        """Gives ops other names, all at once."""
+        """Renames ops, all at once."""
         self._unshare()
         self._enter_new()
         for number in names:
@@ -291,7 +291,7 @@ class MutableGraph:
             self.index.new[name] = number
             self._enter(name, number)
 
-    # -- giving it out --------------------------------------------------------------------------
+    # -- the result -----------------------------------------------------------------------------
 
     def frozen(self) -> Graph:
         """Returns the graph as it is now, as a value."""
@@ -317,7 +317,7 @@ class MutableGraph:
             after = rewired(after, [(op, at, end) for op, row in self._rows.items() for at, end in enumerate(row)])
         return reordered_many(after, self._waits) if self._waits else after
 
-    # -- keeping it up to date ------------------------------------------------------------------
+    # -- updates --------------------------------------------------------------------------------
 
     def _unshare(self) -> None:
         if not self._own:
@@ -357,20 +357,20 @@ class MutableGraph:
             self._lost[scope] = self._lost.get(scope, 0) + 1
 
     def _add_loops(self, first: int, types: Sequence[str], data: Edges) -> None:
-        """Notes in which loop new ops run; if loops are added, all of it is computed again when needed."""
+        """Records the loops of new ops; if the new ops include loops, all loops are computed again when needed."""
         if not set(ENTERS).isdisjoint(types):
             self._looping, self._loops = True, None
         if self._loops is None:
             return
         for at in range(len(types)):
             sources = data.row(at).tolist()
-            if any(self.types[i] in EXITS for i in sources):  # it may be in a loop around that one
+            if any(self.types[i] in EXITS for i in sources):  # the op may be in an outer loop
                 self._loops = None
                 return
             self._loops[first + at] = max((self._loops.get(i, -1) for i in sources), default=-1)
 
 
 def _with_scopes(name: str) -> list[str]:
-    """A name and the scopes it is in, in lower case."""
+    """Returns a name and the scopes that contain it, in lower case."""
     parts = name.lower().split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]

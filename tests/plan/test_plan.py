@@ -185,7 +185,7 @@ def test_another_feed_for_an_input_of_a_copy():
     with refuses(PlanError, "with_input(1, 'x:0', 'keep')", "step 1 is not a copy", "The copies are steps 0"):
         plan.with_input(1, "x:0", "keep")
     closed = Plan(g).copy(select(g, scope="net"), to="t")
-    problem = "the copy was asked for with unmapped='refuse'"
+    problem = "the copy was requested with unmapped='refuse'"
     with refuses(PlanError, "with_input(0, 'x:0', 'placeholder')", problem, "Copy with unmapped='placeholder'"):
         closed.with_input(0, "x:0", "placeholder")
 

@@ -23,7 +23,7 @@ def _agrees(graph: Graph, tensor: tuple[int, int]) -> None:
     for taker in find_input_candidates(MutableGraph(graph), tensor, _inputs(graph)):
         faults = unjudged(Plan(graph).connect(graph.name(tensor), to=taker.op, input=taker.input)).check()
         if taker.reads == graph.name(tensor):
-            assert taker.why == "it reads that already"
+            assert taker.why == "it already reads this tensor"
         else:
             assert bool(taker.why) == bool(faults), (taker, faults)
 
@@ -52,7 +52,7 @@ def test_a_reason_says_dtype_shape_or_order():
         for t in find_input_candidates(MutableGraph(graph), graph.tensor("net/mm:0"), _inputs(graph))
     }
     assert found["net/mm", 0] == "that makes a cycle: 'net/mm:0' is computed from it"
-    assert found["net/drop", 0] == "it reads that already"
+    assert found["net/drop", 0] == "it already reads this tensor"
     assert found["out", 0] == ""
     (other,) = find_input_candidates(MutableGraph(graph), graph.tensor("x:0"), [(graph.index["out"], 0)])
     assert other.why == "reads 'net/drop:0', float32 (?, 3): axis 1 is 2 against 3"

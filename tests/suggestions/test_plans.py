@@ -283,11 +283,11 @@ def replaced(ed: Any, tensor: str) -> Any:
 
 
 METHODS = [
-    ("Plan.connect", "Give as many", lambda ed: ed.plan().connect(["x:0", "other:0"], to=["z"]),
+    ("Plan.connect", "Give one op for each tensor", lambda ed: ed.plan().connect(["x:0", "other:0"], to=["z"]),
      lambda ed, _: ed.plan().connect(["x:0", "other:0"], to=["z", "net/h"])),
     ("Plan.connect", "one op for all", lambda ed: ed.plan().connect(["x:0", "other:0"], to=["z"]),
      lambda ed, _: ed.plan().connect(["x:0", "other:0"], to="z")),
-    ("Plan.cured", "Take one of plan.check()",
+    ("Plan.cured", "Choose a fix of a fault in plan.check()",
      lambda ed: ed.plan().connect("whole:0", to="z").cured(
          ed.plan().connect("whole:0", to="z").check()[0].cures[0]),
      lambda ed, _: (plan := ed.plan().connect("whole:0", to="z")).cured(plan.check()[0].cures[0])),
@@ -297,7 +297,7 @@ METHODS = [
      lambda ed, _: ed.plan().insert(lambda x: tf.nn.leaky_relu(x, alpha=0.1), on="net/h:0", name="leaky")),
     ("Plan.insert#2", "Name each tensor once", lambda ed: ed.plan().insert("Relu", on=["net/h:0"] * 2, name="r"),
      lambda ed, _: ed.plan().insert("Relu", on=["net/h:0"], name="r")),
-    ("Plan.insert#3", "as many names", lambda ed: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name=["r"]),
+    ("Plan.insert#3", "one name for each", lambda ed: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name=["r"]),
      lambda ed, _: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name=["r", "s"])),
     ("Plan.insert#3", "one for all", lambda ed: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name=["r"]),
      lambda ed, _: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name="r")),
@@ -309,7 +309,7 @@ METHODS = [
      lambda ed, _: ed.plan().rename("end", to="over")),
     ("Plan.rename", "rename({", lambda ed: ed.plan().rename({"end": "over"}, to="over"),
      lambda ed, _: ed.plan().rename({"end": "over"})),
-    ("Plan.rename#2", "Name each once", lambda ed: ed.plan().rename({"net": "a", "net/": "b"}),
+    ("Plan.rename#2", "Name each op or scope once", lambda ed: ed.plan().rename({"net": "a", "net/": "b"}),
      lambda ed, _: ed.plan().rename({"net": "a"})),
     ("Plan.replace", "Give a function", lambda ed: ed.plan().replace(rate, 3),
      lambda ed, _: ed.plan().replace(rate, tf.nn.softplus)),

@@ -181,13 +181,13 @@ def test_renames_that_cannot_be_say_why_and_what_to_type():
     (fault,) = plan.rename("net", to="model/first net").check()
     reads(fault, "'model/first net' is not a name of an op: ' ' is not", "for example 'model/first_net'")
     assert "{old: new" not in fault.suggestion
-    with refuses(PlanError, "rename('x')", "it has no new name", "rename('old', to='new')"):
+    with refuses(PlanError, "rename('x')", "no new name is given", "rename('old', to='new')"):
         plan.rename("x")
-    with refuses(PlanError, "a dict says both names"):
+    with refuses(PlanError, "a dict contains both names"):
         plan.rename({"x": "a"}, to="b")
-    with refuses(PlanError, "an op or scope is named twice", "Name each once"):
+    with refuses(PlanError, "an op or scope is named twice", "Name each op or scope once"):
         plan.rename({"x": "a", m.graph.get_tensor_by_name("x:0"): "b"})
-    with refuses(PlanError, "it is empty"):
+    with refuses(PlanError, "the dict is empty"):
         plan.rename({})
 
 

@@ -29,11 +29,11 @@ def test_what_cannot_be_asked_for():
         PLAN.adapt("x", to="use", by="warp")
     with refuses(PlanError, "dense has no option 'mode'", "bias, data_format, seed"):
         PLAN.adapt("x", to="use", by="dense", mode="max")
-    with refuses(PlanError, "input=1 is not of an op", "to='op'"):
+    with refuses(PlanError, "input=1 needs an op", "to='op'"):
         PLAN.adapt("x", to="y:0", input=1)
-    with refuses(PlanError, "input=1 is not of an op"):
+    with refuses(PlanError, "input=1 needs an op"):
         PLAN.adapt("x", input=1)
-    with refuses(PlanError, "only= and exclude= are not for one input", "to='x:0'"):
+    with refuses(PlanError, "only= and exclude= need a tensor, not an input", "to='x:0'"):
         PLAN.adapt("x", to="use", input=0, only="use")
     with refuses(PlanError, "tensors cannot be cast to 'text'", "'float32'"):
         PLAN.adapt("x", dtype="text")

@@ -109,5 +109,5 @@ def test_faults(edit, words):
 
 
 def test_nothing_cannot_be_bypassed():
-    with refuses(PlanError, "bypass([])", "it has no ops", "Give at least one op"):
+    with refuses(PlanError, "bypass([])", "there are no ops in it", "Give at least one op"):
         Plan(net()).bypass([])
