@@ -33,14 +33,14 @@ from .values.variables import variable_objects as variable_objects
 tf1 = tf.compat.v1
 
 Graph, Operation, Tensor = tf.Graph, tf.Operation, tf.Tensor
-#: Whether ops made now would run at once: no graph is being built.
+#: Returns whether TensorFlow executes eagerly, so that no graph is being built.
 executing_eagerly = tf.executing_eagerly
 #: The type of a tensor of a live graph; an eager tensor does not have it.
 SymbolicTensor = TENSOR
 
 
 def dtype_of(number: int) -> Any:
-    """Returns the dtype of a number, as protos have it.
+    """Returns the dtype that a proto stores as this number.
 
     Raises:
         TypeError: no dtype has this number.
@@ -49,14 +49,14 @@ def dtype_of(number: int) -> Any:
 
 
 def is_variable_object(value: Any) -> bool:
-    """Returns whether something is a `tf.Variable` of a graph."""
+    """Returns whether a value is a `tf.Variable` of a graph."""
     return bool(is_variable(value)) and hasattr(value, "op")
 
 
 def unwrap(value: Any) -> Any:
-    """Returns the op or tensor inside a wrapper for results that must be used; anything else is returned unchanged.
+    """Returns the op or tensor inside TensorFlow's wrapper for results that must be used; other values are unchanged.
 
-    `tf.debugging.Assert` and others return such a wrapper: `isinstance` takes it for an op, but it is another object.
+    `tf.debugging.Assert`, for example, returns this wrapper. For `isinstance` it is an op, but it is another object.
     """
     if issubclass(type(value), Operation | Tensor) or not isinstance(value, Operation | Tensor):
         return value
@@ -83,7 +83,7 @@ def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str 
 def graph_key_names() -> list[str]:
     """Returns the names of all collections that TensorFlow itself uses."""
     keys = tf1.GraphKeys
-    # VARIABLES is an old name of GLOBAL_VARIABLES, and TensorFlow logs that it is.
+    # VARIABLES is an old name of GLOBAL_VARIABLES, and TensorFlow logs a warning if it is used.
     attributes = [key for key in dir(keys) if not key.startswith("__") and key != "VARIABLES"]
     return [name for key in attributes if isinstance(name := getattr(keys, key), str)]
 
@@ -94,12 +94,12 @@ def collections_in(graph: TFGraph) -> dict[Any, list[Any]]:
 
 
 def is_name_taken(graph: TFGraph, name: str) -> bool:
-    """Returns whether a name is that of an op or scope of a graph; upper and lower case are the same."""
+    """Returns whether an op or scope of a graph has this name, ignoring case."""
     return name.lower() in names_in_use(graph)
 
 
 def missing_context_ops(ops: Iterable[TFOp]) -> list[TFOp]:
-    """Returns the missing ops of TF1 loops and conds of which only a part is given, in order of creation."""
+    """Returns the other ops of TF1 loops and conds that are given only in part, in order of creation."""
     op_list = list(ops)
     context_ids = {id(outermost_context(op)) for op in op_list} - {id(None)}
     if not context_ids:
@@ -116,14 +116,14 @@ def missing_context_ops(ops: Iterable[TFOp]) -> list[TFOp]:
             ends = (*getattr(inner, "loop_enters", ()), *getattr(inner, "loop_exits", ()))
             members.update({id(end.op): end.op for end in ends})
             inner = inner.outer_context
-    # The ends of a cond are merges outside of its context.
+    # The outputs of a cond are Merge ops outside of its context.
     for op in list(members.values()):
         for tensor in op.outputs:
             members.update({id(c): c for c in tensor.consumers() if c.type in ("Merge", "RefMerge", "Exit", "RefExit")})
     return sorted((op for key, op in members.items() if key not in given_ids), key=number_of)
 
 
-#: Attributes that name state or a loop: a copy that kept them would share it.
+#: Attributes that name state or a loop. A copy with the same attribute would share the state or the loop.
 _NAME_ATTRIBUTES = ("shared_name", "frame_name", "var_name")
 
 
@@ -133,8 +133,8 @@ def copy_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any:
     Args:
         op: the op.
         name: full name of the copy.
-        key: goes before the names of its state and of its loop.
-        places: name of an op -> name of the op that a copy is to be placed with instead; others are dropped.
+        key: the prefix for the names of its state and of its loop.
+        places: op that the original is colocated with -> op for the copy; other colocations are dropped.
     """
     node = node_def_pb2.NodeDef()
     node.CopyFrom(op.node_def)
@@ -149,23 +149,23 @@ def copy_node(op: TFOp, name: str, key: str, places: Mapping[str, str]) -> Any:
 
 
 def adopt_functions(source: TFGraph, graph: TFGraph) -> None:
-    """Makes the functions of one graph known in another."""
+    """Adds the functions of one graph to another graph."""
     if source is not graph and functions_of(source):
         adopt(graph, source.as_graph_def().library)
 
 
 def add_op(graph: TFGraph, node: TFNodeDef, inputs: Sequence[TFTensor]) -> TFOp:
-    """Makes one op from a NodeDef.
+    """Adds one op to a graph.
 
     Args:
-        graph: where.
-        node: the NodeDef, fully named, without inputs.
-        inputs: tensors of `graph` that it reads.
+        graph: the graph.
+        node: the NodeDef with its full name, without inputs.
+        inputs: the inputs of the op, tensors of `graph`.
 
     Raises:
-        ValueError: TensorFlow refuses it.
+        ValueError: TensorFlow refuses the op.
     """
-    # An import would refuse an op that is named like a scope; a slash at the end means: this very name.
+    # An import would refuse an op with the name of a scope. A slash at the end makes TensorFlow use exactly this name.
     with (
         graph.as_default(),
         outside_contexts(graph),
@@ -177,7 +177,7 @@ def add_op(graph: TFGraph, node: TFNodeDef, inputs: Sequence[TFTensor]) -> TFOp:
 
 
 def is_reference(tensor: TFTensor) -> bool:
-    """Returns whether a tensor is a reference or a handle, so that its value is kept elsewhere."""
+    """Returns whether a tensor is a reference or a resource handle, so its value is stored elsewhere."""
     return tensor.dtype != tensor.dtype.base_dtype or tensor.dtype in (tf.resource, tf.variant)
 
 
@@ -186,7 +186,7 @@ _STATE_ATTRIBUTES = ("shared_name", "container", "_class", "_gradient_op_type", 
 
 
 def is_plain(op: TFOp) -> bool:
-    """Returns whether an op needs nothing of the graph but its inputs: no state, no loop or cond, no function."""
+    """Returns whether an op depends only on its inputs, not on state, a loop or cond, or a function."""
     if context_of(op) is not None or op.type in VARIABLE_TYPES or any(map(is_reference, op.outputs)):
         return False
     attributes = op.node_def.attr
@@ -209,12 +209,12 @@ def copy_plain_ops(
         graph: the graph.
         ops: ops that pass `is_plain`, in order of creation.
         names: name of an op -> name of its copy.
-        inputs: outside tensor -> the tensor that copies read instead.
-        replacements: outside op -> the op that copies wait for instead.
+        inputs: tensor from outside of `ops` -> the tensor that the copies read instead.
+        replacements: control input from outside of `ops` -> the op that the copies wait for instead.
         scope: the scope of all new names; empty for none.
 
     Returns:
-        name -> new op; None if TensorFlow refuses the copies: then nothing is made.
+        name -> new op; None if TensorFlow refuses the copies, and nothing was added.
     """
     graph_def = graph_pb2.GraphDef()
     graph_def.versions.CopyFrom(graph.graph_def_versions)
@@ -243,10 +243,10 @@ def copy_plain_ops(
         if lacks_memory(error):
             raise
         return None
-    if len(new_ops) != len(ops):  # one of the names was taken
+    if len(new_ops) != len(ops):  # a name was taken
         return None
     if scope:
-        names_in_use(graph).setdefault(scope.lower(), 1)  # no other op gets this name by chance
+        names_in_use(graph).setdefault(scope.lower(), 1)  # no later op gets this name automatically
     for op in ops:
         copy = new_ops[names[op.name]]
         if same_shapes(op.inputs, copy.inputs):
@@ -262,7 +262,7 @@ def rebuild_variables(
 
     Args:
         source: the graph that was copied from.
-        graph: the graph of the copies.
+        graph: the graph with the copies.
         ops: name of a source op -> name of its copy.
         scope: the scope of the copy.
         rename: name of a collection -> its name for the copy.
@@ -283,7 +283,7 @@ def rebuild_variables(
 def join_collections(
     source: TFGraph, graph: TFGraph, variables: Mapping[str, TFVariable], rename: Callable[[str], str]
 ) -> None:
-    """Puts new variables into the collections that hold their originals.
+    """Adds new variables to the collections of their originals.
 
     Args:
         source: the graph copied from.
@@ -298,12 +298,12 @@ def join_collections(
 
 
 def carry_values(ops: Mapping[str, str], source: TFSession, session: TFSession) -> int:
-    """Gives copied variables the values of their originals; returns how many there were.
+    """Sets copied variables to the values of their originals; returns the number of variables.
 
     Args:
         ops: name of a source op -> name of its copy.
         source: a session in which the originals have values.
-        session: the session in which the copies get them.
+        session: the session in which the copies are set.
 
     Raises:
         PlanError: an original has no value.
@@ -321,7 +321,7 @@ def is_placed(op: TFOp) -> bool:
 
 
 def same_shapes(tensors: Iterable[TFTensor], others: Iterable[TFTensor]) -> bool:
-    """Returns whether tensors have, one by one, equal static shapes."""
+    """Returns whether the static shapes of two sequences of tensors are equal, pair by pair."""
     return all(same_shape(a, b) for a, b in zip(tensors, others, strict=True))
 
 
@@ -334,7 +334,7 @@ def as_tensor(value: Any, graph: TFGraph, dtype: Any) -> TFTensor:
 
 
 def variable_of(tensor: TFTensor) -> TFOp | None:
-    """Returns the op of the variable whose value a tensor is, read from it directly; else None."""
+    """Returns the op of the variable that a tensor is read from directly; None if it is not a read of a variable."""
     op = tensor.op
     if op.type in ("ReadVariableOp", "Identity") and len(op.inputs) == 1:
         op = op.inputs[0].op
@@ -342,7 +342,7 @@ def variable_of(tensor: TFTensor) -> TFOp | None:
 
 
 def value_readers(holder: TFOp) -> list[TFOp]:
-    """Returns the ops that read the value of a variable, given by its op; not those that set it."""
+    """Returns the ops that read the value of a variable, given by its op, without the ops that set it."""
     consumers = dict.fromkeys(op for out in holder.outputs for op in out.consumers())
     return [op for op in consumers if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
 
@@ -351,7 +351,7 @@ def graph_with_placeholders(specs: Mapping[str, Any], request: str) -> TFGraph:
     """Returns a new `tf.Graph` with placeholders.
 
     Args:
-        specs: name -> tensor or `tf.TensorSpec` whose dtype and static shape the placeholder gets.
+        specs: name -> tensor or `tf.TensorSpec` with the dtype and static shape of the placeholder.
         request: the request, for messages.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The one import of TensorFlow, its supported versions, and a sign of life."""
+"""The only import of TensorFlow, its supported versions, and a line of text that shows that it is being imported."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def tensorflow() -> ModuleType:
 
 
 def is_loaded() -> bool:
-    """Returns whether an import of TensorFlow has ended, in any module."""
+    """Returns whether TensorFlow has been imported completely, by any module."""
     spec = getattr(sys.modules.get("tensorflow"), "__spec__", None)
     return spec is not None and not getattr(spec, "_initializing", False)
 
@@ -137,7 +137,7 @@ def show_line(text: str) -> Iterator[None]:
         yield
         return
     display = {"display_id": f"graphsurgeon-{os.urandom(8).hex()}"}
-    # A program that reads outputs but no updates of them gets an empty one.
+    # A program that reads outputs, but not their updates, gets an empty output.
     publish(data={}, metadata={}, transient=display)
     publish(data={"text/plain": text}, metadata={}, transient=display, update=True)
     try:
@@ -157,8 +157,8 @@ def _publisher() -> Any:
 def filter_stderr() -> Iterator[None]:
     """Removes the known start-up lines from the text that a block writes to the standard error of the process.
 
-    A separate process does this, so it also works while an import holds the interpreter, and if the interpreter dies.
-    With ``TF_CPP_MIN_LOG_LEVEL=0``, which requests every line, all lines are written.
+    A separate process filters the lines. So the filter also works while an import blocks the interpreter, and after a
+    crash. With ``TF_CPP_MIN_LOG_LEVEL=0``, which requests every line, all lines are written.
     """
     line_filter = _start_filter() if os.name == "posix" and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0" else None
     if line_filter is None:
@@ -178,7 +178,7 @@ def _start_filter() -> tuple[subprocess.Popen[bytes], int] | None:
     """Starts the filter instead of standard error; returns it and the old standard error, or None on failure."""
     try:
         saved = os.dup(2)
-    except OSError:  # it is closed
+    except OSError:  # standard error is closed
         return None
     try:
         process = subprocess.Popen(

@@ -65,7 +65,7 @@ def _module(name: str) -> ModuleType:
 
 
 def _import_message(name: str, *args: Any, **options: Any) -> Any:
-    """Imports a module for one of these modules: another one of them, or a module of another package."""
+    """Replaces `__import__` inside the modules of this file, so that they import each other without TensorFlow."""
     if name.partition(".")[0] != "tensorflow":
         return builtins.__import__(name, *args, **options)
     names = args[2]

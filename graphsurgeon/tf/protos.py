@@ -18,16 +18,16 @@ def empty_graph(*sources: Any) -> TFGraph:
     """Returns a new, empty live graph.
 
     Args:
-        sources: the live graphs whose ops it will hold; give none if this package makes all of its ops.
+        sources: the live graphs from which ops will be copied; none if this package makes all ops.
     """
     graph = tf.Graph()
     hand_on(graph, *sources)
     return graph
 
 
-#: Part of protobuf's error message if it gets no memory for a proto that it reads.
+#: Part of the error message of protobuf if there is no memory for a proto.
 _ALLOCATION_ERROR = "alloc failed"
-#: Part of the error message of TensorFlow's bindings if they get no memory for the bytes of an op.
+#: Part of the error message of TensorFlow if there is no memory for the bytes of an op.
 _BYTES_ERROR = "Could not allocate bytes object"
 
 
@@ -49,14 +49,14 @@ def encoded(proto: Any, deterministic: bool = False) -> bytes:
 
 
 def decoded(kind: Any, data: bytes) -> Any:
-    """Returns the proto that bytes hold.
+    """Returns the proto that is stored as these bytes.
 
     Args:
         kind: the class of the proto.
         data: the bytes.
 
     Raises:
-        DecodeError: the bytes are damaged, or hold another kind of proto.
+        DecodeError: the bytes are damaged, or are of another kind of proto.
         MemoryError: there is no memory for the proto.
     """
     try:
@@ -69,7 +69,7 @@ def decoded(kind: Any, data: bytes) -> Any:
 
 
 def _has_memory(size: int) -> bool:
-    """Whether there is memory for this number of bytes; older protobufs do not give the reason of an error."""
+    """Whether there is memory for this number of bytes: errors of older versions of protobuf do not show it."""
     try:
         np.empty(size, np.uint8)
     except MemoryError:
@@ -86,7 +86,7 @@ def lacks_memory(error: BaseException) -> bool:
         >>> lacks_memory(DecodeError("Error parsing message"))
         False
     """
-    if isinstance(error, DecodeError):  # the types of both errors have other causes too
+    if isinstance(error, DecodeError):  # both types of errors can have other causes
         return _ALLOCATION_ERROR in str(error)
     if isinstance(error, RuntimeError):
         return _BYTES_ERROR in str(error)

@@ -60,7 +60,7 @@ _COLLECTIONS = {
 
 
 def collection_message(name: str) -> Any:
-    """Returns the message type of the items of a collection; None without one."""
+    """Returns the message type of the items of a collection; None if the collection has none."""
     if not is_loaded():  # only a program that has imported TensorFlow can register another type
         return _COLLECTIONS.get(name)
     from .private import graphs
@@ -84,7 +84,7 @@ def table(tensorflow_version: str) -> Mapping[str, Any]:
     """Returns the op definitions of a version of TensorFlow by name, each with its documentation as its summary.
 
     Args:
-        tensorflow_version: the version. The table of one without a file is empty.
+        tensorflow_version: the version. The table is empty if there is no file for this version.
     """
     file = files(__package__) / FOLDER / f"{tensorflow_version}.pb.gz"
     if not tensorflow_version or not file.is_file():

@@ -1,4 +1,4 @@
-"""Initialization of variables in dependency order, and which variables hold only their initial value."""
+"""Initializes variables in dependency order, and finds the variables that have only their initial value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..run.session_tracking import LOOKS
 from .transfer import giver_of, stream
 from .variables import Place, assigned, errors_if_closed, place_of, stands_alone, value_of, variable_infos
 
-#: Ops that read tensors of a checkpoint; their first input is its path.
+#: Ops that read tensors of a checkpoint; the path of the checkpoint is their first input.
 RESTORERS = frozenset({"Restore", "RestoreSlice", "RestoreV2"})
 _EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable) ([^\s'\"]+?)[.,]?(?:\s|$)")
 
@@ -47,11 +47,11 @@ def initialise(
     Args:
         session: the session.
         infos: the variables.
-        helped: variables that may be initialised too, if one of the others needs them.
+        helped: further variables, which are initialised only if a variable of `infos` needs them.
         request: the request, for messages.
 
     Raises:
-        PlanError: in any order, a variable needs the value of another that has none; the message names both.
+        PlanError: there is no valid order: a variable needs another one without a value; the message names both.
     """
     start(session, list(infos), [], lambda infos: None, request, helped)
 
@@ -64,18 +64,18 @@ def start(
     request: str,
     helpers: Sequence[VariableInfo] = (),
 ) -> None:
-    """Gives variables their first values, in the order that their initialisers need.
+    """Sets the first values of variables, in the order that their initialisers require.
 
     Args:
         session: the session.
         new: variables that start from their initial values.
-        targets: variables that `assign_values` sets, through their initialisers too.
-        assign_values: sets some of `targets`.
+        targets: variables that are set by `assign_values`, which also runs their initialisers.
+        assign_values: a function that sets the given variables, some of `targets`.
         request: the request, for messages.
-        helpers: variables that may be initialised too, if one of the others needs them.
+        helpers: further variables, which are initialised only if one of the others needs them.
 
     Raises:
-        PlanError: in any order, a variable needs the value of another that has none; the message names both.
+        PlanError: there is no valid order: a variable needs another one without a value; the message names both.
     """
     graph = session.graph
     todo = [info for info in new if info.initializer and not cannot_start(graph, info)]
@@ -109,16 +109,16 @@ def start(
 def cannot_start(graph: TFGraph, info: VariableInfo) -> bool:
     """Returns whether the initialiser of a variable cannot run by itself.
 
-    Its value is a placeholder, or is read from a checkpoint that does not exist.
+    This is the case if the initial value is a placeholder, or is read from a checkpoint that does not exist.
     """
     value = _initial(graph, info)
     return value is not None and (value.type in PLACEHOLDER_TYPES or bool(_lost(value)))
 
 
 def lost_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
-    """Returns the path of the checkpoint with the initial value of a variable if it does not exist; else empty.
+    """Returns the path of the checkpoint with the initial value of a variable, if the checkpoint does not exist.
 
-    A path on another machine is not checked.
+    Otherwise, or if the path is on another machine, the result is empty.
     """
     value = _initial(graph, info)
     return "" if value is None else _lost(value)
@@ -136,7 +136,7 @@ def _lost(value: TFOp) -> str:
 
 
 def _initial(graph: TFGraph, info: VariableInfo) -> TFOp | None:
-    """The op with the initial value of a variable; None if there is none."""
+    """Returns the op that computes the initial value of a variable; None if there is none."""
     name = op_name(assigned(graph, info.initializer) or info.initial_value)
     return graph.get_operation_by_name(name) if name else None
 
@@ -148,12 +148,12 @@ def _run(session: TFSession, infos: Sequence[VariableInfo]) -> None:
 
 def _fill_tables(session: TFSession) -> None:
     for op in (*session.graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS), *ready_fillers(session.graph)):
-        with suppress(tf.errors.FailedPreconditionError):  # it is already filled
+        with suppress(tf.errors.FailedPreconditionError):  # the table is already filled
             session.run(op)
 
 
 def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
-    """Names of the variables that another's initialiser reads or waits for; one that is fed reads no value."""
+    """Returns the variables that the initialiser of a variable reads or waits for; if it is fed, it reads none."""
     initializer = graph.get_operation_by_name(info.initializer)
     inputs = [t.op for t in initializer.inputs]
     return reached([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
@@ -179,7 +179,7 @@ def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
 def _stuck(
     graph: TFGraph, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, request: str
 ) -> PlanError:
-    """The error for a variable that needs another without a value."""
+    """Returns the error for a variable that needs another variable without a value."""
     match = _EMPTY.search(str(error.message))  # TensorFlow has the variable in its text only
     empty_name, layer = match[1] if match else "", {i.op for i in infos}
     cycle = [i for i in infos if needs[i.op] & layer]
@@ -208,12 +208,13 @@ tf1 = tf.compat.v1
 
 
 def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> frozenset[str]:
-    """Returns the names of the variables that hold a value in a session; also those for which that is not known.
+    """Returns the names of the variables that have a value in a session, or may have one.
 
-    TensorFlow prunes the graph for each new set of fetches, so one run covers all variables with a check that cannot
-    fail. These are resource variables with a check in the graph, and reference variables, for which a trace shows
-    whether they had an output. Other variables hold no value if no op of the graph sets them, or if they were added
-    after the session's last run. The rest is read, and each failure names one variable.
+    A run with new fetches is slow, because TensorFlow prunes the graph. So one run checks as many variables as
+    possible: resource variables with an `IsInitialized` op in the graph, and reference variables, whose outputs are in
+        the trace of
+    the run. Another variable has no value if no op of the graph sets it, or if it was added after the last run of the
+    session. The remaining variables are read. Each run that fails names one variable without a value.
 
     Args:
         session: the session.
@@ -235,7 +236,8 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> 
             silent[info.op] = place_of(op)
     empty = _empty_places(session, silent.values())  # first, because each run makes the session load all ops
     answers = {name: False for name, place in silent.items() if place in empty}
-    # A session of this process traces at the lower level; one of a server only at the higher one.
+    # A session in this process records outputs at the lower trace level; a session of a server only at the higher
+    # level.
     for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
         if queries or traced:
             answers |= _answers(session, queries, traced, level, request)
@@ -251,9 +253,9 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> 
 
 
 def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
-    """Place of a resource variable -> a tensor that shows whether it holds a value, and whose run does nothing else.
+    """Returns place of a resource variable -> a tensor that is true if the variable has a value.
 
-    All handles of the same place are of the same variable.
+    A run of this tensor has no side effect. All handles with the same place refer to the same variable.
     """
     return {
         (op.inputs[0].op.device, *place_of(op.inputs[0].op)): op.outputs[0]
@@ -265,8 +267,9 @@ def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
 def _empty_places(session: TFSession, candidates: Iterable[Place]) -> frozenset[Place]:
     """Returns the places without a value in a session, because none of its runs can have set them.
 
-    Either no op of its graph sets them, or the session has not loaded such an op. A session of a server shares its
-    variables with others, and a function may have an op for its own variable.
+    This is the case if no op of the graph sets a place, or if the session has not loaded such an op. The result is
+    empty for the session of a server, because servers share variables. It is also empty if a function has its own
+    variables.
     """
     places = frozenset(candidates)
     if not places or not is_local(session) or _in_functions(session.graph):
@@ -280,18 +283,18 @@ def _empty_places(session: TFSession, candidates: Iterable[Place]) -> frozenset[
 
 
 def _only_read(handle: TFOp) -> bool:
-    """Whether no op of the graph can set the variable through a handle."""
+    """Whether no consumer of a handle can set the variable."""
     return all(op.type in LOOKS for op in handle.outputs[0].consumers())
 
 
 def _in_functions(graph: TFGraph) -> bool:
-    """Whether a function of a graph has an op for its own variable."""
+    """Whether a function of a graph contains a variable op."""
     functions = functions_of(graph).values()
     return any(node.op == "VarHandleOp" for function in functions for node in definition(function).node_def)
 
 
 def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInfo]) -> list[VariableInfo]:
-    """Returns the variables that may hold a value if only these ops have run.
+    """Returns the variables that may have a value if only these ops have run.
 
     Args:
         graph: the graph.
@@ -309,12 +312,12 @@ def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInf
 def _answers(
     session: TFSession, queries: Mapping[str, Any], traced: Mapping[str, Any], level: int, request: str
 ) -> dict[str, bool]:
-    """Returns variable -> whether it holds a value, by one run; without variables that its trace does not contain."""
+    """Returns variable -> whether it has a value, from one run; variables that are not in the trace are left out."""
     metadata = tf1.RunMetadata()
     how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": metadata} if traced else {}
     with errors_if_closed(request):
         answers = session.run({"asks": dict(queries), "traced": list(traced.values())}, **how)["asks"]
-    # A variable without a value has no output, which is only an error for its consumers.
+    # A variable op without a value can run: it has no output, and only its consumers would fail.
     has_output = {
         node.node_name: bool(node.output) for device in metadata.step_stats.dev_stats for node in device.node_stats
     }
@@ -338,14 +341,14 @@ def _readable(session: TFSession, reads: Mapping[str, Any], request: str) -> set
                 session.run(list(todo))
             break
         except tf.errors.FailedPreconditionError as error:
-            if len(todo) > 1 and error.op not in todo:  # an op upstream of several failed: each is run separately
+            if len(todo) > 1 and error.op not in todo:  # a common ancestor failed, so each op is run separately
                 return {name for name, op in reads.items() if op in todo and _readable(session, {name: op}, request)}
             todo.discard(error.op if error.op in todo else next(iter(todo)))
     return {name for name, op in reads.items() if op in todo}
 
 
 def read_all(session: TFSession, infos: Sequence[VariableInfo]) -> dict[str, Any]:
-    """Returns the values of variables that hold one, by op name; without variables that no op reads."""
+    """Returns the values of all variables that have a value and are read by an op, by op name."""
     able = []
     for info in infos:
         with suppress(PlanError):
@@ -362,17 +365,17 @@ def read_if_open(session: TFSession, info: VariableInfo) -> Any:
         return None
 
 
-#: session -> variable -> why it holds its initial value, and a checksum of the value.
+#: session -> variable -> (the reason why it has its initial value, a checksum of this value).
 _UNTRAINED: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, int]]] = weakref.WeakKeyDictionary()
 
 
 def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mapping[str, str]) -> None:
-    """Notes which variables of a session hold initial values only.
+    """Records which variables of a session have only initial values.
 
     Args:
         session: the session.
         infos: all variables of its graph.
-        why: variable -> why it holds no other value.
+        why: variable with only an initial value -> the reason.
     """
     variables = [info for info in infos if info.op in why]
     entries = {name: (why[name], _checksum(value)) for name, value in read_all(session, variables).items()}
@@ -381,9 +384,10 @@ def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mappi
 
 
 def untrained(session: TFSession) -> dict[str, str]:
-    """Returns the variables that hold initial values only, each with the reason.
+    """Returns variable of a session -> the reason why it has only its initial value.
 
-    If one of them has changed, all of them count as trained; but a local variable counts only for itself.
+    If one of these variables has changed since, all of them are considered trained, except that a change of a local
+    variable affects no other variable.
     """
     entries = _UNTRAINED.get(session, {})
     infos = {name: info for name, info in variable_infos(session.graph).items() if name in entries} if entries else {}
@@ -402,12 +406,12 @@ def _checksum(value: Any) -> int:
     array = np.ascontiguousarray(value)
     if array.dtype.hasobject:
         return zlib.crc32(repr(array.tolist()).encode())
-    whole: Any = array.reshape(-1).view(np.uint8)  # without a copy: tables of embeddings are large
+    whole: Any = array.reshape(-1).view(np.uint8)  # without a copy, because embedding tables are large
     return zlib.crc32(whole)
 
 
 def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], request: str) -> dict[str, str]:
-    """Returns which variables, including local ones, have only their initial value, each with the reason.
+    """Returns variable -> the reason why `values` provides only its initial value; includes local variables.
 
     Args:
         values: the argument of a plan: an editor, a session, or a mapping of variable name to array.

@@ -1,4 +1,4 @@
-"""Replica values: the ways from the variables of an original to its duplicate."""
+"""Replica values: reads the values of an original from its source, and sets them in its duplicate."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ class Pair:
     """A variable of the original and its copy.
 
     Args:
-        old, new: their descriptions, with names of their graphs.
-        wanted: the variable in terms of a checkpoint of the original.
-        soft: its values can be mixed; counters and flags are copied even in a soft update.
-        written: an op in the duplicate's graph sets the copy too, so it may differ although the original did not
-            change.
-        needed: a checkpoint must contain it; local variables, such as those of metrics, are in no checkpoint.
+        old, new: the descriptions of the original and of the copy, with the names in their graphs.
+        wanted: how the variable is stored in a checkpoint of the original.
+        soft: whether old and new values can be mixed; counters and flags are copied even in a soft update.
+        written: whether other ops in the graph of the duplicate set the copy too. It may then differ although the
+            original did not change.
+        needed: whether a checkpoint must contain the variable. Checkpoints do not contain local variables, such as
+            those of metrics.
     """
 
     old: VariableInfo
@@ -51,7 +52,7 @@ class Pair:
 
 
 def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
-    """Returns the variables that copies do not share, each with its original.
+    """Returns pairs of a variable and its original, for all variables that copies do not share.
 
     Args:
         copies: the copies of a plan, a `CopyResult` for each step.
@@ -96,9 +97,9 @@ class UpdateOps:
     """The ops that update a duplicate in the graph of its original; made once.
 
     Args:
-        copy: sets every copy to its original.
-        soft: moves every copy a part of the way; None unless it was requested.
-        tau: the placeholder for the size of that part.
+        copy: the op that sets every copy to the value of its original.
+        soft: the op that moves every copy a part of the way to its original; None unless requested.
+        tau: the placeholder for the step size of `soft`.
     """
 
     copy: Any
@@ -107,7 +108,7 @@ class UpdateOps:
 
 
 def grouped(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool) -> UpdateOps:
-    """Adds the ops that update copies from originals in the same graph: all are read before any is set."""
+    """Adds the ops that update copies from originals in the same graph; they read all values before they set any."""
     with graph.as_default(), tf1.device(None), tf1.control_dependencies(None), tf1.name_scope(f"{scope}/update/"):
         values = [_read(graph, pair.old) for pair in pairs]
         with tf1.control_dependencies(values):
@@ -124,7 +125,7 @@ def grouped(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool) -> Up
 
 
 def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
-    """Does the same as `mixed`, by ops; only a variable of an unknown shape can have grown."""
+    """Does the same as `mixed`, with ops. Only a variable of unknown shape can have another shape than before."""
     way = tf.cast(tau, new.dtype)
     if shape is not None and None not in shape:
         return old + way * (new - old)
@@ -148,16 +149,18 @@ def _set(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
 # -- between sessions ---------------------------------------------------------------------------------------
 
 
-#: Returns a context for reading the original by some ops.
+#: A function: ops -> the context manager in which they must run to read the original.
 Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
 
 
 class ReplicaSource:
     """A source of values of an original.
 
-    `session` is the session in which it runs here, if any; `elsewhere` describes the place of training, if not here.
-    For a folder, `skipped` has the checkpoints that were skipped, with the reason, and `unfinished` is the error if no
-    checkpoint was read.
+    Attributes:
+        session: the session of the original, if it runs in this process.
+        elsewhere: the place of training, if the original does not run in this process.
+        skipped: checkpoint of a folder that was not read -> the reason.
+        unfinished: the error if no checkpoint of a folder was read.
     """
 
     session: Any = None
@@ -170,17 +173,17 @@ class ReplicaSource:
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Treats values that were read already as newer again."""
+        """Treats values that were already read as new values again."""
 
 
 class SessionSource(ReplicaSource):
-    """Another session, which runs the original."""
+    """The session that runs the original, if the duplicate has another session."""
 
     def __init__(self, session: TFSession) -> None:
         self.session = session
 
     def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
-        """Returns the current values, in one fetch, between two steps.
+        """Returns the current values; they are fetched in one run between two steps.
 
         Raises:
             PlanError: a variable has no value in the session, or steps take too long.
@@ -226,7 +229,7 @@ class ObjectSource(ReplicaSource):
 
 
 class MappingSource(ReplicaSource):
-    """Arrays that the caller gives."""
+    """Arrays from the caller."""
 
     elsewhere = "nowhere: its values were given"
 
@@ -251,14 +254,14 @@ class FolderSource(ReplicaSource):
         self.folder = folder
 
     def forget(self) -> None:
-        """Treats the last checkpoint as newer again."""
+        """Treats the last checkpoint as a new checkpoint again."""
         self.folder.taken = ()
 
     def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]] | None:
         """Returns the values of the newest whole checkpoint; None if it is the last one that was read.
 
         Raises:
-            OpenError: it is not whole, or is of another model.
+            OpenError: the newest checkpoint is not complete, or is of another model.
         """
         result = self.folder.newest([p.wanted for p in pairs if p.needed])
         self.skipped, self.unfinished = dict(self.folder.skipped), self.folder.unfinished
@@ -266,7 +269,7 @@ class FolderSource(ReplicaSource):
 
 
 def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
-    """Returns a digest of each array: its bytes, dtype and shape; large arrays are processed in parallel.
+    """Returns a digest of the bytes, dtype and shape of each array; large arrays are processed in parallel.
 
     Example:
         >>> a = digests({"w": np.zeros(3)}), digests({"w": np.zeros(3)}), digests({"w": np.ones(3)})
@@ -283,7 +286,7 @@ def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
 
 def _digest(array: Any) -> bytes:
     raw: Any = np.ascontiguousarray(array).reshape(-1)
-    digest = hashlib.sha256(f"{array.dtype} {array.shape}".encode())  # processors have an instruction for it
+    digest = hashlib.sha256(f"{array.dtype} {array.shape}".encode())  # processors have instructions for SHA-256
     if array.dtype.hasobject:
         digest.update(repr(array.tolist()).encode())
     else:
@@ -292,7 +295,7 @@ def _digest(array: Any) -> bytes:
 
 
 def mixed(old: Any, new: Any, tau: float) -> Any:
-    """Returns a value that is the part `tau` of the way from `old` to `new`, in their dtype; `new` if it has grown."""
+    """Returns ``old + tau * (new - old)`` in their dtype; `new` if the shapes differ."""
     if old.shape != new.shape:
         return new
     return np.asarray(old + np.asarray(tau, old.dtype) * (new - old), old.dtype)

@@ -26,33 +26,33 @@ from ..run.progress import Progress
 from .checkpoints import StoredValue
 from .variables import as_arrays, assigned, errors_if_empty, value_of
 
-#: TensorFlow uses an array that begins at a multiple of this without a copy, and copies any other.
+#: The alignment in bytes: TensorFlow uses an array at a multiple of this address directly, and copies other arrays.
 _ALIGNED = 64
-#: Sizes in bytes: a value from the first size on has a separate room; smaller values share rooms of the second size;
-#: values below the third size are left to TensorFlow. A room is freed when no value in it is in use any more.
+#: Sizes in bytes. A value of at least `_LARGE` gets its own buffer, smaller values share buffers of `_SHARED`, and
+#: values below `_LEAST` are passed unchanged. A buffer is freed when no value in it is in use any more.
 _LARGE, _SHARED, _LEAST = 16 << 20, 4 << 20, 1 << 18
 
 
 class AlignedBuffers:
-    """Rooms for values, in order of arrival."""
+    """Makes memory for values that TensorFlow can use without a copy; values are stored in the order of the calls."""
 
     def __init__(self) -> None:
         self._room: Any = None
         self._used = 0
-        self._lent: tuple[Any, Any] = (None, lambda: None)  # a room, and a weak reference to the value in it
+        self._lent: tuple[Any, Any] = (None, lambda: None)  # a buffer, and a weak reference to the value in it
 
     def fit(self, value: Any, stays: bool = True) -> Any:
         """Returns a value as an array that TensorFlow uses without a copy, or the value itself if it is too small.
 
         Args:
             value: the value.
-            stays: True if a resource variable keeps the memory; a reference variable copies it.
+            stays: whether the variable keeps this memory. A resource variable does; a reference variable copies it.
         """
         if not isinstance(value, np.ndarray) or value.nbytes < _LEAST or value.dtype.hasobject:
             return value
         fits = value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous
         if value.nbytes >= _LARGE and not stays:
-            fit: np.ndarray = self._again(value)  # also if it fits, because TensorFlow releases it late
+            fit: np.ndarray = self._again(value)  # even if it is aligned, because TensorFlow would release it late
         elif fits:
             return value
         elif value.nbytes >= _LARGE:
@@ -63,7 +63,7 @@ class AlignedBuffers:
         return fit
 
     def _again(self, value: np.ndarray) -> np.ndarray:
-        """A part of the last room, if TensorFlow has released it, else of a new one."""
+        """Returns memory in the last buffer if TensorFlow has released it, otherwise in a new buffer."""
         buffer, owner = self._lent
         if buffer is None or len(buffer) < value.nbytes or owner() is not None:
             buffer = np.frombuffer(_room(value.nbytes), np.uint8)
@@ -80,9 +80,10 @@ class AlignedBuffers:
 
 
 def give_back() -> None:
-    """Returns free memory to the system, which its allocator might otherwise keep for the next array.
+    """Returns free memory to the system; the C allocator might otherwise keep it for later arrays.
 
-    Carrying variables of 25 MB needs memory for one more of them than both sets of values; without this, for three.
+    A transfer of variables of 25 MB needs memory for both sets of values and one more variable. Without this call it
+    would need three more.
     """
     trim = _trim()
     if trim is not None:
@@ -94,16 +95,16 @@ def _trim() -> Any:
     try:
         return ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):
-        return None  # not the GNU library
+        return None  # not the GNU C library
 
 
 def _room(size: int) -> Any:
-    """Memory that begins at a page, and returns to the system as soon as it is freed."""
+    """Returns memory that is aligned to a page, and returned to the system as soon as it is freed."""
     if not hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size)
     buffer = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # pages of 4 kB would take three times as long
+        with suppress(OSError):  # with pages of 4 kB this would take three times as long
             buffer.madvise(mmap.MADV_HUGEPAGE)
     return buffer
 
@@ -124,20 +125,22 @@ class ValueProvider(Protocol):
         """Names of ops that the file requires to run once; and their feeds."""
 
     def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
-        """Variables that have only their initial value, each with the reason; among `names`, or all.
+        """Returns variable -> the reason why it has only its initial value.
 
-        Local ones are included if `local` is True.
+        Args:
+            local: include local variables.
+            names: the variables to check; None for all.
         """
 
     def stored(self) -> Mapping[str, Any] | None:
-        """The values in the file that was opened, unread; None if they are not in the file."""
+        """Returns the unread values of the opened file; None if the file does not contain the values."""
 
     def reader(self) -> Any:
-        """A session to read values from."""
+        """Returns a session from which the values can be read."""
 
 
 def giver_of(values: Any) -> ValueProvider | None:
-    """Returns the part of an editor with its values; None for anything but an editor, or that part of one."""
+    """Returns the value provider of an editor; a value provider is returned unchanged, and None for other objects."""
     for part in (values, getattr(values, "values", None)):
         if hasattr(type(part), "reader"):
             return cast(ValueProvider, part)
@@ -145,14 +148,15 @@ def giver_of(values: Any) -> ValueProvider | None:
 
 
 def values_of(values: Any) -> Any:
-    """Returns the source of a request's `values`: for an editor, its session."""
+    """Returns the session of an editor that was given as `values=`; other values are returned unchanged."""
     giver = giver_of(values)
     return values if giver is None else giver.reader()
 
 
 def source_of(values: Any) -> Any:
-    """Returns the source of values for a copy, as `values_of` does. The values of files without a session stay unread
-    until they are needed, one by one.
+    """Returns the source of values for a copy: like `values_of`, but values in files stay unread.
+
+    If the editor has only opened a file, the source is (the stored values, a function that returns a session).
     """
     giver = giver_of(values)
     stored = None if giver is None else giver.stored()
@@ -162,11 +166,11 @@ def source_of(values: Any) -> Any:
 tf1 = tf.compat.v1
 Thing = TypeVar("Thing")
 
-#: TensorFlow prunes the graph for each new set of fetches: the most runs, and the most for small variables.
+#: The maximum number of runs, in general and for small variables: TensorFlow prunes the graph for each set of fetches.
 _RUNS, _SMALL_RUNS = 128, 8
 #: A variable of fewer bytes is small. A batch of small variables has at least `_SMALL` and at most `_MOST` bytes.
 _SMALL, _MOST = 16 << 20, 128 << 20
-#: For values up to this size, the request to the system library to return free memory takes too long.
+#: For values up to this size in bytes, `give_back` is not called, because it would take too long.
 _LITTLE = 4 << 20
 
 
@@ -175,7 +179,7 @@ def bounded(sizes: Mapping[Thing, int], limit: int) -> Iterator[list[Thing]]:
 
     Args:
         sizes: thing -> bytes.
-        limit: the most bytes in a group.
+        limit: the maximum size of a group in bytes.
     """
     batch: list[Thing] = []
     total = 0
@@ -190,7 +194,7 @@ def bounded(sizes: Mapping[Thing, int], limit: int) -> Iterator[list[Thing]]:
 
 
 def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yields names in order, in batches no larger than the largest value; if all are small, a share of the total.
+    """Yields names in order, in batches up to the size of the largest value; small values are put in larger batches.
 
     Args:
         sizes: name -> bytes.
@@ -207,7 +211,7 @@ def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 
 
 def stream(session: TFSession, infos: Iterable[VariableInfo], request: str) -> Iterator[dict[str, Any]]:
-    """Yields the values of variables by op name, batch after batch; no batch is held longer.
+    """Yields the values of variables by op name, batch after batch; a batch is cleared before the next one is read.
 
     Args:
         session: the session with the values.
@@ -223,7 +227,7 @@ def stream(session: TFSession, infos: Iterable[VariableInfo], request: str) -> I
         with errors_if_empty([variables[name] for name in names], request):
             got = as_arrays(session.run({name: tensors[name] for name in names}))
         yield got
-        got.clear()  # the caller no longer holds this batch while it requests the next
+        got.clear()  # frees this batch even if the caller still refers to it
 
 
 def assign(
@@ -238,7 +242,7 @@ def assign(
         session: the session.
         values: variable op name -> array, or a stored value of a checkpoint, which is read when it is needed.
         variables: variable op name -> its description, with names in the graph of the session.
-        what: the name of the work, for the bar.
+        what: the text of the progress bar.
     """
     sizes = {name: value.nbytes if hasattr(value, "nbytes") else 0 for name, value in values.items()}
     with Progress(what, sum(sizes.values())) as bar:
@@ -263,17 +267,18 @@ def put(
         session: the session.
         values: variable op name -> array; it is emptied.
         variables: variable op name -> its description.
-        rooms: our own memory for the values; None: TensorFlow may keep the given arrays.
+        rooms: the buffers for the values; None if TensorFlow may keep the given arrays.
     """
     while values:
         feeds: dict[str, Any] = {}
         ops = []
         for name in list(values):
             info = variables[name]
-            # An edit may have given the initialiser another tensor.
+            # An edit may have connected another tensor to the initialiser.
             place = assigned(session.graph, info.initializer) or info.initial_value
             if place not in feeds:
-                # The value has no name here: if it is copied into a room, it is freed before the next copy.
+                # No local variable refers to the value: if it is copied into a buffer, it is freed before the next
+                # copy.
                 feeds[place] = values.pop(name) if rooms is None else rooms.fit(values.pop(name), info.resource)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         if rooms is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
@@ -287,18 +292,20 @@ def transfer_values(
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
     request: str,
 ) -> int:
-    """Sets variables of one session to the values that others have in another; returns the bytes moved.
+    """Copies values of variables from one session to another; returns the number of bytes.
 
-    In addition to both sets of values, memory holds twice the largest variable, or a batch of small ones.
+    In addition to both sets of values, this needs memory for twice the largest variable, or for a batch of small
+    variables.
 
     Args:
-        old: the session that has the values.
-        new: the session to set; not the same, because values are set while others are still read.
+        old: the session with the values.
+        new: another session, in which the variables are set. Values are set while others are still read.
         pairs: (variable of the old graph, variable of the new one).
         request: the request, for messages.
 
     Raises:
-        PlanError: a variable has no value, or none can be set; variables that were set before have complete values.
+        PlanError: a variable has no value, or a variable cannot be set. Each variable has its complete old or new
+            value.
     """
     target: dict[str, list[VariableInfo]] = {}
     infos: dict[str, VariableInfo] = {}
@@ -312,7 +319,7 @@ def transfer_values(
         buffers, pending, pending_bytes = AlignedBuffers(), dict[str, Any](), 0
         for values in stream(old, infos.values(), request):
             sizes = [np.asarray(value).nbytes for value in values.values()]
-            # A large value in a separate room is already the memory of its variable: several can share a run.
+            # A variable uses the buffer of a large value directly, so several large variables can be set in one run.
             aligned = min(sizes) >= _SMALL and all(b.resource for name in values for b in target[name])
             for name in list(values):
                 value = values.pop(name)
@@ -338,10 +345,10 @@ def unsettable(names: Sequence[str], request: str) -> PlanError:
 
 
 def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[str, Any]) -> None:
-    """Runs initialisers in one run, each with a value in place of its initial one.
+    """Runs initialisers in one run, with the given values instead of the initial values.
 
-    Unlike `Session.run`, it accepts a value of another shape for a variable of unknown shape, and a value for a tensor
-    that TensorFlow once treated as a constant.
+    Unlike `Session.run`, this accepts values of another shape for variables of unknown shape. It also accepts values
+    for tensors that TensorFlow has treated as constants.
 
     Args:
         session: the session.
@@ -369,7 +376,7 @@ def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[
 
 
 def _any_shape(initializer: TFOp) -> TFOp:
-    """An op that sets the variable of an initialiser to a value of any shape; made once."""
+    """Returns an op that sets the variable of an initialiser to a value of any shape; the op is made only once."""
     graph, name = initializer.graph, f"{initializer.name}_any_shape"
     with suppress(KeyError):
         return graph.get_operation_by_name(name)
