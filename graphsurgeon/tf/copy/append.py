@@ -1,4 +1,4 @@
-"""Applies an effect to a live graph in one import, or builds a new graph when edges of old ops change."""
+"""Applies the effect of a plan: adds ops to a live graph in one import, or builds a new graph if old edges change."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def records(graph: TFGraph) -> list[Any]:
 
 
 def keep(graph: TFGraph, data: bytes) -> None:
-    """Puts a record into a graph."""
+    """Adds a record to a graph."""
     if data:
         graph.add_to_collection(COLLECTION, data)
 
@@ -81,7 +81,7 @@ def forget(graph: TFGraph, data: bytes) -> None:
 
 
 def next_step(graph: TFGraph, events: Iterable[Any]) -> int:
-    """Returns the number of the next step: one more than the highest in this graph and the file that it came from."""
+    """Returns the number of the next step: one more than the highest number in this graph and in its file."""
     return 1 + max([0, *(event.number for event in events), *map(step_of, records(graph))])
 
 
@@ -96,21 +96,21 @@ def noted(effect: PlanResult, before: Any, graph: TFGraph, step: int) -> bytes:
 
 
 def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, OpOrigin]:
-    """Returns op name -> its origin, for all ops that are not originals."""
+    """Returns op name -> its origin, for all ops that a plan has made."""
     by_name = origins(records(graph))
     marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
     return {**{name: from_attribute(name, data) for name, data in marked.items()}, **by_name} if marked else by_name
 
 
 def origin(snapshot: Graph, graph: TFGraph, name: str) -> OpOrigin | None:
-    """Returns the origin of one op, or None for an original. No other op is read."""
+    """Returns the origin of one op, or None if no plan has made it. Other ops are not read."""
     result = origins(records(graph)).get(name)
     attributes = getattr(snapshot.nodes[snapshot.index[name]], "attr", {}) if result is None else {}
     return from_attribute(name, attributes[ATTRIBUTE].s) if ATTRIBUTE in attributes else result
 
 
 def _marked(snapshot: Graph) -> list[int]:
-    """Numbers of the ops whose nodes have an attribute with their origin."""
+    """Returns the numbers of the ops with an attribute for their origin."""
     stamps, sign, numbers = snapshot.stamps, ATTRIBUTE.encode(), []
     if len(stamps) != snapshot.size:
         return [i for i, node in enumerate(snapshot.nodes) if ATTRIBUTE in getattr(node, "attr", ())]
@@ -142,10 +142,10 @@ def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
 
 
 def constant_of(graph: TFGraph, name: str, request: str) -> Any:
-    """Returns the array that a constant of a live graph holds.
+    """Returns the value of a constant of a live graph as an array.
 
     Raises:
-        PlanError: the array would be too large, although the constant takes only a few bytes.
+        PlanError: the array would be too large; a constant of a few bytes can describe a large array.
     """
     array = array_in(graph.get_operation_by_name(name).get_attr("value"))
     if array is None:
@@ -166,7 +166,7 @@ def carry_out(effect: PlanResult, graph: TFGraph) -> AppliedOps:
         StalePlanError: an op that the plan changes has changed since the plan was made.
         PlanError: TensorFlow refuses the nodes, or a value cannot be read. The graph is then unchanged.
         MemoryError: memory has run out.
-        others: Python fails after the import; `imports.Held` then restores what can be restored.
+        others: Python fails after the import; the caller then restores as much as possible by `imports.SavedState`.
     """
     unknown = unknown_fault(effect, "apply(plan)")
     if unknown is not None:
@@ -186,8 +186,8 @@ def copied_into(
     Args:
         graph: the destination.
         selection: the ops to copy.
-        apart: use a new scope if the graph has an op of one of the names.
-        exact: do not add the rest of a loop or cond that is copied in part.
+        apart: use a new scope if the graph already has an op with one of the names.
+        exact: if a loop or cond is selected in part, do not add its other ops.
         how: as for `Plan.copy`.
 
     Raises:
@@ -234,7 +234,7 @@ def _carry_out(effect: PlanResult, graph: TFGraph) -> AppliedOps:
             if lacks_memory(error):
                 raise
             raise _refusal(error, effect) from error
-    # 3. The parts of the graph that are Python objects, not nodes.
+    # 3. The Python objects of the graph, which are not in the nodes.
     phase("shapes, variables, collections")
     result.nodes = graph_def.node
     result.ops = list(result.live)
@@ -247,21 +247,21 @@ def _carry_out(effect: PlanResult, graph: TFGraph) -> AppliedOps:
 
 
 def _scope_in_use(effect: PlanResult, names: Sequence[str]) -> str:
-    """The scope of all new ops, if one of them has the name of a scope of the graph."""
+    """Returns the scope of all new ops if one of them has the name of an existing scope; otherwise empty."""
     steps = [copied.step for copied in effect.copies]
-    if all(step.reuse is None and step.names is None for step in steps):  # then the plan makes a scope that is new
+    if all(step.reuse is None and step.names is None for step in steps):  # then the plan makes a new scope
         return ""
     scopes = effect.base.scopes.index
     return shared_scope(names) if any(name in scopes for name in names) else ""
 
 
 def read_values(copied: CopyResult, result: AppliedOps) -> None:
-    """Notes the values for the variables and constants of a copy."""
+    """Collects the values for the variables and constants of a copy in `result`."""
     reasons = unproved_of(copied)
     result.untrained.update({v.name: reasons[v.was] for v in copied.variables if v.was in reasons and not v.info.local})
     result.untrained.update({c.name: reasons[c.of] for c in copied.constants if c.of in reasons})
     provider, source = giver_of(copied.step.values), source_of(copied.step.values)
-    # An editor lists its variables that no op initializes: their copies have no value either.
+    # An editor lists its variables without a value; their copies get no value either.
     uninitialized = frozenset[str]() if provider is None else provider.uninitialized
     variables = [
         v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized
@@ -269,10 +269,10 @@ def read_values(copied: CopyResult, result: AppliedOps) -> None:
     request = asked_of(copied)
     frozen = [(c.name, _held(copied, c.of)) for c in copied.constants if c.of]
     infos = [_held(copied, v.was) for v in variables] + [info for _, info in frozen]
-    if isinstance(source, tuple):  # values in a file, and how to get a session with them
+    if isinstance(source, tuple):  # (values in a file, function that returns a session with them)
         stored, session = source
         source = stored if all(info.op in stored for _, info in frozen) else session()
-        if source is stored:  # what the file does not hold starts anew, as in a session
+        if source is stored:  # variables that are not in the file are initialized, as in a session
             variables = [v for v in variables if v.was in stored]
             infos = [_held(copied, v.was) for v in variables] + [info for _, info in frozen]
     later = frozenset(v.was for v in variables) - {info.op for _, info in frozen}
@@ -290,9 +290,9 @@ def read_values(copied: CopyResult, result: AppliedOps) -> None:
 
 
 def value_faults(effect: PlanResult) -> list[Fault]:
-    """Returns why the values for the copies cannot be read, without reading any.
+    """Returns faults for values of copies that cannot be read, without reading any value.
 
-    An editor makes a session if it has none. So only a value missing from a session of the caller is a fault.
+    An editor makes a session if it has none, so only a missing value in a session of the caller is a fault.
     """
     faults = []
     for copied in effect.copies:
@@ -313,7 +313,7 @@ def value_faults(effect: PlanResult) -> list[Fault]:
 
 
 def unproved_of(copied: CopyResult) -> dict[str, str]:
-    """Returns the variables that give a copy initial values although the copy has a source of values; each with why."""
+    """Returns variable -> the reason why the source of values of a copy has only its initial value."""
     from ..values.initialization import unproved
 
     if copied.step.values is None:
@@ -323,23 +323,23 @@ def unproved_of(copied: CopyResult) -> dict[str, str]:
 
 
 def _wanted(copied: CopyResult) -> list[VariableInfo]:
-    """The variables of the source whose current values go into a copy, also as constants."""
+    """Returns the variables of the source whose current values a copy needs, for variables or constants."""
     own = [_held(copied, v.was) for v in copied.variables if v.policy == "copy"]
     return own + [_held(copied, c.of) for c in copied.constants if c.of]
 
 
 def _held(copied: CopyResult, variable: str) -> VariableInfo:
-    """A variable as it is in the graph that sessions and files hold the values of."""
+    """Returns a variable in the graph without unfolded calls, to which sessions and files belong."""
     return copied.source.folded.state.variables[variable]
 
 
 def asked_of(copied: CopyResult) -> str:
-    """Returns how messages name a copy with given values."""
+    """Returns the request of a copy with values, for messages."""
     return f"copy(to={copied.step.to!r}, values=...)"
 
 
 def _copied_init_ops(copied: CopyResult, name: str) -> list[str]:
-    """The copy of an init op of the source; if only a part of it was copied, the copied ops that fill tables."""
+    """Returns the copy of an init op; if it was not copied, the copies of its ancestors that fill tables."""
     graph, number = copied.source, copied.source.index.get(name)
     if number is None:
         return []
@@ -351,14 +351,14 @@ def _copied_init_ops(copied: CopyResult, name: str) -> list[str]:
 
 
 def _moved_feeds(copied: CopyResult, feeds: dict[str, Any]) -> dict[str, Any]:
-    """The same feeds for the copy, without tensors that were not copied."""
+    """Returns feeds for the copy: the same values for the copied tensors."""
     place, graph = copied.place, copied.source
     numbers = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
     return {copied.renamed(n): feeds[n] for n, op in numbers.items() if op >= 0 and place[op] >= 0}
 
 
 def _reserve(graph: TFGraph, effect: PlanResult) -> None:
-    """Adds the scopes to Python's table of names, so that no later op takes one by chance."""
+    """Reserves the scopes of a plan in TensorFlow's table of names, so that later ops get other names."""
     table = names_in_use(graph)
     for copied in effect.copies:
         scope = copied.step.to.lower()
@@ -367,7 +367,7 @@ def _reserve(graph: TFGraph, effect: PlanResult) -> None:
 
 
 def withdraw(result: AppliedOps, record: bytes = b"") -> None:
-    """Removes what a plan made, and its record, from the collections; its ops stay in the graph as orphans."""
+    """Removes the items of a plan, and its record, from the collections; its ops stay in the graph as orphans."""
     lists = all_collections(result.graph)
     with all_or_nothing(result.graph):
         for name, item in reversed(result.collections):
@@ -382,7 +382,7 @@ def withdraw(result: AppliedOps, record: bytes = b"") -> None:
 
 
 def restore(result: AppliedOps, record: bytes = b"") -> None:
-    """Puts back into the collections what `withdraw` removed."""
+    """Adds the items that `withdraw` removed to the collections again."""
     with all_or_nothing(result.graph):
         keep(result.graph, record)
         for name, item in result.collections:
@@ -390,7 +390,7 @@ def restore(result: AppliedOps, record: bytes = b"") -> None:
 
 
 def differences(effect: PlanResult, after: Graph) -> list[str]:
-    """Compares the graph that was read back with the prediction; empty if they are equal."""
+    """Returns the differences between the prediction and the graph after the import; empty if they are equal."""
     expected = effect.after
     if expected.fingerprint == after.fingerprint:
         return []
@@ -409,13 +409,13 @@ def differences(effect: PlanResult, after: Graph) -> list[str]:
 
 
 def _waits(text: str) -> str:
-    """The text of a control input, as control inputs have no order; "" for other inputs, which keep their order."""
+    """Returns a sort key: control inputs, which have no order, are sorted by text; other inputs keep their order."""
     return text if text.startswith("^") else ""
 
 
 def _refusal(error: Exception, effect: PlanResult) -> PlanError:
     message = words_of(error)
-    match = re.search(r"\{\{node ([^}]+)\}\}", message)  # TensorFlow's importer has the op in its text only
+    match = re.search(r"\{\{node ([^}]+)\}\}", message)  # only the text of TensorFlow's error contains the op
     edited = any(not isinstance(step, CopyStep) for step in effect.steps)
     where = (f"op {match[1]!r}" if match[1] in effect.after.index else "an op inside a function") if match else "them"
     return PlanError(
@@ -428,10 +428,10 @@ def _refusal(error: Exception, effect: PlanResult) -> PlanError:
 
 
 def materialise(effect: PlanResult) -> AppliedOps:
-    """Carries out a plan in a new `tf.Graph` that also holds everything of the old one.
+    """Carries out a plan in a new `tf.Graph` that also contains all ops of the old graph.
 
     Args:
-        effect: a faultless effect; its base is copied whole, under the same names, with the edited inputs.
+        effect: an effect without faults; its whole base is copied, under the same names, with the edited inputs.
 
     Raises:
         PlanError: TensorFlow refuses the edited nodes; the old graph is unchanged.
@@ -457,7 +457,7 @@ def materialise(effect: PlanResult) -> AppliedOps:
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
     result = carry_out(both, empty_graph(base.owner))
-    # Variables of the base keep the values in their session: the plan does not set them.
+    # The plan does not set variables of the base: they keep their values in their session.
     new = {v.name for c in effect.copies for v in c.variables}
     own = new | _revalued(effect, both.copies[0], result)
     result.origins = _origins(effect)
@@ -470,9 +470,9 @@ def materialise(effect: PlanResult) -> AppliedOps:
 
 
 def _origins(effect: PlanResult) -> dict[str, str]:
-    """Variable of the new graph -> the same variable in the old graph, if it stays or is renamed.
+    """Returns variable of the new graph -> the same variable in the old graph, if it was kept or renamed.
 
-    A variable that was renamed with separate values, or with initial ones, counts as another variable.
+    A variable that was renamed with other values, or with initial values, counts as another variable.
     """
     base, other = effect.base, set[str]()
     for step, numbers in effect.revalued.items():
@@ -483,14 +483,14 @@ def _origins(effect: PlanResult) -> dict[str, str]:
 
 
 def _revalued(effect: PlanResult, whole: CopyResult, result: AppliedOps) -> set[str]:
-    """Reads the values that a rename gives to variables; returns the new names of these variables."""
+    """Reads new values for renamed variables; returns the new names of these variables."""
     out: set[str] = set()
     init_ops = list(result.init_ops)
     for step, numbers in effect.revalued.items():
         values = getattr(effect.steps[step], "values", None)
         names = {effect.base.names[i] for i in numbers if i < effect.base.size}
         policy, source = ("initial", None) if values == INITIAL else ("copy", values)
-        # Values in a session of this same graph are carried over, also if no op sets the variable.
+        # Values in a session of the same graph are transferred, even if no op sets the variable.
         carried = getattr(source, "graph", None) is effect.base.owner
         variables = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
         variables = [replace(v, policy=policy) for v in variables]

@@ -1,4 +1,4 @@
-"""What Python keeps for a copied graph in addition to its nodes: collections, custom gradients, shapes and variables.
+"""Copies the Python data of a graph that is not in its nodes: collections, custom gradients, shapes and variables.
 
 `plan/resolve/copy.py` decides which collections a copy has, and their names.
 """
@@ -53,17 +53,17 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.gene
 
 
 class _NotCopied(Exception):
-    """A gradient uses something that was not copied."""
+    """Raised if a gradient uses something that was not copied."""
 
 
 @dataclass
 class CopiedGradient:
-    """The gradient of one copied op: registered before the import, and given its tensors after it.
+    """The gradient of one copied op. It is registered before the import, and bound to its tensors after the import.
 
     Args:
         source: number of the source op.
-        original: the function that TensorFlow holds for the original.
-        name: the name under which the new function is registered.
+        original: the gradient function of the original.
+        name: the name under which the new gradient is registered.
     """
 
     source: int
@@ -90,7 +90,7 @@ def registered(copied: CopyResult) -> list[CopiedGradient]:
     for number, name in custom_gradients(copied.source, mask).items():
         try:
             original = registered_gradient(name)
-        except LookupError:  # the graph came from a file: its gradients stayed in another process
+        except LookupError:  # the graph came from a file, which does not contain gradients
             continue
         why = ""
         if isinstance(original, CopiedGradient):  # a copy of a copy
@@ -102,13 +102,13 @@ def registered(copied: CopyResult) -> list[CopiedGradient]:
 
 
 def settle(copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable], made: list[CopiedGradient]) -> None:
-    """Binds the gradients of a copy to its own tensors and variables, which exist now.
+    """Binds the gradients of a copy to the tensors and variables of the copy, after these were made.
 
     Args:
         copied: the copy.
         graph: the destination.
         variables: new variable op name -> object.
-        made: what `registered` returned.
+        made: the result of `registered`.
     """
     for new in made:
         if new.original is None:
@@ -120,7 +120,7 @@ def settle(copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable],
 
 
 class _GradientCopier:
-    """Makes a function for the copy from one of the original: the same code with other captured tensors."""
+    """Copies a Python function: the code stays the same, and captured tensors are replaced by their copies."""
 
     def __init__(self, copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
         self._copied, self._graph, self._variables = copied, graph, variables
@@ -145,7 +145,7 @@ class _GradientCopier:
         return new
 
     def _concerns(self, thing: Any) -> bool:
-        """Whether a global of the gradient's module is a tensor or variable, or a plain container."""
+        """Whether a global variable of the module of the gradient is a tensor, a variable, or a plain container."""
         return isinstance(thing, (tf.Tensor, tf.Variable, list, tuple, dict)) or is_composite(thing)
 
     def value(self, old: Any) -> Any:
@@ -201,7 +201,7 @@ def keep_collections(
     Args:
         copied: the copy.
         graph: the destination.
-        result: what the plan has made so far; it notes what is added.
+        result: the results of the plan so far; the new items are added to it.
         contexts: id of a control-flow context of the source -> its copy.
         originals: op name -> variable object of the source.
     """
@@ -216,7 +216,7 @@ def keep_collections(
         new_items = []
         for item in items:
             if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
-                new = move(item)  # the most frequent kind: no other check is needed
+                new = move(item)  # the most frequent type of item, which needs no other check
             else:
                 kind = entry(source, item).kind
                 if kind == "other" or (kind == "value" and not whole):
@@ -227,7 +227,7 @@ def keep_collections(
                     new = move(item) if single else moved(item, graph, move, move.name)
             if new is not None:
                 new_items.append(new)
-        # Only now: a copy within one graph adds to the lists that it reads.
+        # Added after the loop, because a copy within one graph adds to the lists that it reads.
         if new_items:
             join_collection(graph, targets[was], new_items)
             result.collections += [(targets[was], new) for new in new_items]
@@ -289,7 +289,7 @@ def entry(graph: TFGraph, item: Any) -> CollectionEntry:
 
 
 def is_value(item: Any, graph: TFGraph) -> bool:
-    """Returns whether an item can be in any graph: text, numbers, messages, objects that hold nothing of `graph`."""
+    """Returns whether an item does not depend on `graph`: text, numbers, messages, or objects without its tensors."""
     if isinstance(item, _VALUES):
         return True
     values = list(vars(item).values()) if hasattr(item, "__dict__") else []
@@ -298,7 +298,7 @@ def is_value(item: Any, graph: TFGraph) -> bool:
 
 
 def parts_of(thing: Any) -> list[Any]:
-    """Returns the component tensors of a sparse or ragged tensor, or of a list; any other item is its only part."""
+    """Returns the component tensors of a sparse or ragged tensor, or of a list; for other items, the item itself."""
     if isinstance(thing, str) or hasattr(thing, "name"):
         return [thing]
     if not is_composite(thing) and isinstance(thing, Iterable):
@@ -309,7 +309,7 @@ def parts_of(thing: Any) -> list[Any]:
 def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | None]) -> Any:
     """Returns the item for the copy, or None if a part of it was not copied.
 
-    A structure keeps its kind: SparseTensor, RaggedTensor, IndexedSlices, tuple, dict, PartitionedVariable.
+    Structures keep their type: SparseTensor, RaggedTensor, IndexedSlices, tuple, dict, PartitionedVariable.
 
     Args:
         item: a queue runner, a Saver, a structure of tensors or variables, or a value.
@@ -334,7 +334,7 @@ def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | N
 
 
 def _parts(item: Any) -> list[Any]:
-    """The tensors and variables in a structure; empty if the item is not a structure."""
+    """Returns the tensors and variables in a structure; empty if the item is not a structure."""
     if is_partitioned(item):
         return list(item)
     if isinstance(item, (list, tuple, dict)) or (is_composite(item) and not isinstance(item, tf.Tensor)):
@@ -371,13 +371,13 @@ _HANDLES = (tf.resource, tf.variant)
 
 
 def attach(copied: CopyResult, graph: TFGraph, result: AppliedOps, stale: Mask | None = None) -> None:
-    """Gives the copy what Python keeps in addition to the nodes: shapes, gradients, variables, collections.
+    """Adds the Python data to a copy that is not in its nodes: shapes, gradients, variables, collections.
 
     Args:
         copied: the copy.
         graph: the destination.
-        result: what the plan has made so far.
-        stale: a mask of the ops after the plan whose shapes TensorFlow infers anew, because their inputs changed.
+        result: the results of the plan so far.
+        stale: a mask of the ops whose shapes TensorFlow infers again after the plan, because their inputs changed.
     """
     source = copied.source.live
     numbers = copied.ops.tolist()
@@ -411,10 +411,10 @@ def _keep_callbacks(copied: CopyResult, source: TFGraph, graph: TFGraph) -> None
 
 
 def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
-    """Sets on copies the shapes that were set by hand (`set_shape`), which are not in the nodes.
+    """Copies the shapes that were set by `set_shape`, which are not in the nodes.
 
     A shape is left out if it contradicts the shape that TensorFlow infers for the copy. It is also left out if the
-    copy has another dtype: then the value of a variable replaces its handle, which is a scalar.
+    dtype of the copy differs: the value of a variable then replaces its handle, which is a scalar.
     """
     for old, new in differently_shaped(pairs):
         if new.dtype == old.dtype and new.shape.is_compatible_with(old.shape):
@@ -422,9 +422,9 @@ def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
 
 
 def _keep_handles(copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
-    """Records the contents of resources that a placeholder supplies: TensorFlow has no attribute for them.
+    """Sets the handle data of resources that come from placeholders, because no attribute contains this data.
 
-    TensorFlow cannot have inferred them for the ops that pass such a resource on either.
+    TensorFlow cannot infer it for ops that pass on these resources either.
     """
     source, old, find = copied.source, copied.source.live.get_operations(), graph.get_operation_by_name
     fed = source.typed([kind for kind in source.kinds[0] if kind.startswith("Placeholder")])
@@ -456,7 +456,7 @@ def _gives_handle(op: TFOp) -> bool:
 def _keep_guards(source: TFGraph, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Forbids feeding and fetching in the copy if TensorFlow forbids it in the original.
 
-    An op that is no longer in the loop or cond that was the reason can be fed and fetched.
+    If the copy is not in the loop or cond that was the reason, it can be fed and fetched.
     """
     ops, tensors = guarded_ops(source), guarded_tensors(source)
     for old, new in pairs if ops or tensors else ():

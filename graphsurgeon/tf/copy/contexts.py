@@ -1,7 +1,7 @@
-"""Control flow of TF1: the contexts of ``while_loop`` and ``cond``, without which a copy has no gradient.
+"""Copies the control-flow contexts of TF1: ``while_loop`` and ``cond`` have no gradient without a context.
 
-TensorFlow writes these two as protos. Other contexts, such as that of a function that XLA compiles, are copied as
-Python objects.
+Contexts of loops and conds are copied as protos. Other contexts, such as those of functions that XLA compiles, have no
+proto and are copied as Python objects.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ..private.contexts import (
 
 
 def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
-    """Returns for each outermost control-flow context the names of its ops, pivots included."""
+    """Returns the names of the ops in each outermost control-flow context, including its pivots."""
     names_by_context: dict[int, set[str]] = {}
     for op, context in within_contexts(graph.get_operations()):
         names = {op.name}
@@ -51,7 +51,7 @@ def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
 def keep_contexts(
     copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
 ) -> tuple[dict[int, Any], list[str]]:
-    """Gives the copies of ops in loops and conds their contexts, nested ones with their outer ones.
+    """Copies the contexts of loops and conds, including nested contexts, and puts the copied ops into them.
 
     Args:
         copied: the copy.
@@ -59,8 +59,8 @@ def keep_contexts(
         pairs: (source op, new op).
 
     Returns:
-        id of an outermost context -> the one of the copy; and the names of the contexts that the copy does not have,
-        because it has only a part of their ops.
+        a mapping from the id of an outermost context to its copy; and the names of contexts that were not copied,
+        because only a part of their ops was copied.
     """
     tops: dict[int, Any] = {}
     for context in contexts_of([old for old, _ in pairs]):
@@ -75,7 +75,7 @@ def keep_contexts(
         for context in tops.values():
             carrier.carry(context)
     carrier.keep_gradient_loops()
-    # A proto also lists the tensors that a context uses. Only the op itself specifies its context.
+    # A proto also lists tensors that a context only uses, so the contexts of the ops are set from the source ops.
     for old, new in pairs:
         context = innermost_context(old)
         while context is not None and id(context) not in carrier.made:
@@ -85,9 +85,9 @@ def keep_contexts(
 
 
 def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
-    """Prepares the loops and conds of TF1 in a function: TensorFlow expects contexts that only a graph has.
+    """Prepares the loops and conds of TF1 in a function for gradients: in a function they have no contexts.
 
-    The gradient of a loop becomes an error. A cond that reads a variable gets a gradient if it has no context.
+    The gradient of a loop raises an error. A Switch of a variable gets a gradient that needs no context.
 
     Args:
         ops: the ops of the function.
@@ -108,7 +108,7 @@ def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
 
 
 class _ContextCopier:
-    """Makes the contexts of a copy, inside the current context of the graph."""
+    """Copies contexts into the current context of a graph."""
 
     def __init__(self, copied: CopyResult, graph: TFGraph, joined: set[int]) -> None:
         self._rename, self._graph, self._source = Renamer(copied), graph, copied.source.live
@@ -118,9 +118,10 @@ class _ContextCopier:
         self._loops: list[tuple[Any, Any]] = []
 
     def carry(self, old: Any) -> None:
-        """Makes a context like another, and the contexts nested in it.
+        """Copies a context, and the contexts nested in it.
 
-        If the copy lacks an op that the context requires, no context is made. Its ops then join the context around it.
+        If an op that the context requires was not copied, the context is not copied. Its ops then belong to the
+        surrounding context.
         """
         new = self._like(old)
         if new is None:
@@ -145,16 +146,16 @@ class _ContextCopier:
         return from_proto(proto) if _moved(proto, self._rename) else None
 
     def keep_gradient_loops(self) -> None:
-        """Marks the loops that compute the gradient of other loops: TensorFlow refuses to differentiate them.
+        """Marks the loops that compute gradients of other loops, so that TensorFlow refuses to differentiate them.
 
-        Their gradients would be wrong, and the protos of TensorFlow do not mark these loops.
+        Their gradients would be wrong. The protos of TensorFlow do not contain this mark.
         """
         for new, forward in self._loops:
             set_differentiated_loop(new, self.made.get(id(forward)))
 
 
 class Renamer:
-    """Source name of an op or tensor -> its name in the destination, or None if it was not copied."""
+    """Returns the name of an op or tensor in the destination, given its source name; None if it was not copied."""
 
     def __init__(self, copied: CopyResult) -> None:
         self._copied = copied
@@ -176,7 +177,7 @@ class Renamer:
 
 
 def _moved(proto: Any, rename: Renamer) -> bool:
-    """Renames all names in a context; False if a required one is missing."""
+    """Replaces all names in the proto of a context; returns False if a required op was not copied."""
     kind = proto.WhichOneof("ctxt")
     context = getattr(proto, kind)
     pivots = ["pred_name", "pivot_name"] if kind == "cond_ctxt" else [

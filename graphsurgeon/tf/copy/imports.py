@@ -1,6 +1,6 @@
 """Imports new nodes into a live graph under their exact names, and restores the graph when an import fails.
 
-Nodes cannot be removed again. So append.py does all that can fail before it makes any.
+Nodes cannot be removed from a graph. So append.py carries out all steps that can fail before it adds nodes.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def import_nodes(
     *,
     within: str = "",
 ) -> dict[str, TFOp]:
-    """Adds nodes with exactly the names they have; all of them or none.
+    """Adds nodes under exactly their names, all of them or none.
 
     Args:
         graph: the destination `tf.Graph`.
-        graph_def: only the new nodes, fully named.
-        tensors: (op name, output) that the nodes read from outside the GraphDef -> tensor of `graph`.
-        controls: op name that the nodes wait for outside the GraphDef -> op of `graph`.
+        graph_def: the new nodes with their full names.
+        tensors: (op name, output) of an input from outside the GraphDef -> tensor of `graph`.
+        controls: op name of a control input from outside the GraphDef -> op of `graph`.
         within: a scope that contains all names. TensorFlow refuses an op with the name of an existing scope, unless
             the scope around both is given as a prefix.
 
@@ -56,8 +56,8 @@ def import_nodes(
         name -> new Python operation.
 
     Raises:
-        whatever TensorFlow raises if it refuses the nodes. The graph then has no new node, except for the constants of
-        a GraphDef above 2 GB, which are imported first.
+        the error of TensorFlow if it refuses the nodes. The graph then has no new nodes. Exception: the constants of a
+        GraphDef above 2 GB are imported first, and stay.
     """
     one_piece = raw_import if raw_import_works() else _public_import
     try:
@@ -80,11 +80,11 @@ def import_stated(
     *,
     within: str = "",
 ) -> dict[str, TFOp]:
-    """Imports nodes, some of which state shapes. If the shapes contradict those inferred, imports without them.
+    """Imports nodes, some of them with an attribute for their shapes; without it if the shapes are contradictory.
 
     Args:
-        graph, graph_def, tensors, controls, within: as `import_nodes`.
-        nodes_with_shapes: the nodes that state shapes. The statement is removed afterwards: no node of a graph has it.
+        graph, graph_def, tensors, controls, within: as for `import_nodes`.
+        nodes_with_shapes: the nodes with the attribute. It is removed after the import.
 
     Raises:
         as `import_nodes`.
@@ -118,7 +118,7 @@ def _public_import(
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
     graph_def, places = without_far_places(graph_def)
-    waits = []  # the public import does not accept control inputs from ops without outputs
+    waits = []  # the public import supports control inputs only from ops with outputs
     for node in graph_def.node:
         mute = [t for t in node.input if t[0] == "^" and t[1:] in controls and not controls[t[1:]].outputs]
         if mute:
@@ -148,10 +148,10 @@ def constants_apart(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef]
 
     Args:
         graph_def: a GraphDef that is too large.
-        limit: the largest size of one piece in bytes; a single constant may be larger.
+        limit: the maximum size of a piece in bytes; a single constant may be larger.
 
     Returns:
-        GraphDefs of constants only, in order, and one of the rest, with the functions.
+        the GraphDefs of the constants, in order; and the GraphDef of the remaining nodes and the functions.
     """
     pieces: list[TFGraphDef] = []
     remaining = 0
@@ -185,7 +185,7 @@ def without_far_places(graph_def: TFGraphDef) -> tuple[TFGraphDef, dict[str, Any
 
 
 class SavedState:
-    """The current state of a live graph apart from its nodes. TensorFlow adds all nodes of a plan, or none.
+    """The current state of a live graph, without its nodes: TensorFlow itself adds all nodes of a plan or none.
 
     Args:
         graph: a `tf.Graph`.
@@ -205,11 +205,12 @@ class SavedState:
         """Restores the graph, except for ops that were added.
 
         Args:
-            copies: the copies of the plan: if ops were added, their scopes stay taken. Default: not known.
+            copies: the copies of the plan: if ops were added, the scopes of these copies stay reserved. Default: the
+                copies are not known.
 
         Returns:
-            the names of the added ops. They keep the functions they call: TensorFlow cannot run any op of a graph in
-            which an op calls an unknown function.
+            the names of the added ops. The functions that they call stay in the graph too: TensorFlow cannot run any
+            op of a graph with a call of an unknown function.
         """
         self._put_back_mode()
         graph = self._graph
@@ -220,7 +221,7 @@ class SavedState:
         self._put_back_collections()
         self._put_back_names([*orphans, *(c.step.to for c in copies or ())] if orphans else [])
         if orphans:
-            # If memory is short for the whole graph, TensorFlow may keep it locked for ever.
+            # If there is not enough memory for the whole graph, TensorFlow may keep it locked forever.
             if copies is None or any(functions_of(c.source.live) for c in copies):
                 with suppress(Exception):
                     adopt(graph, graph.as_graph_def().library)

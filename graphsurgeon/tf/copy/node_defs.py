@@ -1,4 +1,4 @@
-"""Node defs: writes the new nodes of an effect into one GraphDef, with all attributes that a correct copy needs."""
+"""Node defs: writes the new nodes of a plan into one GraphDef, with all attributes that a correct copy needs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def compiled(
     frozen: Mapping[str, Any] | None = None,
     gradients: Sequence[Mapping[int, str]] = (),
 ) -> tuple[TFGraphDef, dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
-    """Writes all new nodes of an effect into one GraphDef, fully named.
+    """Writes all new nodes of an effect into one GraphDef, with their full names.
 
     Args:
         effect: the effect to write.
         graph: the destination.
         library: the functions that are also copied.
-        frozen: name of a constant -> the value of the variable it freezes; None for a trial, which needs no values.
+        frozen: name of a constant -> the value of the variable that it replaces; None for a trial without values.
         gradients: for each copy, source op number -> the name of the gradient for the new op.
 
     Returns:
-        the GraphDef, the tensors and the control inputs that its nodes take from `graph`.
+        the GraphDef; the tensors and the control inputs that its nodes read from `graph`.
     """
     graph_def = graph_pb2.GraphDef()
     for copied in effect.copies:
@@ -73,15 +73,15 @@ def compiled(
 
 
 def tell_shapes(effect: PlanResult, graph_def: TFGraphDef, stale: Mask) -> list[TFNodeDef]:
-    """Writes static shapes of originals into nodes whose consumers have their shapes inferred anew.
+    """Writes the static shapes of originals into nodes, if TensorFlow infers the shapes of their consumers again.
 
-    A shape that the program set (`set_shape`) is in no node, and consumers can only use it during the import. All
-    other shapes are set on the copies afterwards, which costs less.
+    No node contains a shape that a program set by `set_shape`, but the consumers need it during the import. All other
+    shapes are set on the copies afterwards, which is faster.
 
     Args:
         effect: the effect that is written.
         graph_def: the nodes; they are changed.
-        stale: a mask of the ops after the plan whose shapes are inferred anew.
+        stale: a mask of the ops whose shapes are inferred again after the plan.
 
     Returns:
         the nodes that were changed.
@@ -100,7 +100,7 @@ def tell_shapes(effect: PlanResult, graph_def: TFGraphDef, stale: Mask) -> list[
 
 
 def _wire(new: list[TFNodeDef], after: Graph, first: int) -> None:
-    """Gives the new nodes the names and inputs that the ops from number `first` on have after the plan."""
+    """Sets the names and inputs of the new nodes: those of the ops from number `first` on, after the plan."""
     for node, name, texts in zip(new, after.names[first:], after.written(first), strict=True):
         node.name = name
         inputs = node.input
@@ -112,7 +112,7 @@ def _wire(new: list[TFNodeDef], after: Graph, first: int) -> None:
 
 
 def _from_outside(effect: PlanResult, graph: TFGraph) -> tuple[dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
-    """The tensors and control inputs that new ops take from existing ops."""
+    """Returns the tensors and control inputs that new ops read from existing ops."""
     after, first = effect.after, effect.base.size
     names, find = after.names, op_finder(graph)
     node, port = after.data.node[after.data.ptr[first] :], after.data.port[after.data.ptr[first] :]
@@ -151,13 +151,13 @@ def _adapt(
             rewrite(number, node)
 
 
-#: Attributes that name state, a loop, a variable of one step, or whose gradient a TensorArray gathers.
+#: Attributes with the name of state, of a loop, of a temporary variable, or of the gradient of a TensorArray.
 _KEYS = ("shared_name", "frame_name", "var_name", "source")
 
 
 @cache
 def _is_keyed(kind: str) -> bool:
-    """Whether ops of this type hold a key that a copy must not share: the name of their state or of their loop."""
+    """Whether ops of this type have an attribute that a copy must not share: the name of their state or loop."""
     definition = op_definition(kind)
     return definition is not None and any(a.name in _KEYS for a in definition.attr)
 
@@ -193,7 +193,7 @@ def _colocate(node: TFNodeDef, copied: CopyResult, cache: dict[bytes, bytes]) ->
 
 
 def _new_place(place: bytes, copied: CopyResult) -> bytes:
-    """The colocation of a copy in place of one of the original; empty if the other op was not copied."""
+    """Returns the colocation of a copy, given that of the original; empty if the other op was not copied."""
     if not place.startswith(b"loc:@"):
         return place
     name = place[5:].decode(errors="replace")
@@ -212,12 +212,12 @@ def _placeholder(copied: CopyResult, was: str, name: str) -> TFNodeDef:
 
 
 def constant_node(copied: CopyResult, new: NewConstant, frozen: Mapping[str, Any] | None) -> TFNodeDef:
-    """Returns the NodeDef of a constant in place of a tensor; an unknown value becomes zeros or empty texts."""
+    """Returns the NodeDef of a constant that replaces a tensor; an unknown value becomes zeros or empty strings."""
     if new.of:
         dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
     else:
         dtype, value = copied.source.live.as_graph_element(new.was).dtype.base_dtype, new.value
-    if value is None:  # TensorFlow repeats this one number for all elements
+    if value is None:  # TensorFlow repeats a single number for all elements
         tensor = tf.make_tensor_proto(b"" if dtype == tf.string else 0, dtype=dtype)
         tensor.tensor_shape.CopyFrom(tf.TensorShape(new.info.shape).as_proto())
     else:
@@ -238,19 +238,19 @@ def setter_node(copied: CopyResult, new: NewOp) -> TFNodeDef:
     return node
 
 
-#: Up to this version, a Placeholder without dimensions has any shape; later it is a scalar.
+#: Up to this version, a Placeholder without dimensions has an unknown shape; later it is a scalar.
 _ANY_SHAPE = 21
 
 
 def _open_shapes(new: list[TFNodeDef]) -> None:
-    """Marks the unknown ranks of an old graph explicitly, because the destination of the copy has a newer version."""
+    """Makes the unknown ranks of an old graph explicit, because the destination of the copy has a newer version."""
     for node in new:
         if node.op == "Placeholder" and not node.attr["shape"].shape.dim:
             node.attr["shape"].shape.unknown_rank = True
 
 
 def _set_versions(effect: PlanResult, graph_def: TFGraphDef, graph: TFGraph) -> None:
-    # A lower producer than the graph's own would lower the graph's: its shapes would be inferred by old rules.
+    # A lower producer version would also lower the version of the graph, and old rules of shape inference would apply.
     versions = graph.graph_def_versions
     if effect.base.size == 0 and effect.copies:
         versions = effect.copies[0].source.live.graph_def_versions
@@ -268,7 +268,7 @@ Rewrite = Callable[[int, TFNodeDef], None]
 
 
 def rewriter(copied: CopyResult, gradients: Mapping[int, str]) -> Rewrite | None:
-    """Returns a call that changes the NodeDef of a copy, given the number of the source op; None if nothing changes.
+    """Returns a function that changes the NodeDef of a copy, given the number of its source op; None if none changes.
 
     Args:
         copied: the copy.
@@ -295,7 +295,7 @@ def rewriter(copied: CopyResult, gradients: Mapping[int, str]) -> Rewrite | None
 
 
 def turn(copied: CopyResult, number: int, node: TFNodeDef) -> None:
-    """Makes an op that reads a resource variable read a tensor, or an Enter an Identity if its loop is not copied."""
+    """Changes the type of an op that reads a tensor instead of a variable, or of an Enter without its loop."""
     kind = copied.turned.get(number)
     if kind is None:
         return
@@ -329,7 +329,7 @@ def _place(node: TFNodeDef, device: str | tuple[tuple[str, str], ...]) -> None:
 
 
 def _reseed(node: TFNodeDef) -> None:
-    """Gives a random op with a seed another seed, derived from its name."""
+    """Sets another seed, derived from the name, if a random op has a seed."""
     attributes = node.attr
     if "seed" in attributes and "seed2" in attributes and (attributes["seed"].i or attributes["seed2"].i):
         attributes["seed2"].i = (zlib.crc32(node.name.encode()) & 0x7FFFFFFF) | 1

@@ -14,7 +14,7 @@ from ..private.functions import functions_of
 
 
 def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
-    """Returns for each table, iterator and queue the ops that fill it: they are its consumers, not its ancestors.
+    """Returns table, iterator or queue -> the ops that fill it: these are its consumers, not its ancestors.
 
     The import ops of a Saver are left out, because only a checkpoint can feed them.
     """
@@ -46,7 +46,7 @@ def filled_tables(graph: TFGraph, ops: Iterable[str] | None = None) -> dict[str,
 
     Args:
         graph: the graph.
-        ops: the ops among which to look for tables; None: all.
+        ops: the ops that may be tables; None for all ops.
     """
     those = graph.get_operations() if ops is None else [graph.get_operation_by_name(name) for name in ops]
     return _fillers(graph, [op for op in those if "Table" in op.type or op.type in CALLS])
@@ -64,7 +64,7 @@ def _above(op: TFOp) -> list[TFOp]:
 
 
 def is_runner(item: Any) -> bool:
-    """Returns whether this is a `QueueRunner`."""
+    """Returns whether an item is a `QueueRunner`."""
     return isinstance(item, tf.compat.v1.train.QueueRunner)
 
 
@@ -77,7 +77,7 @@ def queue_of(runner: Any) -> str:
 def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
     """Returns a runner for the copy of a queue, or None if a part of the queue was not copied."""
     proto = runner.to_proto()
-    # A queue object holds only the last part of its name.
+    # A queue object stores only the last part of its name.
     proto.queue_name = queue_of(runner)
     names = [proto.queue_name, proto.close_op_name, proto.cancel_op_name, *proto.enqueue_op_name]
     new_names = [rename(name) if name else "" for name in names]
@@ -90,7 +90,7 @@ def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None
 
 
 class _CalledOpTypes:
-    """Returns the op types in the functions that a call leads to, at any depth; empty for any other op."""
+    """Returns the op types in all functions that a call runs, directly or indirectly; empty for other ops."""
 
     def __init__(self, graph: TFGraph) -> None:
         self._known = functions_of(graph)

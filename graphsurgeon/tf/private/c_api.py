@@ -1,4 +1,4 @@
-"""The C API: imports nodes in one call, and makes Python ops of them; each use was tried on TF 2.16 to 2.21.
+"""The C API: imports nodes in one call, and makes Python ops for them; each use was tried on TF 2.16 to 2.21.
 
 If a name is missing, `raw_import_works` returns False, and the public `tf.import_graph_def` is used instead.
 """
@@ -31,7 +31,7 @@ try:
 except ImportError:  # pragma: no cover - a TensorFlow without the C bindings under this name
     c_api = None
 
-#: The code that the caller's stack leaves out: the modules of this package, and that of their decorators.
+#: The code that is left out of stored stacks: the modules of this package, and the module of their decorators.
 _OUR_FILES = (str(Path(__file__).absolute().parents[2]) + os.sep, contextlib.__file__)
 
 _REQUIRED = (
@@ -65,22 +65,22 @@ def raw_import(
     within: str,
     limit: int,
 ) -> dict[str, Any]:
-    """Adds nodes with exactly their names, all of them or none; see `import_nodes`.
+    """Adds nodes under exactly their names, all of them or none; see `import_nodes`.
 
     Args:
         graph: the destination `tf.Graph`.
-        graph_def: only the new nodes, fully named.
+        graph_def: the new nodes with their full names.
         tensors: (op name, output) outside the GraphDef -> tensor of `graph`.
         controls: op name outside the GraphDef -> op of `graph`.
         within: a scope that contains all names, or empty.
-        limit: the most bytes that TensorFlow can import at once.
+        limit: the maximum number of bytes that TensorFlow can import at once.
 
     Returns:
         name -> new Python operation.
 
     Raises:
-        TooLarge: the GraphDef has more bytes.
-        whatever TensorFlow raises if it refuses the nodes; the graph then has no new node and no new function.
+        TooLarge: the GraphDef is larger than `limit`.
+        the error of TensorFlow if it refuses the nodes; the graph then has no new node and no new function.
     """
     scoped = c_api_util.ScopedTFImportGraphDefOptions()
     options = scoped.options
@@ -115,7 +115,7 @@ def _buffer(graph_def: TFGraphDef, limit: int) -> Any:
     data = encoded(graph_def)
     if len(data) > limit:
         raise TooLarge(f"a GraphDef of {counted(len(data), 'bytes')}")
-    np.empty((2, len(data)), np.uint8)  # without this much memory TensorFlow would end the process
+    np.empty((2, len(data)), np.uint8)  # raises MemoryError; TensorFlow would end the process without this much memory
     return c_api.TF_NewBufferFromString(data)
 
 
@@ -137,13 +137,13 @@ def _without_prefix(graph_def: TFGraphDef, prefix: str) -> Any:
 
 
 def adopt_ops(graph: Any) -> None:
-    """Makes the Python ops of nodes that TensorFlow already holds: an import may be interrupted between the two."""
+    """Makes the Python ops for nodes that are already in the C graph, because an import was interrupted in between."""
     if hasattr(graph, "new_operations"):
         _wrap_new(graph)
 
 
 def _callers_stack() -> Any:
-    """Returns the stack from the caller's code on, which error messages print; None if TensorFlow cannot set it."""
+    """Returns the stack of the code of the caller, for error messages; None if TensorFlow cannot set stacks."""
     if not hasattr(c_api, "TF_SetOpStackTrace") or not hasattr(tf_stack, "extract_stack"):
         return None
     level, frame = 1, sys._getframe()
@@ -152,7 +152,7 @@ def _callers_stack() -> Any:
     return tf_stack.extract_stack(stacklevel=level)
 
 
-#: The names that `Operation._init` uses. If they are unchanged, ops are made below without a call into Python for each.
+#: The names that `Operation._init` uses. If they are unchanged, `_wrap_new` makes ops without calling this method.
 _INIT_NAMES = (
     "graph", "_original_op", "_inputs_val", "_device_code_locations", "_colocation_code_locations",
     "_get_control_flow_context", "_control_flow_context", "_gradient_function", "_init_outputs", "_add_op", "_id_value",

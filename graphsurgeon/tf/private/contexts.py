@@ -1,4 +1,4 @@
-"""Contexts: private parts of the loops and conds of TF1, and of other contexts; tried on TF 2.16 to 2.21."""
+"""Contexts: uses private parts of the contexts of TF1, such as loops and conds; tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def contexts_of(ops_in: Iterable[Any]) -> list[Any]:
 
 def within_contexts(op_list: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Returns the ops that are in a loop or cond of TF1, each with the innermost one."""
-    if not contexts_of(op_list):  # the case of most graphs: one check for all ops
+    if not contexts_of(op_list):  # true for most graphs: a single check for all ops
         return []
     return [(op, context) for op in op_list if (context := context_of(op)) is not None]
 
@@ -36,7 +36,7 @@ def innermost_context(op: Any) -> Any:
 
 
 def set_context(op: Any, context: Any) -> None:
-    """Puts an op into a context, or into none."""
+    """Sets the context of an op; None for no context."""
     op._set_control_flow_context(context)
 
 
@@ -62,7 +62,7 @@ def _contexts_around(op: Any) -> Iterator[Any]:
 
 
 def loop_around(context: Any) -> Any:
-    """Returns the innermost loop that a context is in, itself included; None if there is none."""
+    """Returns the innermost loop around a context, or the context itself if it is a loop; None if there is none."""
     return control_flow_util.GetContainingWhileContext(context)
 
 
@@ -76,7 +76,7 @@ _LOOP_TYPES = frozenset({"Enter", "RefEnter", "NextIteration", "RefNextIteration
 
 
 def is_part(op: Any) -> bool:
-    """Returns whether the innermost context of an op requires it: as the entry of a branch, or for a loop's rounds."""
+    """Returns whether an op is a necessary part of its innermost context: the entry of a branch, or part of a loop."""
     pred = getattr(op._get_control_flow_context(), "_pred", None)
     is_condition_switch = pred is not None and op.type in ("Switch", "RefSwitch") and op.inputs[1].name == pred.name
     return is_condition_switch or op.type in _LOOP_TYPES
@@ -84,7 +84,7 @@ def is_part(op: Any) -> bool:
 
 @contextmanager
 def inside_context(graph: Any, context: Any) -> Iterator[None]:
-    """Adds the new ops of the block to a context instead of the caller's; None: to no context."""
+    """Adds the new ops of the block to a context instead of the current context; None for no context."""
     outer = graph._get_control_flow_context()
     try:
         graph._set_control_flow_context(context)
@@ -99,14 +99,14 @@ def outside_contexts(graph: Any) -> AbstractContextManager[None]:
 
 
 class _UnknownLoop(control_flow_ops.ControlFlowContext):
-    """The context of an Exit whose loop is in no file; a copy of the Exit has no context."""
+    """The context of an Exit if no file contains the context of its loop; a copy of the Exit has no context."""
 
     def to_control_flow_context_def(self, *_: Any, **__: Any) -> None:
         """Writes nothing."""
 
 
 def refuse_loop_gradients(exits: Iterable[Any], error: Exception) -> None:
-    """Makes TensorFlow raise an error before it changes anything to differentiate loops of TF1.
+    """Makes TensorFlow raise an error when it differentiates loops of TF1, before it changes anything.
 
     Args:
         exits: the Exit ops of the loops.
@@ -132,7 +132,7 @@ def differentiate_switch(op: Any) -> None:
     for handle in op.outputs:
         data = get_resource_handle_data(handle)
         if not handle.consumers() and len(data.shape_and_type) == 1:
-            # TensorFlow makes zeros for each output whose handle data has the shape of one variable.
+            # TensorFlow makes zeros for an output only if its handle data has the shape of a single variable.
             data.shape_and_type.append(data.shape_and_type[0])
             set_handle_data(handle, data)
 
@@ -166,7 +166,7 @@ def nested_contexts(context: Any) -> list[Any]:
 
 @contextmanager
 def nested_set_aside(contexts: Iterable[Any]) -> Iterator[None]:
-    """Sets aside nested contexts without a proto, so that TensorFlow can write the contexts around them."""
+    """Hides nested contexts without a proto during the block, so that TensorFlow can write the contexts around them."""
     with ExitStack() as restore:
         todo = list(contexts)
         while todo:
@@ -193,14 +193,14 @@ def from_proto(proto: Any) -> Any:
 
 
 class _GradientLoop:
-    """The part of the state of a gradient's loop that TensorFlow uses once the loop is built."""
+    """The state of the loop of a gradient, as far as TensorFlow uses it after the loop is built."""
 
     def __init__(self, forward: Any) -> None:
         self.forward_context = forward
 
 
 def differentiated_loop(context: Any) -> tuple[Any] | None:
-    """Returns the loop whose gradient a loop computes, in a tuple of one item; None if it computes no gradient."""
+    """Returns the loop whose gradient this loop computes, as a tuple of one item; None if it computes no gradient."""
     state = getattr(context, "_grad_state", None)
     return (state.forward_context,) if state else None
 
@@ -217,7 +217,7 @@ def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], st
         old: the context; references to its graph are replaced by references to the copy.
         source: its graph.
         graph: the graph of the copy.
-        rename: name of an op or tensor -> its name in the copy, or None; a missing name prevents the copy.
+        rename: name of an op or tensor -> its name in the copy. If it returns None, the context cannot be copied.
     """
     if isinstance(old, _UnknownLoop):
         return None
@@ -290,7 +290,7 @@ def join_context(graph: Any, new: Iterable[Any]) -> None:
     """Adds imported ops to the current context, as TensorFlow does for ops that it makes itself."""
     context = graph._get_control_flow_context()
     joining = [op for op in new if op._get_control_flow_context() is None] if context is not None else []
-    for op in joining:  # all ops first: none of them may count as an op from outside
+    for op in joining:  # before the next step, so that none of them counts as an op from outside
         op._set_control_flow_context(context)
         outer = context
         while outer is not None:

@@ -18,16 +18,17 @@ from tensorflow.python.ops import resource_variable_ops
 
 @contextmanager
 def eager() -> Iterator[None]:
-    """Runs the block eagerly, also if the caller is inside ``graph.as_default()``."""
+    """Runs the block eagerly, even inside ``graph.as_default()``."""
     with context.eager_mode():
         yield
 
 
 def mode_restorer() -> Callable[[], None]:
-    """Returns a call that restores TensorFlow's current mode in this thread: eager or not, and the entered graphs.
+    """Returns a function that restores TensorFlow's current mode in this thread: eager or not, and the entered graphs.
 
-    An interrupt such as Ctrl+C can come while TensorFlow enters or leaves a graph, and leaves an intermediate mode. A
-    graph that was being entered is left first. Otherwise it would be left with the traceback, and remove another entry.
+    An interrupt such as Ctrl+C while TensorFlow enters or leaves a graph results in an inconsistent mode. The function
+    first leaves a graph that was being entered. Otherwise this graph would be left later, when the traceback is freed,
+    and remove another entry.
     """
     thread_data = context.context()._thread_local_data
     is_eager, stacks = thread_data.is_eager, (context.context().context_switches.stack, ops._default_graph_stack.stack)
@@ -45,7 +46,7 @@ def mode_restorer() -> Callable[[], None]:
 
 
 def is_trackable(value: Any) -> bool:
-    """Returns whether this is a `tf.Module`, or the result of `tf.saved_model.load`."""
+    """Returns whether a value is a `tf.Module`, or the result of `tf.saved_model.load`."""
     return isinstance(value, (tf.Module, tf.__internal__.tracking.AutoTrackable))
 
 
@@ -64,7 +65,7 @@ def module_attributes(module: Any) -> list[tuple[str, Any]]:
 
 
 def traced_method(method: Any, owner: Any) -> Callable[..., Any]:
-    """Returns a method of an object in the form that traced code calls: with AutoGraph if it is in use."""
+    """Returns a method of an object in the form that traced code calls, converted by AutoGraph if it is active."""
     bound = method.__get__(owner, type(owner))
 
     def call(*args: Any, **options: Any) -> Any:
@@ -76,7 +77,7 @@ def traced_method(method: Any, owner: Any) -> Callable[..., Any]:
 
 
 def variable_data(handle: Any) -> tuple[Any, Any] | None:
-    """Returns dtype and shape of the variable of an eager handle; None if the handle is not that of a variable."""
+    """Returns dtype and shape of the variable of an eager handle; None if it is not the handle of a variable."""
     data = getattr(handle, "_handle_data", None)
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
         return None
@@ -90,7 +91,7 @@ def note_use(variable: Any) -> None:
 
 
 def keras_inputs(model: Any) -> Any:
-    """Returns the inputs of a Keras model in the structure that it takes, or None if it does not have it."""
+    """Returns the inputs of a Keras model in the structure of its call argument; None if it is not known."""
     model = keras_inside(model)
     return getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None))
 
@@ -122,7 +123,8 @@ class KerasNode:
     Args:
         layer: the layer, or, in Keras 3, an operation that is not a layer, such as that of ``x + y``.
         inputs, outputs: its Keras tensors.
-        again: calls it with other tensors, given by the ids of the tensors that they replace; returns the results.
+        again: a function that repeats the call with other tensors and returns the results. Its argument maps ids of
+            tensors to the tensors that replace them.
     """
 
     layer: Any
@@ -139,7 +141,7 @@ def keras_nodes(model: Any) -> list[KerasNode]:
     make = _node if all(hasattr(node, "arguments") for node in nodes) else _node_of_keras_2
     try:
         return [make(node) for node in nodes]
-    except AttributeError:  # another version of Keras has other attributes
+    except AttributeError:  # other versions of Keras have other attributes
         return []
 
 
@@ -163,7 +165,8 @@ def _node_of_keras_2(node: Any) -> KerasNode:
 def keras_trains() -> tuple[Any, frozenset[int]] | None:
     """Returns the model of Keras 3 whose training step is active, and the ids of the variables that it trains.
 
-    None if there is none, or if the model defines its own step, which may train any variable. Keras 2 sees modules.
+    None if there is none, or if the model defines its own step, which may train any variable. Keras 2 is not checked,
+    because it tracks the variables of modules.
     """
     state = sys.modules.get("keras.src.backend.common.global_state")
     keras = sys.modules.get("keras")

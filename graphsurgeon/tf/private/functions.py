@@ -1,4 +1,4 @@
-"""Functions: private parts of the functions of graphs, traced or from files; tried on TF 2.16 to 2.21."""
+"""Functions: uses private parts of functions, traced or from files; tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .graphs import gradient_function, set_gradient_function
 
 
 def functions_of(graph: Any) -> dict[str, Any]:
-    """Returns the functions of a graph, in Python's form, by name."""
+    """Returns the functions of a graph as Python objects, by name."""
     return dict(getattr(graph, "_functions", {}))
 
 
 def bodies(graph: Any) -> dict[str, Any]:
-    """Returns the bodies of a graph's functions that were traced in this process, by name; makes no new body."""
+    """Returns the existing bodies of the functions of a graph that were traced in this process, by name."""
     graphs = {name: getattr(function, "_cached_graph", None) for name, function in functions_of(graph).items()}
     return {name: body for name, body in graphs.items() if body is not None}
 
@@ -39,13 +39,13 @@ def remove_function(graph: Any, name: str) -> None:
 
 
 def from_library(library: Any) -> list[Any]:
-    """Makes the functions that graphs of TF1 hold from a library of definitions."""
+    """Makes function objects for graphs of TF1 from a library of definitions."""
     return list(function_module.from_library(library))
 
 
 def traces(function: Any) -> list[Any]:
-    """Returns the existing ConcreteFunctions of a `tf.function`; makes no new one."""
-    concrete = getattr(function, "concrete_functions", None)  # a function that came from a SavedModel
+    """Returns the existing ConcreteFunctions of a `tf.function`, without tracing it."""
+    concrete = getattr(function, "concrete_functions", None)  # a function from a SavedModel
     if concrete is None:
         list_functions = getattr(function, "_list_all_concrete_functions", None)
         concrete = list_functions() if list_functions is not None else []
@@ -53,25 +53,25 @@ def traces(function: Any) -> list[Any]:
 
 
 def owner_of(code: Any) -> Any:
-    """Returns the object whose method is the Python code of a `tf.function`; None if it is a plain function."""
+    """Returns the object if a `tf.function` decorates one of its methods; None for a plain function."""
     code = getattr(code, "__original_wrapped__", getattr(code, "__wrapped__", code))
     owner = getattr(code, "__self__", None)
     return getattr(owner, "target", owner)  # a `tf.function` has a weak reference to it
 
 
 def function_name(concrete: Any) -> str:
-    """Returns the name of a ConcreteFunction in graphs."""
+    """Returns the name that graphs use for a ConcreteFunction."""
     name = concrete.name
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def is_traced(graph: Any) -> bool:
-    """Returns whether this graph is the body of a function."""
+    """Returns whether a graph is the body of a function."""
     return isinstance(graph, FuncGraph)
 
 
 def run_along(graph: Any, operations: Iterable[Any]) -> None:
-    """Makes a function that is being traced run these ops at each call, also if no output needs them.
+    """Makes a function that is being traced run these ops at each call, even if no output needs them.
 
     Args:
         graph: the body of the function.
@@ -86,7 +86,7 @@ def is_eager(function: Any) -> bool:
 
 
 def load_functions(definitions: Iterable[Any]) -> dict[str, Any]:
-    """Makes ConcreteFunctions of FunctionDefs that call only each other; their names are new in the process.
+    """Makes ConcreteFunctions from FunctionDefs that call only each other; their names are new in the process.
 
     Returns:
         old name -> ConcreteFunction.
@@ -94,13 +94,13 @@ def load_functions(definitions: Iterable[Any]) -> dict[str, Any]:
     library = function_pb2.FunctionDefLibrary(function=definitions)
     with eager():
         functions = dict(function_deserialization.load_function_def_library(library)) if library.function else {}
-    for concrete in functions.values():  # gradients of loops read this data, which TensorFlow drops when it loads
+    for concrete in functions.values():  # gradients of loops need this data, but TensorFlow does not load it
         write_handle_data(concrete, concrete.function_def)
     return functions
 
 
 def handle_contents(tensor: Any) -> list[Any]:
-    """Returns the contents of a live resource tensor in the form of FunctionDefs; empty if they are not known."""
+    """Returns the handle data of a live resource tensor in the form of FunctionDefs; empty if it is not known."""
     data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
     entries = data.shape_and_type if data is not None and data.is_set else ()
     return [
@@ -109,7 +109,7 @@ def handle_contents(tensor: Any) -> list[Any]:
 
 
 def write_handle_data(function: Any, definition: Any) -> None:
-    """Writes the contents of a function's resource arguments into its FunctionDef, for the gradients of its conds."""
+    """Writes the handle data of resource arguments into the FunctionDef of a function; gradients of conds need it."""
     body = getattr(function, "graph", None)
     for argument, tensor in zip(definition.signature.input_arg, getattr(body, "inputs", None) or (), strict=False):
         if not argument.handle_data:
@@ -117,7 +117,7 @@ def write_handle_data(function: Any, definition: Any) -> None:
 
 
 def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
-    """Sets on calls of these functions the gradient that Python would have kept for them.
+    """Sets the gradient of calls of these functions, as Python does when it traces a call.
 
     Args:
         graph: the graph with the calls; calls that have a gradient keep it.
@@ -136,13 +136,13 @@ def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
 
 
 def set_gradients(graph: Any, functions: Mapping[str, Any], custom_gradients: Mapping[str, Any]) -> None:
-    """Sets a gradient for ops whose type is a function's name; TensorFlow requires one that only TF1 functions have.
+    """Sets a gradient for ops whose type is the name of a function; without it, only TF1 functions have gradients.
 
     Args:
         graph: the graph with the calls; calls that have a gradient keep it.
         functions: name -> ConcreteFunction.
-        custom_gradients: name -> its custom gradient: a ConcreteFunction of inputs and output gradients, or a Python
-            function of the op and these. None if the gradient is to be derived.
+        custom_gradients: name -> the custom gradient: a ConcreteFunction of inputs and output gradients, or a Python
+            function of the op and the output gradients. None if TensorFlow derives the gradient.
     """
     for op in graph.get_operations():
         if op.type in functions and gradient_function(op) is None:
@@ -154,7 +154,7 @@ def gradient_of(function: Any, custom_gradient: Any) -> Any:
 
     Args:
         function: the function.
-        custom_gradient: its custom gradient, see `set_gradients`; None if the gradient is to be derived.
+        custom_gradient: its custom gradient, see `set_gradients`; None if TensorFlow derives the gradient.
     """
     if custom_gradient is not None and not isinstance(custom_gradient, ConcreteFunction):
         return custom_gradient
@@ -170,13 +170,13 @@ def gradient_of(function: Any, custom_gradient: Any) -> Any:
 
 
 def traced_gradient(function: Any) -> Any:
-    """Returns the gradient function from the trace of a ConcreteFunction for its calls; it changes the call."""
+    """Returns the gradient function of a traced ConcreteFunction for its calls; the gradient changes the call."""
     return function._get_gradient_function()
 
 
 def _call(function: Any, inputs: list[Any]) -> list[Any]:
     """Calls a loaded ConcreteFunction, which has no Python signature."""
-    # A gradient that was made before has added outputs to the graph of the function.
+    # An earlier gradient may have added outputs to the graph of the function.
     dtypes = [tf.as_dtype(result.type) for result in function.function_def.signature.output_arg]
     outputs: list[Any] = tf.raw_ops.StatefulPartitionedCall(args=inputs, Tout=dtypes, f=function)
     set_gradient_function(outputs[0].op, traced_gradient(function))

@@ -1,4 +1,4 @@
-"""Private parts of TensorFlow's graphs, ops and tensors, and inferred dtypes and shapes; tried on TF 2.16 to 2.21."""
+"""Graphs: uses private parts of graphs, ops and tensors, and reads inferred shapes; tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..protos import empty_graph, encoded
 
 #: `Tensor._shape` is (dimensions, unknown rank) from C++: five times faster than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
-#: The types of tensors and ops in graphs, which are most items of collections.
+#: The types of tensors and ops in graphs; most items of collections are tensors or ops.
 TENSOR = ops.SymbolicTensor
 PLAIN = frozenset({TENSOR, tf.Operation})
 #: `Operation._node_def` is the NodeDef as bytes from C++: twice as fast as `Graph.as_graph_def`, and always the same.
@@ -47,9 +47,9 @@ def same_shape(a: Any, b: Any) -> bool:
 
 
 def static_shape(tensor: Any) -> tuple[int | None, ...] | None:
-    """Returns the static shape of a tensor of a graph; None if its rank is not known, or if a size is below 0.
+    """Returns the static shape of a tensor of a graph; None if its rank is not known, or if a size is negative.
 
-    TensorFlow infers such sizes from an unusual attribute.
+    TensorFlow infers negative sizes from unusual attributes.
     """
     try:
         sizes, unknown_rank = tensor._shape if _RAW_SHAPES else (tensor.shape, tensor.shape.rank is None)
@@ -59,11 +59,11 @@ def static_shape(tensor: Any) -> tuple[int | None, ...] | None:
 
 
 def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Returns the output tensors (old, new) of pairs of ops whose static shapes differ; a tight loop over all ops."""
+    """Returns pairs of output tensors (old, new) with different static shapes, given pairs of ops; must be fast."""
     if not _RAW_SHAPES:
         tensors = ((a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True))
         return [(a, b) for a, b in tensors if not same_shape(a, b)]
-    # A completely known shape cannot have been made more specific by hand.
+    # `set_shape` cannot have changed a completely known shape.
     return [
         (old.outputs[port], output)
         for old, new in pairs
@@ -73,7 +73,7 @@ def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]
 
 
 def is_composite(value: Any) -> bool:
-    """Returns whether something consists of several tensors, such as a sparse or ragged one; also true for a tensor."""
+    """Returns whether a value is a composite tensor, such as a sparse or ragged tensor; also true for a tensor."""
     return hasattr(value, "_type_spec")
 
 
@@ -88,7 +88,7 @@ def node_bytes(op_list: Iterable[Any]) -> list[bytes]:
 
 
 def op_finder(graph: Any) -> Callable[[str], Any]:
-    """Returns a call that finds an op by name, without the checks of the public one, which take longer than a copy."""
+    """Returns a function that finds an op by name; the checks of the public method would take longer than a copy."""
     find: Callable[[str], Any] = getattr(graph, "_get_operation_by_name", graph.get_operation_by_name)
     return find
 
@@ -133,22 +133,22 @@ def names_in(function: Any) -> tuple[str, ...]:
     return getattr(getattr(function, "__code__", None), "co_names", ())
 
 
-#: `Operation._inputs_val` holds the result of `Operation.inputs`; it is another object after an input was set.
+#: `Operation._inputs_val` caches the result of `Operation.inputs`; it is another object after an input was changed.
 MARKS_INPUTS = "_inputs_val" in names_in(getattr(ops.Operation, "_update_input", None))
 
 
 def input_marks(op_list: Sequence[Any]) -> list[Any]:
-    """Returns objects that stay the same as long as the ops have the same inputs; `inputs` must have been read."""
+    """Returns objects that change if an op gets other inputs; `inputs` of the ops must have been read before."""
     return list(map(attrgetter("_inputs_val"), op_list))
 
 
 def current_control_inputs(graph: Any) -> list[Any]:
-    """Returns the ops that a new op of a graph would wait for now, by `tf.control_dependencies`, in order."""
+    """Returns the control inputs of a new op from the current `tf.control_dependencies` of a graph, in order."""
     return sorted(getattr(graph, "_current_control_dependencies", list)(), key=number_of)
 
 
 def rewiring_works() -> bool:
-    """Returns whether this TensorFlow can change inputs of ops; no public API does."""
+    """Returns whether this version of TensorFlow can change inputs of ops, which needs private methods."""
     required = ("_update_input", "_add_control_inputs", "_remove_all_control_inputs")
     return all(hasattr(tf.Operation, name) for name in required)
 
@@ -172,7 +172,7 @@ def set_control_inputs(op: Any, old_inputs: Sequence[Any], new_inputs: Sequence[
 
 
 def kernel_devices(op_type: str) -> frozenset[str] | None:
-    """Returns the kinds of devices that have a kernel for an op type here; None if TensorFlow does not list them."""
+    """Returns the types of devices that have a kernel for an op type here; None if TensorFlow does not list them."""
     try:
         from tensorflow.python.framework import kernels
 
@@ -229,13 +229,13 @@ def names_in_use(graph: Any) -> dict[str, int]:
 
 
 def free_lock(graph: Any, timeout: float = 1.0) -> None:
-    """Replaces the lock of a graph if an interrupt has left it taken, which would block all additions.
+    """Replaces the lock of a graph if an interrupt has left it locked, which would block all additions.
 
-    TensorFlow's lock is written in Python, so an interrupt may come inside it.
+    TensorFlow's lock is written in Python, so an interrupt may occur inside it.
 
     Args:
-        graph: a `tf.Graph` that this thread does not change now.
-        timeout: the seconds in which other threads can finish their additions.
+        graph: a `tf.Graph` that this thread is not changing.
+        timeout: how long to wait until other threads have finished their additions, in seconds.
     """
     lock: Any = getattr(graph, "_group_lock", None)
     ready, counts = getattr(lock, "_ready", None), getattr(lock, "_group_member_counts", None)
@@ -254,14 +254,14 @@ def free_lock(graph: Any, timeout: float = 1.0) -> None:
 
 
 def all_collections(graph: Any) -> dict[Any, list[Any]]:
-    """Returns the live table of collections itself, including keys that are not text."""
+    """Returns the live table of collections, not a copy, including keys that are not text."""
     return graph._collections
 
 
 def collections_of(graph: Any) -> dict[str, list[Any]]:
     """Returns the live collections of a graph, sorted by name, because their order in TensorFlow changes.
 
-    The collection of this package is left out: no copy and no list contains it.
+    The collection of this package is left out: it is never copied or listed.
     """
     names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str) and n != COLLECTION)
     return {name: graph.get_collection_ref(name) for name in names}
@@ -294,7 +294,7 @@ def set_callbacks(graph: Any, functions: Sequence[Any]) -> None:
 
 
 def token_of(function: Callable[..., Any]) -> tuple[str, Any]:
-    """Returns the token by which a `PyFunc` of any graph calls a function, and an object to keep as long as it does."""
+    """Returns the token by which a `PyFunc` of any graph calls a function, and an object that keeps it alive."""
     if _PYTHON is not None and hasattr(_PYTHON, "insert"):
         return str(_PYTHON.insert(function)), function
     with empty_graph().as_default() as graph:
@@ -302,7 +302,7 @@ def token_of(function: Callable[..., Any]) -> tuple[str, Any]:
 
 
 class LiveOutputs:
-    """Returns dtype and shape of the outputs of an op of a live graph, given its number."""
+    """Returns dtype and shape of the outputs of an op of a live graph, by op number."""
 
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph

@@ -38,10 +38,10 @@ def write(model: Any, folder: Path) -> None:
         folder: the folder, which is replaced.
     """
     missing = not hasattr(keras, "__version__")
-    if missing:  # the writer stores the version in its file
+    if missing:  # the writer stores the version of Keras in its file
         keras.__version__ = VERSION
     try:
-        with without_log_warnings(), eager():  # the writer warns about a model that is not compiled
+        with without_log_warnings(), eager():  # the writer logs a warning if the model is not compiled
             model.save(folder, save_format="tf", include_optimizer=False)
     finally:
         if missing:

@@ -12,7 +12,7 @@ from tensorflow.python.ops import variables as variables_module
 from ...graph.names import whole_name
 from .graphs import PLAIN
 
-#: The methods that all runs of a session go through with their ops; for callables, the method that makes them.
+#: The methods that every run of a session calls with its ops; for callables, the method that makes them.
 RUN, EXTEND_AND_RUN, MAKE_CALLABLE = "_do_run", "_call_tf_sessionrun", "_make_callable_from_options"
 
 
@@ -23,7 +23,7 @@ def callable_of(session: Any, options: Any) -> Any:
 
 
 def innermost(session: Any) -> Any:
-    """Returns the session that a monitored or a debugged one wraps."""
+    """Returns the session inside a wrapper, such as a monitored session."""
     while not hasattr(session, RUN):
         inside = getattr(session, "_tf_sess", None)
         inner = inside() if callable(inside) else getattr(session, "_sess", None)
@@ -44,23 +44,23 @@ def is_closed(session: Any) -> bool:
 
 
 def load_ops(session: Any) -> None:
-    """Makes a session load all ops of its graph, which otherwise happens in its first run."""
+    """Makes a session load all ops of its graph, which otherwise happens in the next run."""
     learn = getattr(session, "_extend_graph", None)
     if learn is not None:
         learn()
 
 
 def has_loaded(session: Any, op: Any) -> bool:
-    """Returns whether a session has loaded an op: each of its runs loads all ops of the graph at that time.
+    """Returns whether a session has loaded an op. Each run of a session loads all ops that the graph has at that time.
 
-    A session that has never run loads them now. True if it cannot be checked.
+    A session that has never run loads all ops now. The result is True if it cannot be checked.
     """
     run = getattr(innermost(session), EXTEND_AND_RUN, None)
     if run is None:
         return True
     try:
         run(None, {}, [], [op._c_op], None)
-    except tf.errors.NotFoundError as error:  # TensorFlow lists the ops in its text only
+    except tf.errors.NotFoundError as error:  # only the text of the error lists the ops
         return op.name not in str(error.message).partition("nodes not found:")[2].split()
     except (tf.errors.OpError, RuntimeError):  # a real run reports its own error
         return True
@@ -68,7 +68,7 @@ def has_loaded(session: Any, op: Any) -> bool:
 
 
 def is_local(session: Any) -> bool:
-    """Returns whether a session shares its variables with no other session: it runs in this process, on no server."""
+    """Returns whether a session runs in this process, without a server, and so shares no variables."""
     return getattr(innermost(session), "sess_str", None) in (b"", "")
 
 
@@ -76,11 +76,11 @@ _VARIABLES = (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariab
 
 
 def is_variable(item: Any) -> bool:
-    """Returns whether this is a `tf.Variable` of a graph, of either kind, that a VariableDef describes.
+    """Returns whether an item is a `tf.Variable` of a graph, a resource or reference variable, with a VariableDef.
 
-    The result of an update such as `assign_add` is of the same class, and has no initializer.
+    The result of an update such as `assign_add` is of the same class, but has no initializer and does not count.
     """
-    if type(item) in PLAIN:  # most items are; `isinstance` is slow for variables
+    if type(item) in PLAIN:  # true for most items; `isinstance` is slow for variables
         return False
     return isinstance(item, _VARIABLES) and getattr(item, "initializer", None) is not None
 
@@ -93,16 +93,16 @@ def unwrap_update(item: Any) -> Any:
 
 
 def is_partitioned(item: Any) -> bool:
-    """Returns whether this is a variable in several parts, each of which is a variable."""
+    """Returns whether an item is a partitioned variable; each of its parts is a variable too."""
     return isinstance(item, variables_module.PartitionedVariable)
 
 
 def from_parts(original: Any, parts: Mapping[int, Any]) -> Any:
-    """Returns a partitioned variable like another.
+    """Returns a copy of a partitioned variable with other parts.
 
     Args:
-        original: the other variable.
-        parts: id of a part of the original -> the part that replaces it, in order.
+        original: the partitioned variable.
+        parts: id of a part of the original -> the new part, in order.
     """
     first = next(iter(original))
     name = whole_name(original._name, first.op.name, parts[id(first)].op.name)
@@ -110,11 +110,11 @@ def from_parts(original: Any, parts: Mapping[int, Any]) -> Any:
 
 
 def from_proto(proto: Any, original: Any) -> Any:
-    """Returns a `tf.Variable` over existing ops in the default graph, with the properties that no proto has.
+    """Returns a `tf.Variable` for existing ops of the default graph, with properties that are not in the proto.
 
     Args:
-        proto: its VariableDef.
-        original: the variable of which it is a copy, or None.
+        proto: the VariableDef.
+        original: the original, if the variable is a copy; otherwise None.
     """
     kind = resource_variable_ops.ResourceVariable if proto.is_resource else ref_variable.RefVariable
     new = kind.from_proto(proto)
@@ -130,7 +130,7 @@ def slice_of(variable: Any) -> Any:
 
 
 def take_scopes(graph: Any, names: Iterable[str]) -> None:
-    """Takes names among the scopes of variables, so that later scopes with these names get other names."""
+    """Reserves names of variable scopes, so that later scopes with the same names get other names."""
     with graph.as_default():
         store = variable_scope.get_variable_scope_store()
     for name in names:

@@ -1,4 +1,4 @@
-"""Errors: the text of TensorFlow's errors without stacks, and suggestions for known errors."""
+"""Errors: extracts the text of TensorFlow's errors without stacks, and suggests solutions of known errors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ...errors import SurgeryError
 from ...graph.arrays import size_text
 from ..protos import naming_memory
 
-#: Lines around the text: headings of stacks, stack lines, and the ops that an error passed through.
+#: Lines that are not part of the message: headings of stacks, lines of stacks, and the ops that passed an error on.
 _AROUND = re.compile(
     r"""Graph\ execution\ error:?$ | Detected\ at\ node\ | Node:\ ' | File\ " | \[\[.*\]\]$ | Traceback\ \(most\ recent
     | Original\ stack\ trace\ for | Errors\ may\ have\ originated | Input\ Source\ operations | Stack\ trace\ for\ op
     | \d+\ root\ error\(s\)\ found | \d+\ successful\ operations | \d+\ derived\ errors\ ignored""",
     re.VERBOSE,
 )
-#: Bytes per element, for the dtypes that TensorFlow's messages name without their bits.
+#: Bytes per element of dtypes whose names in TensorFlow's messages do not contain their size.
 _SIZES = {"float": 4, "double": 8, "half": 2, "bool": 1, "complex64": 8, "complex128": 16, "string": 24}
 _NUMBER = re.compile(r"\(\d+\) (?:[A-Z_]+: )?")
 
@@ -35,7 +35,7 @@ def words_of(error: BaseException) -> str:
     for line in str(getattr(error, "message", error)).strip().splitlines():
         text = line.strip()
         if text.startswith("Original stack trace for"):
-            break  # the rest is the code that made the op
+            break  # the remaining lines are the code that made the op
         if text.endswith("(most recent call last):"):
             in_stack = True
         elif text and not line[0].isspace() and not text.startswith("File "):
@@ -47,7 +47,7 @@ def words_of(error: BaseException) -> str:
 
 
 def out_of_memory(error: BaseException) -> str:
-    """Returns a message about the memory that TensorFlow lacked.
+    """Returns a message for an out-of-memory error of TensorFlow.
 
     Example:
         >>> out_of_memory(MemoryError("OOM when allocating tensor with shape[64,1000] and type float on /cpu:0"))
@@ -71,7 +71,7 @@ def errors_as(
 
     Args:
         kind: the error that is raised.
-        request, problem, suggestion: the three parts of the error; TensorFlow's text is added to the second.
+        request, problem, suggestion: the three parts of the error; TensorFlow's text is added to the problem.
         caught: the errors that TensorFlow may raise; any `Exception` by default.
 
     Raises:
@@ -96,7 +96,7 @@ def errors_as(
 
 
 def unfed(error: BaseException) -> str:
-    """Returns the placeholder without a value, if an error of TensorFlow names one; empty for any other error.
+    """Returns the placeholder that was not fed, if this is the cause of an error; empty for other errors.
 
     Example:
         >>> unfed(ValueError("You must feed a value for placeholder tensor 'x' with dtype float"))
@@ -107,7 +107,7 @@ def unfed(error: BaseException) -> str:
 
 
 def remedy(error: BaseException) -> tuple[str, str] | None:
-    """Returns the problem and a suggestion for a known error; None for any other.
+    """Returns the problem and a suggestion for a known error; None for other errors.
 
     Args:
         error: an error that TensorFlow raised during a run.
@@ -126,7 +126,7 @@ def remedy(error: BaseException) -> tuple[str, str] | None:
             f"Run it in your own session with a value for {tensor!r}, and give that session",
         )
     before, separator, _ = message.partition("; No such file or directory")
-    path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # no search for the path: names may be as long as a file
+    path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # a search would be slow if names are very long
     if separator and path:
         return f"the file {path!r} is not there", "Put the file there, or make the op read another file"
     return None

@@ -1,7 +1,7 @@
-"""Ops that record the values of tensors in a run, in loops and branches too, and reproducible random seeds.
+"""Probes: ops that record the values of tensors in a run, also in loops and branches; and reproducible random seeds.
 
-Each probe is an op that calls Python with one tensor, without a copy. A branch that is not taken gives no note, and a
-loop gives one in each round. If a run fails, the notes from before remain.
+Each probe is an op that calls Python with one tensor, without a copy. A probe makes one note per run: none in a branch
+that is not taken, and one per round in a loop. If a run fails, earlier notes are kept.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ tf1 = tf.compat.v1
 
 
 def give_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str] | None = None) -> bool:
-    """Gives seeds to the random ops that have none, in place; loops around random ops run one round at a time.
+    """Sets seeds in random ops without seeds, in place; loops around random ops then run one round at a time.
 
     Args:
-        graph: the graph, which no caller has, and no session has run.
+        graph: a graph that is not used elsewhere, and that no session has run.
         base: its snapshot.
-        seed: the common seed; the seeds of an op come from it and from the name of the op.
-        called: op -> the name to use instead, such as the name of its original.
+        seed: the common seed; the seed of an op is derived from it and from the name of the op.
+        called: op -> the name to use instead, for example the name of its original.
 
     Returns:
         whether the graph has changed.
@@ -72,7 +72,7 @@ def give_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str]
     return bool(bare or around)
 
 
-#: Dtypes of numbers; of tensors of other dtypes only the shape is noted.
+#: Numeric dtypes; for tensors of other dtypes only the shape is recorded.
 _NUMBERS = frozenset({
     "bfloat16", "float16", "float32", "float64", "complex64", "complex128", "bool",
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -83,16 +83,16 @@ _WHOLE = "/device:CPU:0"
 
 @dataclass
 class Probes:
-    """The notes of a run.
+    """The probes of a graph, and the notes (recorded values) of its runs.
 
     Args:
-        rounds: the number of rounds of a loop that are noted; of later ones only values that are not finite.
+        rounds: the number of rounds of a loop that are recorded; in later rounds only values that are not finite.
         targets: the ops that make notes.
-        tensors: number of a probe -> its tensor, dtype, and the number of loops around it.
+        tensors: number of a probe -> its tensor, its dtype, and the number of loops around it.
         ops: the names of all ops of the probes.
         notes: the notes since the last `read`.
         nodes: the ops as a GraphDef.
-        kept: objects that must live as long as the ops run.
+        kept: objects that must not be freed as long as the ops run.
     """
 
     rounds: int
@@ -104,7 +104,7 @@ class Probes:
     kept: list[Any] = field(default_factory=list)
 
     def add_to(self, graph: TFGraph) -> None:
-        """Adds the probes to the graph of the snapshot, or to a similar one; their notes are collected here."""
+        """Adds the probes to the graph of the snapshot, or to a copy of it; this object collects their notes."""
         tensors, controls = dict[tuple[str, int], Any](), dict[str, Any]()
         for node in self.nodes.node:
             for text in node.input:
@@ -120,16 +120,16 @@ class Probes:
         import_nodes(graph, self.nodes, tensors, controls)
 
     def watched(self, op: str) -> int | None:
-        """Returns the number of the probe that an op is a part of; None for a shared or any other op."""
+        """Returns the number of the probe that an op belongs to; None for shared ops of probes, and for other ops."""
         match = re.fullmatch(r"p(\d+)/\w+", op.partition("/")[2]) if op in self.ops else None
         return int(match[1]) if match else None
 
     def note(self, number: int, value: Any, rounds: Sequence[int] = ()) -> None:
-        """Notes the contents of a tensor. The run calls this, from several threads at a time.
+        """Records the value of a tensor. The run calls this method, possibly in several threads at a time.
 
         Args:
-            number: of the probe.
-            value: the contents; for text, its shape.
+            number: the number of the probe.
+            value: the value; for a non-numeric tensor, its shape.
             rounds: the current round of each loop around the tensor.
         """
         name, dtype, depth = self.tensors[number]
@@ -153,7 +153,7 @@ def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probe
     Args:
         base: the snapshot of the graph.
         tensors: (op, output) of the tensors; resources and variants are left out.
-        rounds: the number of rounds of a loop that are noted; of later ones only values that are not finite.
+        rounds: the number of rounds of a loop that are recorded; in later rounds only values that are not finite.
 
     Example:
         >>> from graphsurgeon.tf.open.snapshot import snapshot
@@ -174,7 +174,7 @@ def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probe
 
 
 def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[TensorStats]:
-    """Returns the notes of tensors whose ops are constants, without a run."""
+    """Returns the notes of outputs of constants, without a run."""
     notes = []
     for op, port in tensors:
         info, array = base.info(op, port), array_in(base.nodes[op].attr["value"].tensor)
@@ -213,7 +213,7 @@ class _ProbeWriter:
         return name
 
     def const(self, leaf: str, value: Any, after: str) -> str:
-        """Adds a constant in the loop of the op that it waits for."""
+        """Adds a constant that waits for an op, and so is in the same loop."""
         name = f"{self.scope}/{leaf}"
         new = self.probed.nodes.node.add()
         new.CopyFrom(constant(name, tf.make_tensor_proto(value)))
@@ -223,7 +223,7 @@ class _ProbeWriter:
         return name
 
     def turn(self, frame: int) -> str:
-        """Returns a tensor with the current round of a loop and of each loop around it."""
+        """Returns a tensor with the current rounds of a loop and of all loops around it."""
         if frame in self.turns:
             return self.turns[frame]
         frame_info, lead = self.frames.about(frame), f"loop_{frame}"
@@ -250,7 +250,7 @@ class _ProbeWriter:
     # -- probes ---------------------------------------------------------------------------------
 
     def add(self, op: int, port: int) -> None:
-        """Adds the probe of one tensor, unless its dtype is not known or it is a handle."""
+        """Adds a probe of a tensor, unless its dtype is unknown or it is a handle."""
         info, frame = self.base.info(op, port), self.frames.of(op)
         if info is None or info.dtype in _HELD or info.dtype == "unknown" or frame < -1:
             return

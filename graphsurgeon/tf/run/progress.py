@@ -57,7 +57,7 @@ class Progress:
 
 
 class Phases(Progress):
-    """A bar of work that has phases; the work calls `phase` at the beginning of each.
+    """A progress bar for work in phases; the work calls `phase` at the beginning of each phase.
 
     Args:
         what: the name of the work.
@@ -91,7 +91,7 @@ class Phases(Progress):
 
 
 def phase(what: str) -> None:
-    """Begins a phase of the work that has a bar now, if any."""
+    """Begins a phase of the work with the current progress bar, if there is one."""
     bar = _PHASES.get()
     if bar is not None:
         bar.phase(what)
@@ -99,7 +99,7 @@ def phase(what: str) -> None:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Shows no bars, for work that the user does not wait for."""
+    """Hides progress bars during the block, for work in the background."""
     token = _SILENT.set(True)
     try:
         yield

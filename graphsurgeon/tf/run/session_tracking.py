@@ -1,9 +1,11 @@
-"""Locks for runs of a session: every run of any thread locks the variables that it touches.
+"""Locks for runs of a session: a run in any thread takes the locks of the variables that it reads or sets.
 
-A run is not atomic: it sets one variable after another. To read a consistent version, a reader must know when other
-runs happen, including runs by direct calls of `session.run`. Each session that holds an original or a duplicate is
-observed, by replacing the methods that all of its runs go through. When the last observer has finished, the methods are
-restored.
+A run is not atomic: it sets one variable after another. For consistent values, a read must not overlap with other runs,
+including direct calls of `session.run`. So each session with an original or a duplicate is observed: the methods that
+all of its runs call are replaced. When the last observation ends, the methods are restored.
+
+In this module, a door is the lock (`RWLock`) of a set of variables. A run goes through a door if it holds the lock
+together with other runs. A run is alone inside a door if it holds the lock exclusively.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ Translate = Callable[[Any], Any]
 
 
 def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> Any:
-    """Returns the ops and tensors to run, in the given structure, with each name looked up.
+    """Returns the ops and tensors to run, in the given structure; names are replaced by ops and tensors.
 
     Args:
-        thing: a name, an op, tensor or variable, or a structure of these, in the form of `Session.run`.
+        thing: a name, an op, tensor or variable, or a structure of these, as for `Session.run`.
         request: the request, for messages; the name replaces ``{}``.
         graph: the graph of the run.
         title: the name of the graph in messages.
-        translate: returns the counterpart of an object of another graph, if there may be one.
+        translate: a function that returns the counterpart of an object of another graph; None if there are none.
 
     Raises:
         SelectionError: a name does not exist (the message proposes similar names), or an object is of another graph.
@@ -95,26 +97,26 @@ class UpdateHook(SessionRunHook):
         self._replica, self._every, self._runs = replica, every, 0
 
     def after_create_session(self, session: TFSession, coord: Any) -> None:
-        """Copies all values to the replica; also after TensorFlow has replaced a session that failed."""
+        """Copies all values to the replica when TensorFlow makes a session, also after an earlier session failed."""
         self._replica.attach(session)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Counts the runs, and updates the replica after every n-th."""
+        """Counts the runs, and updates the replica after every n-th run."""
         self._runs += 1
         if self._runs % self._every == 0:
             self._replica.update()
 
 
-#: Ops that only read a resource variable; for a reference variable, all ops except writers only read it.
+#: Ops that only read a resource variable. Reference variables are read by all ops that do not write to them.
 LOOKS = frozenset({*READERS, "VarIsInitializedOp"})
-#: Ops that pass on their input, also a variable.
+#: Ops that pass on their input, which may be the handle of a variable.
 _PASSES = frozenset(prefix + kind for prefix in ("", "Ref") for kind in
                     ("Identity", "Enter", "Exit", "Switch", "Merge", "NextIteration"))  # fmt: skip
 #: Ops that return handles of unknown variables, such as function calls.
 _GIVES = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
                     "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient", "IdentityN", "Select", "SelectV2",
                     "Placeholder", "PlaceholderV2"})  # fmt: skip
-#: Ops that may wait until another run does something.
+#: Ops that may wait for another run.
 _WAITS = ("QueueDequeue", "QueueEnqueue", "ReaderRead", "Barrier", "Stage", "Unstage", "MapStage", "MapUnstage",
           "OrderedMap", "AccumulatorTake", "SparseAccumulatorTake", "ResourceAccumulatorTake", "PyFunc", "EagerPyFunc",
           "Recv", "Collective")  # fmt: skip
@@ -122,15 +124,15 @@ _WAITS = ("QueueDequeue", "QueueEnqueue", "ReaderRead", "Barrier", "Stage", "Uns
 
 @dataclass(frozen=True, eq=False)
 class Interest:
-    """An interest in reading some variables consistently.
+    """The variables of an observer that needs consistent values, and their door.
 
     Args:
-        door: runs that set one of the variables go through it.
+        door: the door; runs that set one of the variables go through it.
         places: the variables.
-        local: the variables among them that may only count the input of a queue. A run that waits and sets only these
-            is not a training step.
-        looks: runs that only read one of them go through the door too.
-        refuse: called inside; raises an error if the variables cannot be read now.
+        local: those of the variables that may only count the input of a queue. A run that waits and sets no other
+            variables is not a training step.
+        looks: whether runs that only read one of the variables go through the door too.
+        refuse: a function that is called inside the door; it raises an error if the variables cannot be read now.
     """
 
     door: RWLock
@@ -149,12 +151,12 @@ class Interest:
 
 @dataclass(frozen=True)
 class VariableAccess:
-    """The variables that a run touches.
+    """The variables that a run uses.
 
     Args:
-        places: the variables that it reads or sets.
-        sets: the variables that it sets; None if they are not known.
-        waits: whether it may wait for another run.
+        places: the variables that the run reads or sets.
+        sets: the variables that the run sets; None if they are not known.
+        waits: whether the run may wait for another run.
     """
 
     places: frozenset[Place]
@@ -168,7 +170,7 @@ def places_of(graph: TFGraph, variables: Iterable[str]) -> frozenset[Place]:
 
 
 def touched(elements: Iterable[Any]) -> VariableAccess:
-    """Returns the variables that a run of these ops and tensors touches.
+    """Returns the variables that a run of these ops and tensors uses.
 
     Example:
         >>> with tf.Graph().as_default():
@@ -196,7 +198,7 @@ def touched(elements: Iterable[Any]) -> VariableAccess:
 
 
 def _variables(tensor: TFTensor) -> set[Place] | None:
-    """The variables that a handle may refer to, empty if it is not of a variable; None if they are not known."""
+    """Returns the variables that a handle may refer to; empty if there are none, None if they are not known."""
     makers = met_from([tensor.op], lambda op: (t.op for t in op.inputs) if op.type in _PASSES else ())
     if any(op.type in _GIVES or not known_op(op.type) for op in makers):
         return None
@@ -204,13 +206,13 @@ def _variables(tensor: TFTensor) -> set[Place] | None:
 
 
 class Observation:
-    """The observation of a session for an interest. Made by `observe`."""
+    """The observation of a session for one `Interest`. Made by `observe`."""
 
     def __init__(self, watch: _SessionWatch, interest: Interest, under_way: list[Any]) -> None:
         self._watch, self._interest, self._under_way = watch, interest, under_way
 
     def release(self) -> None:
-        """Ends the observation; if it was the last one, the methods of the session are restored."""
+        """Ends the observation; the last observation of a session restores its methods."""
         self._watch.remove(self._interest)
         self._under_way = []
 
@@ -232,7 +234,7 @@ class Observation:
     def entering(
         self, elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
     ) -> AbstractContextManager[None]:
-        """Goes through the doors of a run of these ops and tensors, and alone through some of them; see `alone`."""
+        """Goes through all doors of a run of these ops and tensors, alone through `doors`; see `alone`."""
         return self._watch.entering(elements, doors, timeout)
 
 
@@ -243,9 +245,9 @@ def alone(
     """Runs the block while no other run is inside some doors.
 
     Args:
-        observed: the observations for these doors in the session of the run; empty if no session runs anything.
-        elements: the ops and tensors that will be run.
-        doors: the doors that no other run may be inside.
+        observed: the observations for these doors in the session of the run; empty if the block runs no session.
+        elements: the ops and tensors that the block runs.
+        doors: the doors.
         timeout: how long to wait for other runs, in seconds.
 
     Raises:
@@ -262,13 +264,13 @@ def _pause() -> None:
 
 
 def observe(session: TFSession, interest: Interest) -> Observation:
-    """Begins to send the runs of a session through the door of an interest.
+    """Makes all runs of a session go through the door of an interest, if they concern its variables.
 
     Args:
-        session: a session, or a wrapper of one, such as a monitored session.
+        session: a session, or a wrapper such as a monitored session.
         interest: the variables and their door.
 
-    `alone` waits for the runs that are already active.
+    Runs that are already active do not go through the door; `alone` waits for them.
     """
     session = innermost(session)
     with _making:
@@ -287,7 +289,7 @@ class _SessionWatch:
     """The interests in the runs of one session."""
 
     def __init__(self) -> None:
-        # Read and replaced as one pair: results for a run are never kept for interests that were added later.
+        # Both are read and replaced as a pair, so no result for a run is cached for interests that were added later.
         self._now: tuple[tuple[Interest, ...], dict[Any, tuple[tuple[Interest, ...], bool]]] = ((), {})
         self._known: dict[Any, VariableAccess] = {}
         self._inside = threading.local()
@@ -306,7 +308,7 @@ class _SessionWatch:
                 self._restore = None
 
     def concerned(self, elements: Sequence[Any] | None) -> tuple[tuple[Interest, ...], bool]:
-        """The interests that a run concerns, and whether it may wait for another run; for None, all interests."""
+        """Returns the interests of a run, all if it is not known, and whether it may wait for another run."""
         interests, cache = self._now
         if elements is None:
             return interests, True
@@ -323,7 +325,7 @@ class _SessionWatch:
     def entering(
         self, elements: Sequence[Any] | None, alone: Sequence[RWLock] = (), timeout: float | None = None
     ) -> Iterator[None]:
-        """Goes through the doors of a run; further runs of this thread inside it are part of it."""
+        """Goes through the doors of a run; runs of the same thread inside the block are part of this run."""
         interests, waits = self.concerned(elements)
         beside = [one.door for one in interests if one.door not in alone]
         with entered(beside, alone, open_ended=waits, timeout=timeout):
@@ -343,10 +345,10 @@ class _SessionWatch:
 
 
 def _replace(session: TFSession, watch: _SessionWatch) -> Callable[[], None]:
-    """Replaces the run methods of a session by methods that report their runs; returns a call that restores them."""
+    """Replaces the run methods of a session by observed methods; returns a function that restores them."""
     whole = all(hasattr(session, name) for name in (RUN, EXTEND_AND_RUN))
-    # The methods below `run` get all elements of a run, also if a program has kept `run = session.run`. Another
-    # TensorFlow may not have these methods: then any run may touch anything.
+    # The private methods that `run` calls get all elements of a run, even if a program has kept `run = session.run`.
+    # Other versions of TensorFlow may not have these methods. A run may then use any variable.
     makers = {RUN: _known, EXTEND_AND_RUN: _unknown, MAKE_CALLABLE: _callables}
     if not whole:
         makers = {"run": _unknown, "partial_run": _unknown, "make_callable": _made}
@@ -358,7 +360,7 @@ def _replace(session: TFSession, watch: _SessionWatch) -> Callable[[], None]:
 
     def restore() -> None:
         for name, method in new.items():
-            if vars(session).get(name) is method:  # otherwise other code has replaced it again
+            if vars(session).get(name) is method:  # otherwise other code has replaced the method since
                 if name in before:
                     setattr(session, name, before[name])
                 else:
@@ -407,14 +409,15 @@ def _callables(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
 
 
 def _of(_session: Any, elements: Sequence[Any] | None) -> Sequence[Any] | None:
-    """The elements of a run: `_under_way` finds the frames in which `session` and `elements` are local names."""
+    """Returns the elements of a run. The caller assigns them to `elements`, a local name that `_under_way` reads."""
     return elements
 
 
 def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]:
-    """The active runs of a session in other threads, each as (its frame, its elements; None if they are not known).
+    """Yields the active runs of a session in other threads, as (frame, elements or None if they are not known).
 
-    A thread that looked up a method before its replacement either calls another replaced method later, or is inside it.
+    A thread that looked up a method before it was replaced is either still inside it, or will call another replaced
+    method.
     """
     run_codes = {getattr(getattr(type(session), name, None), "__code__", None) for name in _RUNS}
     for stack in _stacks():
@@ -434,9 +437,10 @@ def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]
 
 
 def _stacks() -> list[list[Any]]:
-    """The frames of each other thread, innermost first."""
+    """Returns the frames of all other threads, innermost first."""
     tops = sys._current_frames()
-    # A frame that refers to itself, and its local variables, are freed late, but a session must end at once.
+    # The frame of this thread would refer to itself, so its local variables would be freed late, and a session with
+    # them.
     tops.pop(threading.get_ident(), None)
     out = []
     for top in tops.values():

@@ -1,4 +1,4 @@
-"""The devices of a session, and the one function that makes sessions, which checks that the graph is trusted."""
+"""The devices of sessions, and the only function that makes sessions; it checks that the graph is trusted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .errors import words_of
 
 tf1 = tf.compat.v1
 
-#: The errors of a session when a task of its cluster is gone, or has restarted without its state.
+#: The errors of a session if a task of its cluster has ended, or has restarted without its state.
 LOST = (tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.CancelledError)
 
 
@@ -54,7 +54,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
 
 
 def new_session(graph: TFGraph, target: str, config: Any, seconds: float) -> TFSession:
-    """Returns a session of a graph, if its cluster answers in time.
+    """Returns a session of a graph, after it has checked that the cluster answers in time.
 
     Raises:
         PlanError: the cluster does not answer.
@@ -70,7 +70,7 @@ def refuse_missing_at(device: Any, target: str, config: Any, seconds: float) -> 
 
 
 def refuse_missing(device: Any, session: TFSession) -> None:
-    """Refuses devices that a session does not have; a session without a list of devices (a monitored one) passes."""
+    """Refuses devices that a session does not have; a session that lists no devices (a monitored one) passes."""
     if hasattr(session, "list_devices"):
         _refuse(device, [d.name for d in session.list_devices()], config_of(session))
 
@@ -81,7 +81,7 @@ def _refuse(device: Any, available: list[str], config: Any) -> None:
     Args:
         device: an argument `device` of a plan; only the device names in it are checked.
         available: the full names of the devices of the session.
-        config: its ConfigProto; with soft placement TensorFlow chooses another device by itself.
+        config: its ConfigProto; with soft placement, TensorFlow replaces devices that do not exist.
 
     Raises:
         PlanError: a device does not exist.
@@ -111,7 +111,7 @@ def _same(available: str, required: str) -> bool:
 
 
 def _short(name: str) -> str:
-    """A device in its short form: without the replica, and without the job if it is in this process."""
+    """Returns a device name without the replica, and without the job if the device is in this process."""
     fields = parts(name) or {}
     kind = fields.get("device", "").lower()
     if fields.get("job") == "localhost":
@@ -120,7 +120,7 @@ def _short(name: str) -> str:
 
 
 def without_kernel(kinds: Iterable[str], functions: Container[str]) -> dict[str, list[str]]:
-    """Returns the op types that cannot run on this machine, each with the kinds of devices that it can run on.
+    """Returns op type that cannot run on this machine -> the types of devices on which it can run.
 
     Args:
         kinds: op types.
@@ -159,7 +159,7 @@ def refuse_untrusted(graph: TFGraph, request: str) -> None:
     """Refuses to run a graph that came from a file, has ops that reach out of it, and was not trusted.
 
     Raises:
-        TrustError: the graph is such a graph; the message names the ops.
+        TrustError: these conditions are true; the message names the ops.
     """
     reason = distrusted(graph)
     if reason:
@@ -171,7 +171,7 @@ INSTEAD = "ed.risks() describes these ops. If you trust the file, call ed.trust(
 
 
 def distrusted(graph: TFGraph) -> str:
-    """Returns a sentence with the reason why a graph may not run; empty if it may."""
+    """Returns a sentence with the reason why a graph must not run; empty if it may run."""
     for origin, risks in _reaching_out(graph):
         if not origin.trusted:
             return _sentence(origin, risks.words)
@@ -179,12 +179,12 @@ def distrusted(graph: TFGraph) -> str:
 
 
 def reaches_out(graph: TFGraph) -> bool:
-    """Returns whether a graph came from a file and still has ops of it that reach out, trusted or not."""
+    """Returns whether a graph still has ops from a file that reach out of the graph, trusted or not."""
     return next(_reaching_out(graph), None) is not None
 
 
 def _reaching_out(graph: TFGraph) -> Iterator[tuple[GraphOrigin, Risks]]:
-    """Yields the files from which a graph still has ops that reach out of it, with the risks of these ops."""
+    """Yields each file from which a graph still has ops that reach out of the graph, with the risks of these ops."""
     risky_origins = [origin for origin in origins(graph) if origin.risks]
     if not risky_origins:
         return

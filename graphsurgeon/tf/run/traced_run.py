@@ -50,7 +50,7 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
     rows: dict[str, list[Any]] = {}
     for device in metadata.step_stats.dev_stats:
         if "/stream" in device.device or "memcpy" in device.device:
-            continue  # a second list of the ops of a GPU
+            continue  # the ops of a GPU are listed twice
         where = device.device.rpartition("/device:")[2]
         for node in device.node_stats:
             name = node.node_name
@@ -92,7 +92,7 @@ tf1 = tf.compat.v1
 
 #: The interval between two calls of `watch`, in seconds.
 _EVERY = 0.25
-#: The most attempts of a run: after each one the op that stopped it is left out.
+#: The maximum number of attempts of a run; after each failure, the op that caused it is left out.
 _TRIES = 8
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\s':]+)")
 
@@ -102,15 +102,15 @@ class RunOutcome:
     """The results of a run.
 
     Args:
-        notes: the contents of tensors.
+        notes: the recorded values of tensors.
         costs: op -> its cost; empty if the run was stopped.
-        results: tensor that was requested -> its value.
-        stopped: why the run did not finish.
-        unrecorded: tensor -> why it has no numbers, although its op has run.
-        dead: the ops that were left out, because they stop a run or depend on an op that does.
+        results: fetched tensor -> its value.
+        stopped: why the run did not finish; empty if it did.
+        unrecorded: tensor -> why it has no recorded value, although its op has run.
+        dead: the ops that were left out, because they fail or depend on an op that fails.
         sizes: tensor -> (bytes of the largest round, number of rounds); empty unless requested.
-        timed_out: whether the time limit is the reason.
-        ended: whether it ended early, by its time limit, by the user, or by an error that no op explains.
+        timed_out: whether the run was stopped by its time limit.
+        ended: whether the run was ended by its time limit, by the user, or by an error without a known op.
     """
 
     notes: list[TensorStats] = field(default_factory=list)
@@ -125,7 +125,7 @@ class RunOutcome:
 
 
 def unoptimised() -> Any:
-    """Returns a session's config that runs each op unchanged: nothing is folded, fused or left out."""
+    """Returns the config of a session that does not optimize the graph: no op is folded, fused or removed."""
     config = tf1.ConfigProto(allow_soft_placement=True)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
@@ -133,7 +133,7 @@ def unoptimised() -> Any:
 
 
 def fill(session: TFSession, init_ops: Iterable[str], feeds: Mapping[str, Any]) -> None:
-    """Runs the ops that fill the tables of a file, if they exist in the session's graph and have not run yet.
+    """Runs the ops that fill the tables of a file, if the graph of the session has them and they have not run yet.
 
     Args:
         session: a session of a copy of some ops of the file.
@@ -163,7 +163,7 @@ def watched_run(
 ) -> RunOutcome:
     """Runs a graph with probes.
 
-    If an op cannot run, the ops that depend on it are left out, and the rest is run.
+    If an op cannot run, this op and the ops that depend on it are left out, and the other ops are run.
 
     Args:
         session: a session of the graph.
@@ -172,12 +172,12 @@ def watched_run(
         fed: tensor -> array.
         probed: the probes.
         timeout: the time limit, in seconds.
-        watch: called regularly; returns whether the run continues.
-        again: returns a session in the initial state, if a run changes the state that the next one reads.
+        watch: a function that is called regularly, and returns whether the run continues.
+        again: a function that returns a session in the initial state; needed if a run changes the state.
         probes: the numbers of the probes to run; None for all.
-        fetch: whether results are returned; the requested tensors are run in any case.
+        fetch: whether results are returned; the fetched tensors are run in any case.
         dead: ops that are left out from the start.
-        measure: whether sizes are reported.
+        measure: whether the sizes of tensors are returned.
     """
     ran, lost = RunOutcome(), set[int]()
     ran.dead = dead = np.zeros(base.size, np.bool_) if dead is None else dead.copy()
@@ -227,9 +227,9 @@ def watched_run(
 
 
 def _leave_out(error: Any, base: Graph, probed: Probes, ran: RunOutcome, lost: set[int], dead: Mask) -> None:
-    """Leaves out, for the next run, the probe that stopped this one, or the op and all ops that depend on it.
+    """Finds the cause of a failed run: a probe, which is added to `lost`, or an op, which is added to `dead`.
 
-    If neither stopped the run, the run has ended, and the notes are kept. `lost` and `dead` are added to.
+    All ops that depend on the op are added to `dead` too. If the cause is not known, the run is marked as ended.
     """
     notes = probed.read()
     message = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
@@ -248,7 +248,7 @@ def _leave_out(error: Any, base: Graph, probed: Probes, ran: RunOutcome, lost: s
 
 
 def _watched(go: Callable[[], Any], session: TFSession, probed: Probes, ran: RunOutcome, watch: Watch) -> Any:
-    """Runs in a separate thread; if `watch` returns False, keeps the notes and ends the session."""
+    """Runs a function in a separate thread. If `watch` returns False, keeps the notes and closes the session."""
 
     def end() -> None:
         ran.notes += probed.read()
@@ -262,19 +262,19 @@ def _watched(go: Callable[[], Any], session: TFSession, probed: Probes, ran: Run
                 if not watch(len(probed.notes), len(probed.targets)):
                     end()
                     break
-        except BaseException:  # such as Ctrl+C: end the run in the thread too
+        except BaseException:  # for example after Ctrl+C: the run in the thread must end too
             end()
             raise
         return run.result()
 
 
 def _named(error: Any) -> list[str]:
-    """The ops that an error names, the op that raised it first; TensorFlow has the others in its text only."""
+    """Returns the ops that an error names, first the op that raised it; only the text contains the other ops."""
     names = [error.node_def.name] if error.node_def is not None else []
     return [*names, *(next(filter(None, groups)) for groups in _NODE.findall(str(error)))]
 
 
-#: Ops that read a variable of TF1 and do not change it; and ops whose results are gone after a run.
+#: Ops that read a variable of TF1 without changing it; and prefixes of ops whose state does not outlive a run.
 _READ, _OF_A_RUN = frozenset({"IsVariableInitialized", "RefSwitch", "RefEnter", "RefMerge"}), ("Stack", "TensorArray")
 #: The bytes of a note in addition to its sample.
 _NOTE = 512
@@ -292,15 +292,15 @@ def passes(
     memory: int,
     again: Callable[[], TFSession] | None = None,
 ) -> RunOutcome:
-    """Runs a graph with probes in as many passes as are needed, so that their tensors do not exceed a limit.
+    """Runs a graph with probes in several passes, so that the recorded tensors of a pass do not exceed a memory limit.
 
-    The first pass has the tensors whose shapes are known in advance, and measures the sizes of the others. A tensor
-    that is larger than the limit has a separate pass.
+    The first pass records tensors of known shape, and measures the sizes of the other tensors. A tensor that is larger
+    than the limit has a separate pass.
 
     Args:
         session, base, outputs, fed, probed, timeout, watch: as for `watched_run`; the time limit is for all passes.
-        memory: the most bytes for the tensors of the probes of one pass and their notes.
-        again: returns a session in the initial state; required if a run changes the state that the next one reads.
+        memory: the limit for the tensors of the probes of one pass and their notes, in bytes.
+        again: a function that returns a session in the initial state; needed if a run changes the state.
     """
     frames, place = Frames(base), order(base)
     ends = [base.tensor(name) for name, _, _ in probed.tensors]
@@ -346,11 +346,11 @@ def passes(
 
 
 def lasts(base: Graph, runs: Mask) -> bool:
-    """Returns whether a run of some ops changes the state for the next run: variables, queues, random generators.
+    """Returns whether a run changes the state for the next run, such as variables, queues or random generators.
 
     Args:
         base: the graph.
-        runs: its ops that run.
+        runs: the ops that run.
     """
     if any(runs[op] for op in drawing(base)):
         return True
@@ -368,7 +368,7 @@ def lasts(base: Graph, runs: Mask) -> bool:
 
 
 def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:
-    """The tensors that fit together, in order."""
+    """Returns the tensors that fit into the memory limit together, in order."""
     group, total = [], 0
     for number in numbers:
         size = sizes[number] or 0
@@ -379,7 +379,7 @@ def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -
 
 
 def _known(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
-    """The size of a tensor and its notes; None if its static shape is not complete, or in a loop."""
+    """Returns the size of a tensor and its notes; None in a loop, or if the static shape is not fully known."""
     info = base.info(*end)
     if info is None or info.shape is None or None in info.shape or frames.of(end[0]) >= 0:
         return None
@@ -388,7 +388,7 @@ def _known(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
 
 
 def _size(largest: int, rounds: int, frames: Frames, end: tuple[int, int]) -> int:
-    """The most memory for a tensor and its notes: in a loop, for all rounds that run in parallel."""
+    """Returns the maximum memory for a tensor and its notes; in a loop, for all rounds that run in parallel."""
     frame = frames.of(end[0])
     if frame < 0:
         return largest + min(largest, 8 * SAMPLE) + _NOTE

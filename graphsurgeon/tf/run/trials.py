@@ -1,4 +1,4 @@
-"""Candidate graphs built at random and run side by side, in sessions of this process or of a cluster."""
+"""Trials: builds random candidate graphs, and runs candidates in parallel, in this process or in a cluster."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def grown(
     Args:
         specs: name -> `tf.TensorSpec` of each input.
         functions: the functions to choose from.
-        constants: the least and the greatest constant.
-        depth: how deep functions are nested at most.
+        constants: the smallest and the largest constant.
+        depth: the maximum nesting depth of functions.
         rng: a NumPy random generator.
 
     Raises:
@@ -89,7 +89,7 @@ def grown(
 
 
 def _constant_number(value: float, dtype: Any) -> Any:
-    """A constant of a dtype: the nearest integer for integers, True above zero for booleans."""
+    """Returns a constant of a dtype: rounded for integers; for booleans, whether the value is above zero."""
     if dtype.is_bool:
         return value > 0
     return np.round(value) if dtype.is_integer else np.round(value, 3)
@@ -184,7 +184,7 @@ def workers_of(workers: Any, timeout: float) -> list[tuple[str, Any]]:
         out = []
         for target, device in workers.items():
             config = _config()
-            config.device_filters.append(device)  # it needs no other task, so it waits for none
+            config.device_filters.append(device)  # the session does not wait for other tasks
             config.operation_timeout_in_ms = max(1, round(timeout * 1000))  # a lost worker never answers
             devices_of(target, config, timeout)
             out.append((target, config))
@@ -198,7 +198,7 @@ def workers_of(workers: Any, timeout: float) -> list[tuple[str, Any]]:
 
 def _config() -> Any:
     config = tf1.ConfigProto()
-    # Each candidate runs only a few times: its optimization would take longer than it saves.
+    # Each candidate runs only a few times, so an optimization would take longer than the time it saves.
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return config
 
@@ -207,13 +207,13 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
     """Returns the scores of candidates, in order; infinite for one that cannot run or whose score is not a number.
 
     Args:
-        candidates: the candidates, each a `Candidate`.
-        score: called with a function that runs the candidate: ``run({"x": array})`` returns its output.
-        workers: target and config of each worker; if a worker is lost, the others try its candidate.
+        candidates: the candidates, `Candidate` objects.
+        score: a function of ``run``, which runs the candidate: ``run({"x": array})`` returns its output.
+        workers: target and config of each worker; if a worker is lost, another worker tries its candidate.
 
     Raises:
         PlanError: all workers were lost.
-        others: the errors that `score` raises.
+        others: any error of `score`.
     """
     results: list[float | None] = [None] * len(candidates)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()

@@ -32,10 +32,10 @@ _LOOKS = 5
 
 @dataclass(frozen=True)
 class CheckpointVariable:
-    """A variable in terms of a checkpoint.
+    """How a variable is stored in a checkpoint.
 
     Args:
-        name: the variable's op in the graph that was saved.
+        name: the op of the variable in the graph that was saved.
         key: its name in the checkpoint; differs from `name` for a slice of a partitioned variable.
         dtype, shape: from the graph; None for an unknown shape or axis.
         offset: the start of the slice in the stored value; empty for a whole variable.
@@ -58,7 +58,7 @@ class CheckpointFolder:
     def __init__(self, folder: str) -> None:
         self.folder = os.fspath(folder)
         self.request = f"follow({self.folder!r})"
-        self.taken: tuple[Any, ...] = ()  # the files that were read last
+        self.taken: tuple[Any, ...] = ()  # the identity of the checkpoint that was read last
         self.skipped: dict[str, str] = {}  # checkpoint -> why it was not read
         self.unfinished: OpenError | None = None  # why no checkpoint was read, although there is a newer one
         self._unread = ""
@@ -71,7 +71,8 @@ class CheckpointFolder:
     def newest(self, variables: Sequence[CheckpointVariable]) -> tuple[str, dict[str, Any]] | None:
         """Returns the newest whole checkpoint, as (its name, variable -> array).
 
-        None if none is newer than the last one read. `unfinished` is then the error of a newer one that is not whole.
+        None if there is none after the last one that was read. If there is a newer checkpoint that is not whole,
+        `unfinished` is the error.
 
         Raises:
             OpenError: the folder does not exist, or the newest whole checkpoint is of another model.
@@ -96,7 +97,7 @@ class CheckpointFolder:
     def _newest_of(
         self, prefixes: Sequence[str], variables: Sequence[CheckpointVariable]
     ) -> tuple[str, dict[str, Any]] | None:
-        """The first whole checkpoint of some; None if it is the one that was read last."""
+        """Returns the first whole checkpoint of a list; None if it was already read."""
         self.skipped = {}
         for prefix in prefixes:
             files = _files(prefix)
@@ -122,7 +123,7 @@ class CheckpointFolder:
         return None
 
     def prefixes(self) -> list[str]:
-        """Returns the checkpoints of the folder, newest first, by its state file, or without one by time of writing."""
+        """Returns the checkpoints of the folder, newest first, in the order of the state file or of file times."""
         self._unread = ""
         try:
             paths = state_checkpoints(self.folder)
@@ -228,9 +229,9 @@ def _read_one(reader: Any, key: str, variable: CheckpointVariable) -> Any:
 
 
 def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
-    """Variable name -> its key in the checkpoint; and the names that several variables share.
+    """Returns variable name -> its key in the checkpoint; and the names that several variables share.
 
-    `tf.train.Checkpoint` writes its own keys and a table of names.
+    The keys differ from the names in checkpoints of `tf.train.Checkpoint`, which contain a table of names.
     """
     keys = {name: name for name in shapes if name != OBJECTS}
     if OBJECTS not in shapes:
@@ -259,7 +260,7 @@ def _refuse_other(variable: CheckpointVariable, shape: tuple[int, ...], dtype: A
 
 
 def _files(prefix: str) -> tuple[Any, ...]:
-    """The identity of one version of a checkpoint: its files with their sizes and times."""
+    """Returns the identity of a checkpoint at this time: its files with their sizes and times."""
     paths = [*sorted(glob.glob(glob.escape(prefix) + ".data-*")), prefix + ".index"]
     out = []
     for path in paths:

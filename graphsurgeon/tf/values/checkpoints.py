@@ -59,7 +59,7 @@ class Bundle:
             _, at = _handle(data, len(data) - _FOOTER)
             (start, size), _ = _handle(data, at)
             places = [_handle(place, 0)[0] for _, place in _rows(_block(data, start, size))]
-            if sum(size for _, size in places) > len(data):  # a file that was made to keep a reader busy
+            if sum(size for _, size in places) > len(data):  # a malicious file with overlapping blocks
                 raise UnreadableError
             for start, size in places:
                 for key, value in _rows(_block(data, start, size)):
@@ -80,7 +80,7 @@ class Bundle:
         self.entries[key.decode()] = entry
 
     def text(self, key: str) -> bytes:
-        """Returns the value of a scalar of text.
+        """Returns the value of a string scalar.
 
         Raises:
             UnreadableError: see the class.
@@ -128,7 +128,7 @@ def _rows(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:
-    """The place of a block, as its start and size; and the start of the next field."""
+    """Returns the place of a block as (start, size), and the start of the next field."""
     start, at = _varint(data, at)
     size, at = _varint(data, at)
     return (start, size), at
@@ -161,7 +161,7 @@ def _table() -> tuple[int, ...]:
 
 
 def _checksum(data: bytes, before: int = 0) -> int:
-    """The checksum of bytes, or of bytes that follow bytes with the checksum `before`."""
+    """Returns the checksum of bytes; `before` is the checksum of preceding bytes."""
     table, crc = _table(), before ^ 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 255] ^ crc >> 8
@@ -169,7 +169,7 @@ def _checksum(data: bytes, before: int = 0) -> int:
 
 
 def _unmasked(checksum: bytes | int) -> int:
-    """The checksum that a file states. It is rotated in the file, because a checksum of it may follow."""
+    """Returns the checksum that a file stores in rotated form, because checked data may contain checksums."""
     number = checksum if isinstance(checksum, int) else int.from_bytes(checksum, "little")
     rotated = number - 0xA282EAD8 & 0xFFFFFFFF
     return rotated >> 17 | rotated << 15 & 0xFFFFFFFF
@@ -188,7 +188,7 @@ class StoredValue:
         checkpoint: the checkpoint.
         key: the name of the value in it.
         dtype: its dtype as text.
-        shape: its shape; of a slice, that of the slice.
+        shape: its shape, or the shape of the slice.
         part: for a slice of a partitioned variable, its start in each dimension; else None.
     """
 
@@ -256,8 +256,8 @@ class Checkpoint:
     def names(self) -> dict[str, str]:
         """Name of a variable -> key of its value.
 
-        An object-based checkpoint has a path for each variable, from the object that was saved, and mostly its name.
-        This includes both, but the name only if no other variable has it.
+        An object-based checkpoint stores a path for each variable, from the object that was saved, and usually a name.
+        Both are included, but a name only if it is unique.
         """
         if OBJECTS not in self.shapes:
             return {key: key for key in self.shapes}
@@ -269,14 +269,14 @@ class Checkpoint:
 
     @cached_property
     def objects(self) -> Sequence[Any]:
-        """The objects of an object-based checkpoint, first the one that was saved; empty for another checkpoint."""
+        """The objects of an object-based checkpoint, the saved object first; empty for another checkpoint."""
         kind = trackable_object_graph_pb2.TrackableObjectGraph
         return (decoded(kind, self._objects()) if OBJECTS in self.shapes else kind()).nodes
 
     def _objects(self) -> bytes:
         if self._bundle is not None:
             self._refuse_changed()
-            with suppress(UnreadableError, OSError):  # TensorFlow describes the fault
+            with suppress(UnreadableError, OSError):  # TensorFlow then reports the error
                 return self._bundle.text(OBJECTS)
         return bytes(self.read(OBJECTS).item())
 
@@ -290,10 +290,10 @@ class Checkpoint:
 
         Args:
             name: as in `names`.
-            part: of a partitioned variable, the slice to read, as (its start, its shape).
+            part: the slice of a partitioned variable, as (its start, its shape).
 
         Raises:
-            OpenError: there is no such name; the message proposes similar ones.
+            OpenError: the checkpoint does not contain this name; the message proposes similar names.
         """
         key = self.names.get(name, name)
         if key not in self.shapes:
@@ -336,10 +336,10 @@ class Checkpoint:
             return tensors[0].numpy()
 
     def verify(self, values: Iterable[StoredValue]) -> None:
-        """Reads values, one at a time, and discards them, so that TensorFlow verifies their checksums.
+        """Verifies the checksums of values: reads them one at a time, and discards them.
 
         Raises:
-            OpenError: one cannot be read.
+            OpenError: a value cannot be read.
         """
         several = list(values)
         with Progress("verifying the checkpoint", sum(v.nbytes for v in several)) as bar:
@@ -349,7 +349,7 @@ class Checkpoint:
 
 
 def _bundle(prefix: str) -> Bundle | None:
-    """The table of contents of a checkpoint; None if only TensorFlow can read it, or refuse it."""
+    """Returns the index of a checkpoint; None if only TensorFlow can read it, or report its error."""
     try:
         return Bundle(prefix)
     except (UnreadableError, OSError):
@@ -393,7 +393,7 @@ def refuse_incomplete(prefix: str, request: str) -> None:
 
 
 def _prefix(place: str, request: str) -> str:
-    """The prefix of a checkpoint in any of its forms."""
+    """Returns the prefix of a checkpoint that is given as a prefix, file or folder."""
     if not os.path.isdir(place):
         prefix = SHARD.sub("", place)
         for suffix in (".index", ".meta"):
@@ -425,6 +425,6 @@ def _stamp(prefix: str) -> tuple[int, int]:
 
 
 def _sound(prefix: str, request: str) -> AbstractContextManager[None]:
-    """Reports a checkpoint as damaged for any error of TensorFlow: the types of these errors differ."""
+    """Raises any error of TensorFlow as an OpenError about a damaged checkpoint; TensorFlow uses several types."""
     problem = f"the checkpoint {prefix!r} is damaged or half written"
     return errors_as(OpenError, request, problem, "Use the checkpoint before it, or write it again")

@@ -1,4 +1,4 @@
-"""The values of the variables of a graph that came from files, and the assets of a SavedModel."""
+"""The values of variables that are stored in files with a graph, and the assets of a SavedModel."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def asset_files(meta: Any) -> list[Any]:
 
 
 def _old_assets(meta: Any) -> list[Any]:
-    # A look-up in a map field adds a missing key.
+    # Check first: a lookup in a map field would add a missing key.
     key = "saved_model_assets"
     return list(meta.collection_def[key].any_list.value) if key in meta.collection_def else []
 
 
 def asset_path(folder: str | os.PathLike[str], name: str, request: str) -> str:
-    """Returns the path of an asset, which must be inside the folder of assets, also if links are followed.
+    """Returns the path of an asset. After links are followed, it must still be inside the folder of assets.
 
     Args:
         folder: the folder of the SavedModel.
@@ -45,7 +45,7 @@ def asset_path(folder: str | os.PathLike[str], name: str, request: str) -> str:
         request: the request, for messages.
 
     Raises:
-        OpenError: the name, or a link in that place, leads out of the folder.
+        OpenError: the name, or a link, leads out of the folder.
     """
     assets, problem = Path(folder).resolve() / "assets", ""
     if "\0" in name or os.path.isabs(name) or ".." in Path(name.replace("\\", "/")).parts:
@@ -58,7 +58,7 @@ def asset_path(folder: str | os.PathLike[str], name: str, request: str) -> str:
 
 
 def point_at(meta: Any, paths: Mapping[str, str]) -> None:
-    """Writes the paths of asset files into the constants that name them, so that copies have them too.
+    """Writes the paths of asset files into the constants that contain their names, so that copies have the paths too.
 
     Args:
         meta: the MetaGraphDef of a SavedModel.
@@ -85,7 +85,7 @@ class ValueSource(Protocol):
         """Returns the names of the variable ops that `fill` sets."""
 
     def untrained(self) -> dict[str, str]:
-        """Returns the variables among these with initial values only, each with the reason: empty for a checkpoint."""
+        """Returns variable -> the reason why it has only an initial value; empty for a checkpoint."""
         return {}
 
     def start(self, session: TFSession) -> None:
@@ -112,7 +112,7 @@ class CheckpointValues(ValueSource):
         return self._read.live
 
     def _listed(self, collection: str) -> list[str]:
-        """Names of the ops of a collection, which may hold their tensors instead."""
+        """Returns the names of the ops of a collection, whose items may also be tensors."""
         return [item.name.partition(":")[0] for item in self._read.state.collections.get(collection, ())]
 
     def fill(self, session: TFSession) -> None:
@@ -130,15 +130,17 @@ class CheckpointValues(ValueSource):
             feed = {self._saver.filename_tensor_name: self._prefix}
             try:
                 session.run(_named(session.graph, self._saver.restore_op_name), feed)
-            except (tf.errors.OpError, TypeError, ValueError) as error:  # the last two for a missing op or tensor
+            except (tf.errors.OpError, TypeError, ValueError) as error:  # the last two if an op or tensor is missing
                 problem, suggestion = remedy(error) or (words_of(error), "Give the checkpoint of the same graph")
                 raise OpenError(request, f"the checkpoint does not restore: {problem}", suggestion) from error
         self.start(session)
 
     def _fill_apart(self, session: TFSession) -> bool:
-        """Restores large values one by one, so that progress is shown and can be stopped; returns whether it did.
+        """Restores large values one by one, so that the progress is shown and the work can be interrupted.
 
-        TensorFlow's saver restores all in one run, which is faster for small values.
+        Returns:
+            whether it has restored the values. TensorFlow's saver restores all of them in one run, which is faster for
+            small values.
         """
         from .transfer import assign
         from .variables import variable_infos
@@ -146,7 +148,7 @@ class CheckpointValues(ValueSource):
         try:
             stored = self.stored()
         except OpenError:
-            return False  # the error of the saver is better
+            return False  # the saver then raises a better error
         infos = variable_infos(session.graph)
         size = sum(value.nbytes for value in stored.values()) if stored else 0
         if not stored or size < _MUCH or not all(op in infos and infos[op].initializer for op in stored):
@@ -191,8 +193,8 @@ class CheckpointValues(ValueSource):
             called: graph -> {op in the file: its name in that graph, if it differs}.
 
         Returns:
-            the names of the variable ops that were set; empty if a graph no longer has the ops of the saver, or their
-            inputs.
+            the names of the variable ops that were set; empty if a graph no longer has the ops of the saver, or the
+            inputs of these ops.
         """
         saver = self._saver
         if saver is None or not (saver.restore_op_name and saver.save_tensor_name):
@@ -213,7 +215,7 @@ class CheckpointValues(ValueSource):
         return self.covered()
 
     def _unmoved(self, graph: TFGraph, name: str, now: str) -> bool:
-        """Whether an op of the saver exists and has its original variables, also if they were renamed."""
+        """Whether an op of the saver exists and still uses its original variables, which may be renamed."""
         from ..private.graphs import has_op
 
         if not (has_op(self._graph, name) and has_op(graph, now)):
@@ -257,13 +259,13 @@ class CheckpointValues(ValueSource):
 
     @property
     def load(self) -> dict[str, str]:
-        """Op -> its role while the values are loaded."""
+        """Op -> its role when the values are loaded."""
         restore = self._saver.restore_op_name if self._saver is not None else ""
         return dict.fromkeys(self.init_ops, "init op") | ({op_name(restore): "restore op"} if restore else {})
 
     @property
     def init_ops(self) -> list[str]:
-        """Names of the ops that a SavedModel requires to run once after its values are set."""
+        """Names of the ops of a SavedModel that must run once after its values are set."""
         if self._meta is None:
             return []
         signature = self._meta.signature_def
@@ -332,9 +334,9 @@ def _named(graph: TFGraph, name: str) -> Any:
 
 
 def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
-    """Returns variable op -> (tensor with the file's name, name in the file, slice), as an op of a saver restores it.
+    """Returns variable op -> (tensor with the path, name in the checkpoint, slice), for the restore op of a saver.
 
-    None if the op does anything else.
+    None if the op has any other effect.
     """
     sources = {}
     for op in met_from([restore], lambda op: op.control_inputs if op.type == "NoOp" else ()):
@@ -356,7 +358,7 @@ def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
 
 
 def _part(spec: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The start of a slice, and its shape: ``7 3 0,4:0,3`` is four of seven rows."""
+    """Returns the start and the shape of a slice: ``7 3 0,4:0,3`` is the first four of seven rows."""
     if not spec:
         return None
     *whole, bounds = spec.split()

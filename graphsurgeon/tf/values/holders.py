@@ -1,4 +1,4 @@
-"""Holders of values of variables: a session, a Keras model, a `tf.Module`, a checkpoint, a mapping of arrays."""
+"""Value stores: one interface to the variables of sessions, Keras models, modules, checkpoints and mappings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ tf1 = tf.compat.v1
 
 @dataclass(frozen=True)
 class VariableEntry:
-    """One variable of a side: its name, dtype, shape, and layer; the layer is empty if it belongs to none."""
+    """One variable of a value store: its name, dtype, shape and layer; the layer is empty if there is none."""
 
     name: str
     dtype: str
@@ -57,7 +57,7 @@ class ValueStore:
         raise NotImplementedError
 
     def write(self, values: Mapping[str, Any]) -> None:
-        """Sets variables; the caller must not use the arrays any more."""
+        """Sets variables. The store may keep the arrays, so the caller must not use them afterwards."""
         raise NotImplementedError
 
     def refuse_unsettable(self, names: Iterable[str], request: str) -> None:
@@ -65,7 +65,7 @@ class ValueStore:
 
 
 class SessionStore(ValueStore):
-    """The variables of a session's graph, through its own ops."""
+    """The variables of a session, read and set by ops of its graph."""
 
     writable = True
 
@@ -124,7 +124,7 @@ class EagerStore(ValueStore):
 
 
 class FileStore(ValueStore):
-    """Values in a checkpoint or in the file of a graph, which are read from there without a run."""
+    """Values in a checkpoint or in the file of a graph; they are read from the file, without a session."""
 
     def __init__(self, title: str, variables: Sequence[VariableEntry], stored: Mapping[str, Any]) -> None:
         self.title, self.variables, self._stored = title, variables, stored
@@ -154,7 +154,7 @@ class ArrayStore(ValueStore):
 
 
 def side_of(thing: Any, request: str) -> ValueStore:
-    """Returns the side of a thing, which reads its values and mostly can set them.
+    """Returns the value store of an object.
 
     Args:
         thing: a session, Keras model or layer, `tf.Module`, path of a checkpoint, or mapping of name to array.
@@ -162,7 +162,7 @@ def side_of(thing: Any, request: str) -> ValueStore:
 
     Raises:
         OpenError: a checkpoint cannot be read.
-        PlanError: the thing holds no values.
+        PlanError: the object is of another type.
     """
     from ..functions.traces import is_keras
 
@@ -187,7 +187,7 @@ def side_of(thing: Any, request: str) -> ValueStore:
 
 
 def giving_side(thing: Any, request: str) -> ValueStore:
-    """Returns the side of a thing as `side_of`, only for reading; for an editor of a file, of the values in the file.
+    """Returns a value store for reading, like `side_of`; for an editor of a file, the values are read from the file.
 
     Args:
         thing: as for `side_of`, or an editor.
@@ -210,7 +210,7 @@ def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[Variable
 
 
 def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:
-    """Variable op -> its layer: its scope, if a variable in it is trained; slots belong to no layer."""
+    """Returns variable op -> its scope, if the scope contains a trainable variable; slots belong to no layer."""
     variables = {info.op: info for info in infos}
     scopes = {op.rpartition("/")[0] for op, info in variables.items() if info.trainable}
     return {op: op.rpartition("/")[0] for op in variables
@@ -218,7 +218,7 @@ def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:
 
 
 def _keras(thing: Any) -> list[tuple[str, Any]]:
-    """(layer, variable) of a Keras model, in the order of its layers; then the variables outside of them."""
+    """Returns (layer, variable) pairs of a Keras model, first by layer, then the variables that are in no layer."""
     inner = keras_layers(thing)
     layers = [layer for layer in inner if not getattr(layer, "layers", None)] or [thing]
     pairs = [(layer.name, v) for layer in layers for v in layer.weights]

@@ -1,4 +1,4 @@
-"""Restoring a session from a checkpoint: the names of its variables, and checkpoints with other names."""
+"""Restores a session from a checkpoint, also under other names, and writes checkpoints with new names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .variables import fitting_stored, variable_infos, variable_objects
 
 
 def slices(graph: TFGraph) -> dict[str, Any]:
-    """Returns op name -> the `SaveSliceInfo` of each part of a partitioned variable: its position in the whole."""
+    """Returns op name of a part of a partitioned variable -> its `SaveSliceInfo`, the position in the variable."""
     infos = {op: slice_of(variable) for op, variable in variable_objects(graph).items()}
     return {op: about for op, about in infos.items() if about is not None}
 
@@ -41,14 +41,14 @@ def saved_names(
     Args:
         graph: the live graph.
         infos: its variables.
-        scope: a scope that limits the variables; the names in the checkpoint do not include it.
-        names: name in the checkpoint -> variable, if it is not the variable's own. A ``*`` matches the same text on
-            both sides. A partitioned variable may be given as a whole, or by its parts.
+        scope: only the variables in this scope are used; the names in the checkpoint do not include the scope.
+        names: name in the checkpoint -> variable, if the names differ. A ``*`` matches the same text on both sides. A
+            partitioned variable may be given as a whole, or by its parts.
         request: the request, for messages.
         only_named: leave out the variables that `names` does not contain.
 
     Raises:
-        PlanError: `names` or `scope` fits no variable, or one name is given to two variables.
+        PlanError: `names` or `scope` matches no variable, or two variables would have the same name.
     """
     lead, parts = scope.strip("/"), slices(graph)
     out, explicit_names = dict[str, str](), dict[str, str]()
@@ -74,7 +74,7 @@ def saved_names(
 
 
 def _meant(target: str, saved: str, names: Mapping[str, Any], request: str) -> dict[str, str]:
-    """The variables that a name or a pattern fits, each with its name in the checkpoint."""
+    """Returns variable -> its name in the checkpoint, for all variables that a name or a pattern matches."""
     if "*" in target or "*" in saved:
         return starred(target, saved, names, request)
     return {target: saved} if target in names else {}
@@ -96,7 +96,7 @@ def matched(
     for op, name in checkpoint_names.items():
         own = name + op.removeprefix(parts[op].full_name) if op in parts else name
         if name not in names and own in names:
-            stored[op] = checkpoint.stored(own)  # saved separately, not as a part
+            stored[op] = checkpoint.stored(own)  # the part was saved as a separate variable
         elif name not in names:
             missing.append(op)
         else:
@@ -104,7 +104,7 @@ def matched(
     return stored, missing
 
 
-#: The most bytes in memory at once; one larger value is allowed.
+#: The maximum number of bytes in memory at once; a single value may be larger.
 _BATCH = 64 << 20
 
 
@@ -173,7 +173,7 @@ def renamed(old_names: list[str], names: Mapping[str, str], request: str) -> dic
 
 
 def _by_rule(old: str, new: str, old_names: list[str], request: str) -> dict[str, str]:
-    """The names that a rule fits (the name itself, all names in a scope, or those of a pattern) -> their new names."""
+    """Returns name -> new name, for the names that a rule matches: one name, all names in a scope, or a pattern."""
     if "*" in old or "*" in new:
         return starred(old, new, old_names, request)
     lead, to = f"{old.rstrip('/')}/", new.rstrip("/")
@@ -208,11 +208,12 @@ def restore(
         scope, names: see `saved_names`.
         exclude: names or patterns of variables that stay as they are.
         partial: variables that the checkpoint does not have stay as they are; otherwise they are a fault.
-        fresh: the session is not in use yet, so that a failure may leave it half set.
+        fresh: whether the session is not in use yet, so a failure may leave some of its variables set.
 
     Raises:
         OpenError: the checkpoint cannot be read.
-        PlanError: it is of another model, does not have all variables, or a shape or dtype differs. Nothing is set.
+        PlanError: the checkpoint is of another model, does not contain all variables, or a shape or dtype differs. No
+            variable is set.
     """
     request = f"restore({str(place)!r}" + (f", scope={scope!r})" if scope else ")")
     graph, checkpoint = session.graph, Checkpoint(place, request)
@@ -277,17 +278,17 @@ def _advice(
     names: Mapping[str, str] | None,
     limit: int | None = None,
 ) -> str:
-    """A suggestion of arguments with which the values of a checkpoint fit in name, dtype and shape.
+    """Suggests arguments with which the values of a checkpoint match the variables in name, dtype and shape.
 
     Args:
         checkpoint: the checkpoint.
-        variables: variable op -> variable, of those to restore.
+        variables: variable op -> variable, for the variables to restore.
         graph, request, names: as in `restore`.
-        limit: how many variables have no value with the given arguments.
+        limit: the number of variables that have no value with the given arguments.
     """
 
     def missing_for(scope: str, renames: Mapping[str, str]) -> list[str] | None:
-        """The variables without a value for these arguments; None if no value is found, or one does not fit."""
+        """Returns the variables without a value; None if no value is found, or a value does not fit."""
         try:
             stored_values, missing = matched(
                 checkpoint, saved_names(graph, variables.values(), scope, renames, request), graph
@@ -302,7 +303,7 @@ def _advice(
     renames, missing = dict(names or {}), missing_for("", names or {})
     if missing is not None:
         suggestions.append((len(missing), "no scope="))
-    for _ in range(8):  # one pattern after another, as long as each finds more
+    for _ in range(8):  # adds one pattern after another, as long as each one finds more values
         best = None
         for old, new in _scopes(checkpoint.names, variables if missing is None else missing):
             if not old and new and not renames:
@@ -323,7 +324,7 @@ def _advice(
 
 
 def _scopes(saved: Iterable[str], variables: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of scopes, of a checkpoint and of a graph, with the same names below them; those with most names first."""
+    """Returns (scope in the checkpoint, scope in the graph) with the same names in them; most names first."""
     below: dict[str, list[str]] = {}
     for name in saved:
         parts = name.split("/")

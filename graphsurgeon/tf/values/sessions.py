@@ -1,4 +1,4 @@
-"""Sessions: the values for the variables of a session, from copies and earlier sessions; transfer.py carries them."""
+"""Sessions: sets the variables of a session, from values of copies and of earlier sessions; see also transfer.py."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ from .variables import variable_infos
 
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
-#: TensorFlow's forms for the device that an op requires, or that an op colocated with it requires.
+#: How TensorFlow's messages name the device that an op, or an op colocated with it, requires.
 _DEVICE = r"(?:assigned to|incompatible device|device specification) '?([^\s']+)"
 
 
 @contextmanager
 def placed(session: Callable[[], TFSession], request: str) -> Iterator[None]:
-    """Reports in plain words the errors of ops that TensorFlow cannot run: a missing device, kernel, file, or feed.
+    """Replaces TensorFlow's errors about a missing device, kernel, file or feed by clearer errors.
 
     Args:
-        session: returns the session, once there is one.
+        session: a function that returns the session, if there is one.
         request: the request, for messages.
 
     Raises:
-        PlanError: something is missing, or TensorFlow refuses an op; for a device, the message lists those available.
+        PlanError: something is missing, or TensorFlow refuses an op. If a device is missing, the message lists the
+            available devices.
     """
     try:
         yield
@@ -63,9 +64,9 @@ def placed(session: Callable[[], TFSession], request: str) -> Iterator[None]:
 
 
 def new_session(graph: TFGraph | None, config: Any = None) -> TFSession:
-    """Returns a new session of a graph; None: of an empty graph."""
+    """Returns a new session of a graph, or of an empty graph for None."""
     session = session_of(empty_graph() if graph is None else graph, config=config)
-    load_ops(session)  # ops that are added later then have no values until something is run
+    load_ops(session)  # so variables of later ops have no value before the next run
     return session
 
 
@@ -76,10 +77,10 @@ class ValueAssignment:
     Args:
         session: the session.
         request: the request, for messages.
-        old: the session from which values are carried.
-        pairs: (variable of `old`, variable).
+        old: the session whose values are copied.
+        pairs: pairs of a variable of `old` and the variable that gets its value.
         arrays: variable -> its value, an array or a stored value of a checkpoint.
-        initial: variables that are initialised.
+        initial: the variables that start from their initial values.
     """
 
     session: Any
@@ -100,7 +101,7 @@ def give(due: ValueAssignment, helpers: Sequence[VariableInfo]) -> None:
 
     Args:
         due: the values.
-        helpers: variables that may be initialised too, if one of the others needs them.
+        helpers: further variables, which are initialised only if one of the others needs them.
 
     Raises:
         PlanError: a value cannot be read or set.
@@ -128,14 +129,14 @@ class SessionValues:
     """The values of variables with the same names in another session.
 
     Args:
-        session: returns that session.
-        inner: the source of its values, if any, which can fill tables.
-        untrained: returns the variables that have only initial values in that session.
+        session: a function that returns the other session.
+        inner: the `ValueSource` of the other session, if any, which can fill tables.
+        untrained: a function that returns the variables with only initial values in the other session.
         graph: the graph whose variables are set.
-        uninitialized: names of variables without a value in that session.
-        same: graph -> variable -> a number, for this graph and the earlier ones. The number of a variable is the same
-            in all graphs.
-        copied: names of ops that fill tables, which plans have copied from files, and their feeds.
+        uninitialized: names of variables without a value in the other session.
+        same: graph -> variable -> number, for this graph and earlier ones. A variable has the same number in all
+            graphs.
+        copied: the names of ops that fill tables and that plans have copied from files; and their feeds.
     """
 
     def __init__(
@@ -185,7 +186,7 @@ class SessionValues:
 
     @property
     def asset_feeds(self) -> dict[str, str]:
-        """The feeds of these ops."""
+        """The feeds of the ops in `init_ops`."""
         return {**getattr(self._inner, "asset_feeds", {}), **self._copied[1]}
 
     def covered(self) -> frozenset[str]:
@@ -195,7 +196,7 @@ class SessionValues:
 
 @placed(lambda: new_session(None), "session()")
 def settle(session: TFSession, made: AppliedOps) -> None:
-    """Sets the variables that a plan has made, in a graph that was not rebuilt, to their values in `session`."""
+    """Sets the new variables of an applied plan in `session`, if the graph was not rebuilt."""
     arrays = {made.infos[name]: value for name, value in made.values.items()}
     give(ValueAssignment(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
     fill_made(session, made)
@@ -221,7 +222,7 @@ def run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any])
         feeds: tensor -> its feed, for tensors in the graph.
     """
     for name in names:
-        with suppress(KeyError, tf.errors.FailedPreconditionError):  # removed, or already filled
+        with suppress(KeyError, tf.errors.FailedPreconditionError):  # the op was removed, or the table is filled
             op = session.graph.get_operation_by_name(name)
             session.run(
                 op, {tensor: value for tensor, value in feeds.items() if has_op(session.graph, op_name(tensor))}
@@ -229,13 +230,14 @@ def run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any])
 
 
 def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_found: bool = False) -> None:
-    """Runs the initialisers of tables, one by one, by default all; a table that is already filled stays as it is.
+    """Runs the initialisers of tables, one by one; a table that is already filled is not changed.
 
     Args:
         session: the session.
-        init_ops: the initialisers; None: those in the graph's collection, and the others that need no feed.
-        as_found: the graph is unchanged from its file. A table whose own file does not exist then gives a warning: much
-            of the graph may not need it, and TensorFlow refuses to run the ops that do.
+        init_ops: the initialisers. Default: the initialisers in the collection of the graph, and others that need no
+            feed.
+        as_found: whether the graph is unchanged from its file. A table without its vocabulary file then causes only a
+            warning: much of the graph may not need it, and TensorFlow refuses to run the ops that do.
 
     Raises:
         PlanError: an initialiser cannot run because its file does not exist.
@@ -254,7 +256,7 @@ def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_fo
             raise PlanError("session()", problem, "Give the GraphDef alone, gs.open(meta.graph_def)") from error
         except tf.errors.NotFoundError as error:
             op = error.op if error.op is not None else init_op
-            # TensorFlow has the path in its text only.
+            # Only the text of TensorFlow's error contains the path.
             line = next((x for x in str(error.message).splitlines() if "o such file" in x), str(error.message))
             refused = PlanError(
                 "session()",
@@ -277,10 +279,10 @@ def set_bare(
     """Sets variables that no op of the graph initialises, such as those of a SavedModel of TF2.
 
     Args:
-        old: the session that holds their values.
+        old: the session with their values.
         new: the session to set.
-        pairs: (variable of the old graph, variable of the new one).
-        source: a `ValueSource` that may be able to move the values that it restored.
+        pairs: (variable of the old graph, variable of the new graph).
+        source: a `ValueSource` that may be able to move the values that it has restored.
         filed: names of the new variables that this source has restored.
         called: graph -> {op in the file: its name in that graph, if it differs}.
 
@@ -288,7 +290,7 @@ def set_bare(
         the names of the variables that were set.
 
     Raises:
-        PlanError: no op sets one of them.
+        PlanError: no op sets one of the variables.
     """
     restored_ops = filed if pairs and hasattr(source, "move") and source.move(old, new, called) else frozenset()
     lost = [info.op for _, info in pairs if info.op not in restored_ops]
@@ -302,9 +304,9 @@ def set_bare(
 
 
 def run_init_ops(session: TFSession, source: Any, called: Callable[[TFGraph], Mapping[str, str]]) -> None:
-    """Runs the ops that the file requires to run once, such as those that fill its tables, unless an edit removed them.
+    """Runs the ops of the file that must run once, such as those that fill its tables, unless an edit removed them.
 
-    An asset whose op was renamed by an edit is not fed: the op itself has the path of its file.
+    If an edit renamed the op of an asset, the op is not fed: it already contains the path of the asset.
     """
     graph = session.graph
     now = called(graph)

@@ -1,4 +1,4 @@
-"""Variables of a graph: their parts, their copies, and their values."""
+"""Variables of a graph: their descriptions, their copies, and their values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..private.sessions import from_proto, is_variable, take_scopes
 from .checkpoints import StoredValue, array_of
 
 tf1 = tf.compat.v1
-#: Whether it is a place of resource variables; the container; the name in the container.
+#: The place of a variable in a session: whether it is a resource variable, its container, its name in the container.
 Place = tuple[bool, bytes, bytes]
 
 
@@ -38,7 +38,7 @@ def variable_objects(graph: TFGraph) -> dict[str, TFVariable]:
 
 
 def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
-    """Returns variable op name -> its description; also for variables in no collection."""
+    """Returns variable op name -> its description, including variables that are in no collection."""
     objects = variable_objects(graph)
     inside: dict[str, list[str]] = {}
     for name, items in collections_of(graph).items():
@@ -46,12 +46,12 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
             if is_variable(item):
                 inside.setdefault(item.op.name, []).append(name)
     infos = {}
-    with graph.as_default():  # otherwise TensorFlow treats the call as an eager one and refuses it
+    with graph.as_default():  # otherwise TensorFlow would refuse the call in eager mode
         protos = {name: variable.to_proto() for name, variable in objects.items()}
     for name, variable in objects.items():
         proto = protos[name]
         info = VariableInfo(name, dtype=variable.dtype.base_dtype.name, shape=shape_text(dims_of(variable.shape)))
-        # An edit, or TensorFlow's guard of initial values that read other variables, may have replaced the tensor.
+        # The tensor in the proto may be replaced: by an edit, or by TensorFlow if it reads other variables.
         infos[name] = defined_by(info, proto, assigned(graph, proto.initializer_name), inside[name])
     ordered = {}  # in the order of the graph, not of the collections
     for op in graph.get_operations():
@@ -66,19 +66,19 @@ def dims_of(shape: Any) -> tuple[int | None, ...] | None:
 
 
 def shape_of(graph: TFGraph, info: VariableInfo) -> tf.TensorShape:
-    """Returns the static shape of a variable; the oldest kind has the shape of a scalar if it is not known."""
+    """Returns the static shape of a variable; unknown for `Variable` ops, which store an unknown shape as a scalar."""
     op = graph.get_operation_by_name(info.op)
     return tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape"))
 
 
 def assigned(graph: TFGraph, initializer: str) -> str:
-    """Returns the tensor that an initialiser assigns, which its `VariableDef` may not have; empty if there is none."""
+    """Returns the tensor that an initialiser assigns, which may be missing in the `VariableDef`; empty if none."""
     inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
     return str(inputs[1].name) if len(inputs) > 1 else ""
 
 
 def _info_of_op(op: TFOp) -> VariableInfo:
-    """A variable that is in no collection: its parts are found among its consumers."""
+    """Returns the description of a variable that is in no collection, from the consumers of its op."""
     users = [(user, user.type in ASSIGN_TYPES and user.inputs[0].op is op) for user in op.outputs[0].consumers()]
     return variable_read_by(
         op.name,
@@ -97,15 +97,15 @@ def rebuilt(
     Args:
         graph: the destination.
         info: the description of the copied variable.
-        original: its object in the source, or None if no collection held one.
-        trainable: it is trainable if its original is.
+        original: the object of the original, or None if it was in no collection.
+        trainable: whether the copy is trainable if the original is.
 
     Returns:
         the variable, or None if parts that an object requires are missing.
     """
     if not (info.initializer and info.snapshot):
         return None
-    # Entering a graph takes as long as making a variable, so callers that rebuild many have entered it.
+    # Entering a graph takes as long as making a variable, so callers enter it once for all variables.
     with nullcontext() if tf1.get_default_graph() is graph else graph.as_default():
         proto = variable_pb2.VariableDef(trainable=info.trainable) if original is None else original.to_proto()
         proto.variable_name = info.op + ":0"
@@ -121,10 +121,10 @@ def rebuilt(
 
 
 class UniqueVariables(list[Any]):
-    """A collection with copied variables: an object that is added later for the same op replaces the copy's object.
+    """A collection with one object for each copied variable: a later object for the same op replaces the first one.
 
-    With `tf.contrib`, a copy had no variables, so programs make an object for the ops of a copied one and add it to the
-    collections themselves. Two objects there would train the variable twice, and stop a `Saver`.
+    Copies of `tf.contrib` had no variable objects. So old programs make an object for the ops of a copied variable and
+    add it to the collections. Two objects would train the variable twice, and make a `Saver` fail.
     """
 
     def __init__(self, items: Iterable[Any]) -> None:
@@ -132,7 +132,7 @@ class UniqueVariables(list[Any]):
         self.copied: set[TFOp] = set()  # the ops of the copies
 
     def append(self, item: Any) -> None:
-        """Adds an item; an object for a copied variable that is already in the list replaces the object of the copy."""
+        """Adds an item; the object of a copied variable that is already in the list replaces the old object."""
         op = _op_of(item)
         places = [at for at, own in enumerate(self) if _op_of(own) is op] if op in self.copied else []
         if places:
@@ -142,7 +142,7 @@ class UniqueVariables(list[Any]):
 
 
 def join_collection(graph: TFGraph, name: str, items: Sequence[Any]) -> None:
-    """Adds copies to a collection of a graph; a collection of variables has one object for each from then on."""
+    """Adds copies to a collection of a graph; a collection of variables becomes a `UniqueVariables` list."""
     lists = all_collections(graph)
     entries, copied = lists.setdefault(name, []), {op for op in map(_op_of, items) if op is not None}
     if copied:
@@ -157,12 +157,12 @@ def same_entry(item: Any, other: Any) -> bool:
 
 
 def _op_of(item: Any) -> TFOp | None:
-    """The op of a variable of a graph; None for anything else."""
+    """Returns the op of a variable of a graph; None for any other item."""
     return getattr(item, "op", None) if is_variable(item) else None
 
 
 def take_slots(graph: TFGraph, names: Iterable[str]) -> None:
-    """Takes the names of the slots among new variables, so that a later optimizer makes its own with other names."""
+    """Reserves the names of the slots among new variables, so that a later optimizer uses other names."""
     variables = set(names)
     take_scopes(graph, [name for name in variables if name.rpartition("/")[0] in variables])
 
@@ -187,8 +187,8 @@ def fetch(
         initial: whether the request can choose initial values for variables.
 
     Raises:
-        PlanError: a variable is not initialised, is not in the mapping, has another shape there, or no op of the graph
-            reads it. Also if `values` is neither a mapping nor a session of the graph.
+        PlanError: a variable is not initialised, is not in the mapping, has another shape in the mapping, or no op of
+            the graph reads it. Also if `values` is neither a mapping nor a session of the graph.
     """
     if isinstance(values, Mapping):
         return {info.op: _given(values, info, graph, request, info.op in later, initial=initial) for info in infos}
@@ -203,7 +203,7 @@ def fetch(
 def refuse_unfit(
     values: Any, infos: Sequence[VariableInfo], graph: TFGraph, request: str, *, initial: bool = False
 ) -> None:
-    """Refuses the values that `fetch` would refuse; no value leaves its session or its file.
+    """Refuses the values that `fetch` would refuse, without reading them.
 
     Args:
         values, infos, graph, request, initial: as for `fetch`.
@@ -221,7 +221,7 @@ def refuse_unfit(
 
 
 def _of_this(values: Any, graph: TFGraph, request: str) -> None:
-    """Refuses values that are neither a session nor an editor, or are of another graph."""
+    """Refuses values that are neither a session nor an editor, or that are of another graph."""
     if not hasattr(values, "run") and not hasattr(values, "untrained"):
         how = "Give a session, an editor, or {name: array}"
         if isinstance(values, str | os.PathLike):
@@ -236,7 +236,7 @@ def _of_this(values: Any, graph: TFGraph, request: str) -> None:
 
 
 def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fetched values as arrays; a session returns a single text as plain bytes."""
+    """Returns fetched values as arrays, also scalar strings, which a session returns as bytes."""
     return {name: array_of(v) if isinstance(v, bytes) else v for name, v in values.items()}
 
 
@@ -248,7 +248,7 @@ INITIALIZE = (
 
 @contextmanager
 def errors_if_empty(infos: Sequence[VariableInfo], request: str, initial: bool = False) -> Iterator[None]:
-    """Reports in plain words that a session has no value for a variable, or was closed.
+    """Replaces TensorFlow's error by a clearer one if a variable has no value, or the session is closed.
 
     Args:
         infos: the variables that are read.
@@ -262,8 +262,8 @@ def errors_if_empty(infos: Sequence[VariableInfo], request: str, initial: bool =
         with errors_if_closed(request):
             yield
     except tf.errors.FailedPreconditionError as error:
-        # TensorFlow has the variable in its text only.
-        # The longest name that occurs as a separate word: "w" is in "w/Adam" too, and "a" in "value".
+        # Only the text of TensorFlow's error contains the variable: the longest name that occurs as a separate word.
+        # A plain search would find "w" in "w/Adam", and "a" in "value".
         text = f" {getattr(error, 'message', error)} "
         candidates = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
         name = max(candidates, key=len, default=infos[0].op)
@@ -278,7 +278,7 @@ def errors_if_empty(infos: Sequence[VariableInfo], request: str, initial: bool =
 
 @contextmanager
 def errors_if_closed(request: str) -> Iterator[None]:
-    """Reports in plain words that a session was closed; raises PlanError."""
+    """Replaces TensorFlow's error by a PlanError if a session is closed."""
     try:
         yield
     except RuntimeError as error:
@@ -289,7 +289,7 @@ def errors_if_closed(request: str) -> Iterator[None]:
 
 
 def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], request: str, initial: bool = False) -> None:
-    """Refuses variables that have no value in a session; the values themselves stay in it.
+    """Refuses variables that have no value in a session, without reading the values.
 
     Raises:
         PlanError: a variable has no value; the message names it.
@@ -299,7 +299,7 @@ def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], request: str
 
 
 def value_of(graph: TFGraph, info: VariableInfo, request: str) -> TFTensor:
-    """Returns a tensor whose run reads the value of a variable and does nothing else.
+    """Returns a tensor that reads the value of a variable without side effects.
 
     Raises:
         PlanError: there is no such tensor.
@@ -308,7 +308,7 @@ def value_of(graph: TFGraph, info: VariableInfo, request: str) -> TFTensor:
     if snapshot or not info.resource:
         return graph.as_graph_element(snapshot or info.op + ":0")
     place = place_of(graph.get_operation_by_name(info.op))
-    for op in graph.get_operations():  # any op of that name in the session is of the same variable
+    for op in graph.get_operations():  # all ops with the same place refer to the same variable
         if op.type == "VarHandleOp" and place_of(op) == place:
             for consumer in op.outputs[0].consumers():
                 if consumer.type == "ReadVariableOp" and stands_alone(consumer):
@@ -321,7 +321,7 @@ def value_of(graph: TFGraph, info: VariableInfo, request: str) -> TFTensor:
 
 
 def _reads(graph: TFGraph, info: VariableInfo) -> bool:
-    """Whether the snapshot of a variable, which others read, still reads it, and not another tensor after an edit."""
+    """Whether the snapshot tensor of a variable still reads the variable; an edit may have given it another input."""
     op = graph.as_graph_element(info.snapshot).op
     while op.type in ("Identity", "ReadVariableOp"):
         op = op.inputs[0].op
@@ -336,7 +336,8 @@ def stands_alone(op: TFOp) -> bool:
 def place_of(op: TFOp) -> Place:
     """Returns the place of a variable in a session: its kind, its container, and its name in the container.
 
-    A reference variable without a name has the name of its op; all resource variables without a name are the same one.
+    A reference variable without a shared name has the name of its op. All resource variables without a shared name are
+    the same variable.
     """
     resource, name = op.type == "VarHandleOp", op.get_attr("shared_name")
     return resource, op.get_attr("container"), name if name or resource else op.name.encode()
@@ -351,7 +352,7 @@ def _given(
     own: bool = True,
     initial: bool = False,
 ) -> Any:
-    """The value of a variable in a mapping; `later`: one in a file stays there; `own`: an array is copied."""
+    """Returns the value of a variable in a mapping. `later`: stored values are not read; `own`: an array is copied."""
     for key in (info.op, info.op + ":0"):
         if key in values:
             if isinstance(values[key], StoredValue):
@@ -369,7 +370,7 @@ def _given(
 
 
 def _fitting(value: Any, info: VariableInfo, graph: TFGraph, request: str, make: Callable[..., Any]) -> Any:
-    """A value as an array of its variable's dtype; refused if its shape differs."""
+    """Returns a value as an array with the dtype of its variable; raises an error if the shape differs."""
     suggestion = f"Give an array of {info.dtype} and of shape {info.shape}"
     try:
         array = make(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
@@ -388,7 +389,7 @@ def fitting_stored(stored: StoredValue, info: VariableInfo, graph: TFGraph, requ
     """Refuses a stored value whose dtype or shape differs from that of its variable.
 
     Raises:
-        PlanError: it does not fit; the message has both.
+        PlanError: dtype or shape differs; the message contains both of them.
     """
     same = stored.dtype == tf.as_dtype(info.dtype).name
     if same and shape_of(graph, info).is_compatible_with(stored.shape):
