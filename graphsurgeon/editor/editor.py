@@ -1141,6 +1141,9 @@ class Editor:
         ``from graphsurgeon import GraphLayer``. Updates of the part, such as moving averages, run while Keras trains
         the layer. Updates that need other tensors than the inputs are left out; a warning lists them.
 
+        For a Keras model, Keras decides which weights are trained: the weights of a frozen layer are not. Regularizers,
+        constraints and added losses are kept. ``layer.notes`` lists what the layer does not keep.
+
         Args:
             inputs, outputs: as in `function`. The layer takes one tensor, a list in this order, or a dict by the names
                 of the arguments. It returns one tensor, a list or a dict, as `outputs` is.
@@ -1183,9 +1186,10 @@ class Editor:
         """Returns a Keras model that computes the current graph.
 
         If a functional or sequential model was opened, layers that no plan has touched are the same objects: those
-        before the change, and those after it, which are called again. They are shared with the opened model, so
-        training one trains the other. Everything between them is one `GraphLayer`, as made by `keras_layer`. The
-        attribute ``surgery`` of the model lists the layers that are kept, and why each other layer is not.
+        before a change, and those after it, which are called again. They are shared with the opened model, so training
+        one trains the other. Each changed part between them is one `GraphLayer`, as made by `keras_layer`. The
+        attribute ``surgery`` of the model lists the layers that are kept, why each other layer is not, and notes on
+        what is not kept.
 
         Args:
             inputs, outputs: as in `function`. Default: those of the opened model, in its structure.
@@ -1196,8 +1200,7 @@ class Editor:
 
         Returns:
             A `keras.Model`, not compiled. A subclassed model does not describe how its layers are connected, and other
-            graphs
-            have no layers: there, one layer computes everything.
+            graphs have no layers: one layer then computes everything.
 
         Raises:
             SelectionError: if a tensor does not exist.

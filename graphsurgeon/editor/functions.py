@@ -75,10 +75,19 @@ def layer_of(
     if hasattr(training, "opened"):
         about = (training.snapshot, training.opened, training.layers)
         there = _boundary(*about, inputs, outputs, "keras_layer", request)
-        training = (training.snapshot, *there, _value_source(training, None))
+        training = (training.snapshot, *there, _value_source(training, None), _training_facts(training))
     elif training is not None:
         training = ReferenceResolver(graph, layers, request).tensor(training)
-    return keras_layer(graph, takes, gives, _value_source(editor, values), name, training, trainable, request)
+    source, facts = _value_source(editor, values), _training_facts(editor)
+    return keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
+
+
+def _training_facts(editor: EditorLike) -> Any:
+    """What Keras adds to the graph of an editor."""
+    from ..tf.functions.keras_training import TrainingFacts
+
+    origin = editor.opened.origin
+    return TrainingFacts() if origin is None else origin.facts(editor.history.renamed)
 
 
 def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ...errors import PlanError, counted, few, warn
-from ...graph.graph import Graph, shape_text
+from ...graph.graph import Graph, Mask, shape_text
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.parts import required
 from ...graph.tf_types import TFGraph
 from ...graph.training import ASSIGNING, updates
-from ...graph.traversal import backward
+from ...graph.traversal import backward, forward
 from ..copy.imports import import_nodes
 from ..importing import tf
 from ..messages import tensor_pb2
@@ -32,11 +32,13 @@ from ..run.sessions import refuse_untrusted
 from ..values.variables import dims_of
 from .graph_function import FunctionRegion, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
 from .graph_function import trainable as is_trainable
+from .keras_training import TrainingFacts
 from .library import adopt, referred, with_handles
 
 Keras: Any = tf.keras
 #: Prefix of the names that TensorFlow gives to gradients by `tf.custom_gradient`; they are valid in one process only.
 _LOCAL_GRADIENT = b"CustomGradient-"
+_NO_FACTS = TrainingFacts()
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
@@ -70,6 +72,8 @@ class GraphLayer(Keras.layers.Layer):
                 dtype=about["dtype"],
                 trainable=about["trainable"],
                 initializer="zeros",
+                regularizer=about.get("regularizer"),
+                constraint=about.get("constraint"),
             )
             setattr(self, f"weight_{number}", weight)  # TensorFlow saves the attributes of a layer
             weights.append(weight if isinstance(weight, tf.Variable) else weight.value)
@@ -81,6 +85,11 @@ class GraphLayer(Keras.layers.Layer):
             for mode, body in graph.get("programs", {}).items():
                 self.run(mode, *_program(body, self))
         self.built = True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the layer does not keep of the Keras model that its graph was opened from."""
+        return tuple(self._about.held.get("notes", ()))
 
     @property
     def tables(self) -> list[Any]:
@@ -104,8 +113,10 @@ class GraphLayer(Keras.layers.Layer):
     def call(self, inputs: Any, training: Any = None) -> Any:
         """Runs the graph; if the layer is trainable and called in training, also its updates."""
         trained = training and self.trainable and "training" in self._programs.held
-        function = self._programs.held["training" if trained else "inference"][0]
-        results = function(*self._arguments(inputs))
+        function, body = self._programs.held["training" if trained else "inference"]
+        results = list(function(*self._arguments(inputs)))
+        for _ in range(body.get("losses", 0)):
+            self.add_loss(results.pop())
         keys, kind = self._about.held["outputs"], self._about.held["form"]
         return (
             results[0] if kind == "one" else list(results) if kind == "list" else dict(zip(keys, results, strict=True))
@@ -160,7 +171,7 @@ def keras_layer(
     training: Any,
     trainable: bool,
     request: str,
-    frozen: Collection[str] = (),
+    facts: TrainingFacts = _NO_FACTS,
 ) -> GraphLayer:
     """Returns a Keras layer that computes `outputs` from `inputs` as a graph does.
 
@@ -168,11 +179,11 @@ def keras_layer(
         base: the snapshot.
         inputs, outputs, values: as in `graph_function`.
         name: the name of the layer; default: chosen by Keras.
-        training: the name of a tensor that is true in training; or (snapshot, inputs, outputs, values) of the graph to
-            run in training; or None.
+        training: the name of a tensor that is true in training; or (snapshot, inputs, outputs, values, facts) of the
+            graph to run in training; or None.
         trainable: whether its weights are trained.
         request: the request, for messages.
-        frozen: names of variables that are never trained.
+        facts: what Keras adds to the graph.
 
     Raises:
         SelectionError, PlanError: as in `graph_function`; or a variable has a dtype that no weight can have.
@@ -183,14 +194,15 @@ def keras_layer(
         raise PlanError(request, f"Keras runs on {backend!r} here", how)
     twice = isinstance(training, tuple)
     flag = None if training is None or twice else tensor_name(training)
-    graph, takes, gives, source = training if twice else (base, inputs, outputs, values)
+    graph, takes, gives, source, learned = training if twice else (base, inputs, outputs, values, facts)
     for one in (base, graph):
         refuse_untrusted(one.owner, request)
     runs = {
-        "inference": _LayerProgram(base, inputs, outputs, values, flag, request, updated=False),
-        "training": _LayerProgram(graph, takes, gives, source, flag, request, updated=True),
+        "inference": _LayerProgram(base, inputs, outputs, values, flag, request, facts, updated=False),
+        "training": _LayerProgram(graph, takes, gives, source, flag, request, learned, updated=True),
     }
     runs["training"].say_left_out()
+    notes = [*runs["inference"].notes(not (twice or flag))]
     if not (twice or flag or runs["training"].updates):
         del runs["training"]
     variables: dict[str, Any] = {}
@@ -201,11 +213,12 @@ def keras_layer(
             name: table for run in runs.values() for name, table in tables_of(run.base, run.part, request).items()
         }
         about = {
-            "weights": _weights(variables, runs.values(), request, frozen),
+            "weights": _weights(variables, runs.values(), request, facts, notes),
             "tables": [_written(table) for table in tables.values()],
             "inputs": list(arguments(inputs)),
             "outputs": list(outputs) if isinstance(outputs, Mapping) else [],
             "form": "dict" if isinstance(outputs, Mapping) else "list" if isinstance(outputs, list | tuple) else "one",
+            "notes": notes,
         }
         layer = GraphLayer(about, trainable=trainable, **({} if name is None else {"name": name}))
         for variable, array in zip(layer.held(), variables.values(), strict=True):
@@ -213,7 +226,8 @@ def keras_layer(
         shared = dict(zip(variables, layer.held(), strict=True)), dict(zip(tables, layer.tables, strict=True))
         for mode, run in runs.items():
             function = run.traced(*shared, layer.name)
-            layer.run(mode, function, _body(function.get_concrete_function(), layer))
+            body = _body(function.get_concrete_function(), layer)
+            layer.run(mode, function, {**body, "losses": len(run.losses)})
     return layer
 
 
@@ -227,11 +241,20 @@ class _LayerProgram:
         base, inputs, outputs, values: as in `keras_layer`.
         flag: a tensor that is true in training.
         request: the request, for messages.
+        facts: what Keras adds to the graph.
         updated: whether updates are run, and the flag is true.
     """
 
     def __init__(
-        self, base: Graph, inputs: Any, outputs: Any, values: Any, flag: str | None, request: str, updated: bool
+        self,
+        base: Graph,
+        inputs: Any,
+        outputs: Any,
+        values: Any,
+        flag: str | None,
+        request: str,
+        facts: TrainingFacts,
+        updated: bool,
     ) -> None:
         self.base, self._values, self._asked, self._given = base, values, request, () if flag is None else (updated,)
         takes, gives = arguments(inputs), tensors_of(outputs)
@@ -242,9 +265,14 @@ class _LayerProgram:
         cuts = frozenset(base.tensor(name, request) for name in takes.values())
         goals = base.mask(op for op, port in ends if (op, port) not in cuts)
         region = required(base, goals, cuts)
+        self._facts, self._region, self._ends = facts, region, (list(takes.values()), gives)
+        self.losses, self._lost = facts.added(base, *self._ends, region)
         assignments = updates(base, region, cuts)
         always_run = backward(base, goals, cuts, control=False)  # these ops always run
         apart = [name for name in assignments.inside if not always_run[base.index[name]]]
+        read_later = [name for name in apart if _read_after(base, base.index[name], always_run)]
+        apart = [name for name in apart if name not in read_later]
+        self._training_only = [] if updated else apart
         self._left = dict(assignments.outside)
         self._later: list[tuple[str, str, str]] = []
         along = []
@@ -261,11 +289,25 @@ class _LayerProgram:
         later = self._later if updated else []
         without = [name for name in apart if not updated or name not in along]
         self.part = part_of(
-            base, takes, [*gives, *(value for _, _, value in later)], request, along if updated else (), without
+            base,
+            takes,
+            [*gives, *self.losses, *(value for _, _, value in later)],
+            request,
+            along if updated else (),
+            without,
         )
-        self._count = len(gives)
+        self._count = len(gives) + len(self.losses)
         if updated:
             self.part.variables += [v for v, _, _ in later if v not in self.part.variables]
+
+    def notes(self, same: bool) -> list[str]:
+        """Returns notes on what the layer does not keep.
+
+        Args:
+            same: whether it runs the same ops in training, apart from updates.
+        """
+        only = [f"run in training only: {few(map(repr, self._training_only))}"] * bool(self._training_only)
+        return [*self._lost, *self._facts.notes(self.base, *self._ends, self._region, same), *only]
 
     def say_left_out(self) -> None:
         """Warns of updates that would run with the region, but need a missing input."""
@@ -307,6 +349,15 @@ def _truth(base: Graph, flag: str, value: bool, request: str) -> Any:
     return np.array(value, dtype.as_numpy_dtype)
 
 
+def _read_after(base: Graph, update: int, needed: Mask) -> bool:
+    """Whether a needed value is read from a resource variable after an update of it, such as a count of calls."""
+    variable = int(base.data.row(update)[0])
+    if not base.types[update].endswith("VariableOp"):
+        return False
+    after = forward(base, base.mask([update])) & needed
+    return any(after[reader] for reader in base.consumers.row(variable).tolist())
+
+
 def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
     """An op that writes to a reference variable before a value is computed; empty if there is none."""
     needs = backward(base, base.mask([base.tensor(value)[0]]), cuts)
@@ -315,9 +366,9 @@ def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -
 
 
 def _weights(
-    arrays: Mapping[str, Any], runs: Iterable[_LayerProgram], request: str, frozen: Collection[str]
+    arrays: Mapping[str, Any], runs: Iterable[_LayerProgram], request: str, facts: TrainingFacts, notes: list[str]
 ) -> list[dict[str, Any]]:
-    """The descriptions of a layer's weights."""
+    """The descriptions of a layer's weights; adds notes on what they do not keep."""
     infos = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
     weights: dict[str, dict[str, Any]] = {}
     for name, array in arrays.items():
@@ -327,8 +378,10 @@ def _weights(
             raise PlanError(request, f"variable {name!r} has dtype {dtype.name}, but a Keras weight is a number", how)
         short = free_name(name.replace("/", "."), weights.__contains__)
         shape = [int(size) for size in np.shape(array)]
-        trainable = name not in frozen and is_trainable(infos[name])
-        weights[short] = {"name": short, "shape": shape, "dtype": dtype.name, "trainable": trainable}
+        about, lost = facts.of_weight(name, Keras)
+        notes += lost
+        trainable = is_trainable(infos[name])
+        weights[short] = {"name": short, "shape": shape, "dtype": dtype.name, "trainable": trainable, **about}
     return list(weights.values())
 
 

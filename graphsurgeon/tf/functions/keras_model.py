@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,12 @@ from ...graph.names import free_name, op_name, renamed_end
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..importing import tf
-from ..private.eager import eager, keras_inputs, keras_layers
+from ..private.eager import eager, has_mask, keras_inputs, keras_layers
 from ..values.variables import fetch
+from .calls import is_stateful
 from .graph_function import arguments, as_asked, read_by, tensors_of
 from .keras_layer import Keras, keras_layer
+from .keras_training import TrainingFacts, differs
 from .layer_calls import ModelCall, ModelOrigin
 from .library import meaning
 from .traces import keras_of
@@ -32,11 +33,11 @@ class Surgery:
     Args:
         kept: names of the layers that are the same objects.
         rebuilt: name of a layer that is not -> the reason.
-        layer: name of the layer that computes the rest; empty if there is no rest.
+        layers: names of the layers that compute the rest.
         notes: further remarks.
 
     Example:
-        >>> print(Surgery(("x", "body"), {"head": "'head/MatMul' is gone"}, "rebuilt"))
+        >>> print(Surgery(("x", "body"), {"head": "'head/MatMul' is gone"}, ("rebuilt",)))
         2 layers are kept from the model: x, body
         'rebuilt' computes the rest
           head  'head/MatMul' is gone
@@ -44,7 +45,7 @@ class Surgery:
 
     kept: tuple[str, ...]
     rebuilt: Mapping[str, str] = field(default_factory=dict)
-    layer: str = ""
+    layers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -52,7 +53,9 @@ class Surgery:
         lines = (
             [f"{counted(len(self.kept), 'layers')} {verb} from the model: {few(self.kept, 12)}"] if self.kept else []
         )
-        lines += [f"{self.layer!r} computes {'the rest' if self.kept else 'everything'}"] if self.layer else []
+        verb = "computes" if len(self.layers) == 1 else "compute"
+        rest = "the rest" if self.kept else "everything"
+        lines += [f"{few(map(repr, self.layers))} {verb} {rest}"] if self.layers else []
         return "\n".join([*lines, *(f"  {name}  {why}" for name, why in self.rebuilt.items()), *self.notes])
 
 
@@ -104,35 +107,30 @@ def keras_model(
         sorting = _LayerPartition(
             ways, model_origin.calls, starts, ends, _other_values(graph, ways, model_origin, value_source, request)
         )
-    tensors = dict(sorting.have)
-    frozen = _frozen(model_origin, ways)
-    layer = None
-    if sorting.wanted:
+    tensors, layers = dict(sorting.have), list[Any]()
+    facts = _facts(model_origin, {name: ways.op(name) for name in first.names}, sorting)
+    if sorting.regions:
         _refuse_other_keras(package, request)
-        used_names, takes, targets = (
-            {one.node.layer.name for one in model_origin.calls},
-            sorting.takes(request),
-            list(sorting.wanted),
-        )
-        remapped = training
+    used_names = {one.node.layer.name for one in model_origin.calls}
+
+    def rebuilt(region: _Region) -> list[Any]:
+        takes, targets, remapped = region.takes, list(region.wanted), training
+        if not takes:
+            how = "A Keras model needs an input: name other outputs"
+            raise PlanError(request, f"{few(map(repr, targets))} do not depend on any input", how)
         if isinstance(training, tuple):
-            there = _elsewhere(model_origin, ways, *training[1:3])
-            ids = {t: id(tensors[t]) for t in takes} | sorting.wanted
-            remapped = training[0], *([there(t, ids[t]) for t in side] for side in (takes, targets)), training[3]
-        layer = keras_layer(
-            graph,
-            takes,
-            targets,
-            value_source,
-            free_name("rebuilt", used_names.__contains__),
-            remapped,
-            True,
-            request,
-            frozen,
-        )
+            there, other = _elsewhere(model_origin, ways, *training[1:3]), training[2] or model_origin
+            ids = {t: sorting.symbols.get(t, 0) for t in takes} | region.wanted
+            ends = ([there(t, ids[t]) for t in side] for side in (takes, targets))
+            remapped = training[0], *ends, training[3], _facts(other, training[1], sorting)
+        name = free_name("rebuilt", used_names.__contains__)
+        used_names.add(name)
+        layer = keras_layer(graph, takes, targets, value_source, name, remapped, True, request, facts)
         layer.supports_masking = True  # later layers receive their masks as arguments
-        tensors.update(zip(targets, layer([_typed(graph, t, tensors[t]) for t in takes]), strict=True))
-    sorting.replay(tensors)
+        layers.append(layer)
+        return list(layer([_typed(graph, t, tensors[t]) for t in takes]))
+
+    sorting.replay(tensors, rebuilt)
     symbols: Any = list(starts.values())
     if inputs is None:
         symbols = tf.nest.pack_sequence_as(keras_inputs(model_origin.model), symbols)
@@ -142,8 +140,15 @@ def keras_model(
         symbols = symbols[0]
     name = name or getattr(model_origin.model, "name", None)
     model = package.Model(symbols, as_asked(outputs, [tensors[t] for t in ends]), name=name)
-    model.surgery = _surgery_of(model, model_origin, sorting, layer, training)
+    if hasattr(model_origin.model, "dtype_policy"):
+        model.dtype_policy = model_origin.model.dtype_policy  # of mixed precision, Keras scales the loss
+    model.surgery = _surgery_of(model, model_origin, sorting, layers)
     return model
+
+
+def _facts(origin: ModelOrigin, renamed: Mapping[str, str], sorting: _LayerPartition) -> TrainingFacts:
+    """What Keras adds to the rebuilt regions; masks are arguments of the layers after them."""
+    return replace(origin.facts(renamed, sorting.kept), masked=frozenset())
 
 
 def _input(package: Any, graph: Graph, key: str, tensor: str, request: str) -> Any:
@@ -173,12 +178,6 @@ def _refuse_other_keras(package: Any, request: str) -> None:
         )
 
 
-def _frozen(origin: ModelOrigin, ways: _GraphMapping) -> frozenset[str]:
-    """The variables that the model does not train, by their current names."""
-    trained = {id(v) for v in getattr(origin.model, "trainable_variables", ())}
-    return frozenset(ways.op(name) for name, v in origin.variables.items() if id(v) not in trained)
-
-
 def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values: Any, request: str) -> dict[int, str]:
     """The layer calls with a variable whose value differs between graph and model, each with one such variable."""
     own = {ways.op(name): variable for one in origin.calls for name, variable in one.variables.items()}
@@ -193,35 +192,35 @@ def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values
     return reasons
 
 
-def _surgery_of(model: Any, origin: ModelOrigin, sorting: _LayerPartition, layer: Any, training: Any) -> Surgery:
+def _surgery_of(model: Any, origin: ModelOrigin, sorting: _LayerPartition, rebuilt: Sequence[Any]) -> Surgery:
     """The report on a new model."""
-    name = "" if layer is None else layer.name
+    names, notes = tuple(one.name for one in rebuilt), tuple(dict.fromkeys(n for one in rebuilt for n in one.notes))
     if origin.model is None:
-        return Surgery((), {}, name, ("no layers are kept: the graph was not opened from a Keras model",))
+        return Surgery((), {}, names, ("no layers are kept: the graph was not opened from a Keras model", *notes))
+    ends, old_ends = (tf.nest.flatten(getattr(one, "outputs", None) or ()) for one in (model, origin.model))
+    if len(ends) == len(old_ends):
+        lost = any(has_mask(old) and not has_mask(new) for new, old in zip(ends, old_ends, strict=True))
+        notes += ("the mask of the outputs is not kept: losses do not get it",) * lost
+    if not _is_plain(origin.model):
+        kind = type(origin.model).__name__
+        notes = (f"the class {kind!r} is not kept: the new model is a keras.Model", *notes)
     if not origin.calls:
-        return Surgery((), {}, name, ("no layers are kept: it is not known how the layers of "
-                                      f"{origin.model.name!r} are connected: it is written as a class, or not "
-                                      "built",))  # fmt: skip
+        return Surgery((), {}, names, ("no layers are kept: it is not known how the layers of "
+                                       f"{origin.model.name!r} are connected: it is written as a class, or not "
+                                       "built", *notes))  # fmt: skip
     layers = list(origin.model.layers)
     kept_layers = [one for one in layers if any(one is other for other in model.layers)]
     removed_layers = [one for one in layers if not any(one is other for other in kept_layers)]
     why = {one.name: sorting.why(one) for one in removed_layers}
-    random = [
-        one.name for one in removed_layers if sorting.needs(one) and any(map(_differs, [one, *keras_layers(one)]))
-    ]
-    notes = [f"{few(map(repr, random))} compute in training as in inference: to change this, apply the same plan to "
-             "gs.open(model, training=True), and give that editor as training="
-             ] * (bool(random) and training is None)  # fmt: skip
-    return Surgery(tuple(one.name for one in kept_layers), why, name, tuple(notes))
+    lost = [one.name for one in removed_layers if sorting.passes(one) and any(map(differs, [one, *keras_layers(one)]))]
+    notes = (*notes, *[f"not in the new model, which computes in training as in inference: {few(map(repr, lost))}"]
+             * bool(lost))  # fmt: skip
+    return Surgery(tuple(one.name for one in kept_layers), why, names, notes)
 
 
-def _differs(layer: Any) -> bool:
-    """Whether a layer computes something else in training: it draws random numbers, or keeps averages."""
-    if hasattr(layer, "layers") or "training" not in inspect.signature(layer.call).parameters:
-        return False
-    if any(getattr(layer, word, 0) for word in ("rate", "dropout", "recurrent_dropout")):
-        return True
-    return bool(layer.trainable and layer.non_trainable_variables) and not hasattr(layer, "recurrent_dropout")
+def _is_plain(model: Any) -> bool:
+    """Whether the class of a model is one of Keras, or the model is a layer."""
+    return not hasattr(model, "train_step") or type(model).__module__.partition(".")[0] in ("keras", "tf_keras")
 
 
 def _elsewhere(
@@ -321,11 +320,26 @@ class _GraphMapping:
         return [self.place(op_name(t)) for t in inputs if op_name(t) not in own]
 
 
-class _LayerPartition:
-    """Sorts the layer calls into those before the rebuilt region, those after it, and the region itself.
+@dataclass(frozen=True)
+class _Region:
+    """Ops that no kept layer computes, between the calls of kept layers.
 
-    Calls before it have unchanged inputs. Calls after it are made again, with other tensors. A call that needs such a
-    call is also after the region. A layer is kept if all its calls are, or if it has no variables.
+    Args:
+        mask: its ops.
+        takes: its inputs.
+        wanted: its outputs, each with the id of its Keras tensor in the model that was opened, or 0.
+    """
+
+    mask: Any
+    takes: list[str]
+    wanted: dict[str, int]
+
+
+class _LayerPartition:
+    """Sorts the layer calls into those that stay as they are, those that are made again, and the regions between them.
+
+    Calls that stay have unchanged inputs. Other unchanged calls are made again, with other tensors, if all other ops
+    read only their outputs. A layer is kept if all its calls are, or if it has no variables.
 
     Args:
         ways: the current ops for those of the first graph.
@@ -348,20 +362,14 @@ class _LayerPartition:
                 touched[number] = what
         self._touched, self._left = touched, dict[int, str]()
         self._reads = {n: ways.reads(one) for n, one in enumerate(calls) if n not in touched}
+        self._makers = {id(symbol): n for n, one in enumerate(calls) for symbol in one.node.outputs}
         while True:
-            self._sort()
-            more = self._broken()
+            self._before()
+            self._again()
+            more = self._ordered() or self._broken()
             if not more:
                 break
             self._touched |= more
-
-    def _sort(self) -> None:
-        """Finds the calls before and after the region, and the outputs of the region."""
-        self._before()
-        self._behind()
-        #: Outputs of the rebuilt region, each with the id of its Keras tensor, or 0.
-        self.wanted: dict[str, int] = {}
-        self.replay(dict(self.have), self.wanted)
 
     def _before(self) -> None:
         """Finds the calls with unchanged inputs, starting from the inputs."""
@@ -369,10 +377,11 @@ class _LayerPartition:
         #: Tensor of the graph -> its Keras tensor.
         self.have: dict[str, Any] = dict(self._starts)
         self.first: set[int] = set()
-        fit = {id(symbol) for symbol in self._starts.values()}
+        #: Keras tensor of the model that was opened, by its id -> that of the new model.
+        self._made = {id(symbol): symbol for symbol in self._starts.values()}
         for number, one in enumerate(self._calls):
             reads = self._reads.get(number)
-            if reads is None or number in self._touched or not {id(t) for t in one.node.inputs} <= fit:
+            if reads is None or number in self._touched or not {id(t) for t in one.node.inputs} <= {*self._made}:
                 continue
             if any(new != ways.now(old) for old, new in reads.items()) or ways.spoilt[ways.beside(one)].any():
                 continue
@@ -380,39 +389,144 @@ class _LayerPartition:
             for symbol in one.node.outputs:
                 was = one.tensors.get(id(symbol), "")
                 if was and not (ways.now(was) in self._starts and op_name(was) in one.call.ops):
-                    fit.add(id(symbol))
+                    self._made[id(symbol)] = symbol
                     self.have[ways.now(was)] = symbol
 
-    def _behind(self) -> None:
-        """Finds the calls that only the outputs and other such calls read, starting from the outputs."""
-        ways, graph = self._ways, self._ways.graph
+    def _again(self) -> None:
+        """Finds the calls that can be made again with other tensors, starting from the outputs."""
+        ways = self._ways
         self.last: set[int] = set()
         self._left = {}
-        #: id of a Keras tensor that such a call takes -> the tensor of the graph that replaces it.
-        self._need: dict[int, str] = {}
+        #: Number of such a call -> id of a Keras tensor that it takes -> the tensor of the graph that replaces it.
+        self._need: dict[int, dict[int, str]] = {}
+        #: Result of a call without ops, by the id of its Keras tensor -> the tensor of the graph that it now passes on.
+        self._passed: dict[int, str] = {}
+        demanded: dict[int, set[str]] = {}
         own: set[int] = set()
         for number in reversed(range(len(self._calls))):
             if number in self.first or number in self._touched:
                 continue
             one, reads = self._calls[number], self._reads[number]
             ops = {ways.place(op) for op in one.call.ops}
-            replacements = {one.tensors[i]: self._need[i] for t in one.node.outputs if (i := id(t)) in self._need}
-            if not any(self._live[op] for op in ops) if ops else not replacements:
+            asked = [(one.tensors[i], demanded[i]) for t in one.node.outputs if (i := id(t)) in demanded]
+            if not any(self._live[op] for op in ops) if ops else not asked:
                 continue
-            readers = {r for op in ops for edges in (graph.consumers, graph.control_consumers)
-                       for r in edges.row(op).tolist() if self._live[r]} - ops - own  # fmt: skip
+            replacements = {was: next(iter(new)) if len(new) == 1 else "" for was, new in asked}
             needs = {}
             for symbol in one.node.inputs:
                 was = one.tensors.get(id(symbol), "")
                 needs[id(symbol)] = reads.get(was, replacements.get(was, ways.now(was)) if was else "")
-            if readers:
-                self._left[number] = f"{graph.names[min(readers)]!r} reads its output"
-            elif not all(needs.values()) or any(self._need.get(key, new) != new for key, new in needs.items()):
+            reader = self._inner_reader(one, ops, ops | own)
+            if reader:
+                self._left[number] = f"{reader!r} reads its output"
+            elif not all(needs.values()):
                 self._left[number] = "one of its inputs is replaced by different tensors"
             else:
-                self._need |= needs
+                for key, new in needs.items():
+                    demanded.setdefault(key, set()).add(new)
+                self._need[number] = needs
+                results = {id(t): one.tensors[id(t)] for t in one.node.outputs if id(t) in demanded}
+                self._passed |= {
+                    key: replacements[was] for key, was in results.items() if op_name(was) not in one.call.ops
+                }
                 self.last.add(number)
                 own |= ops
+
+    def _inner_reader(self, one: ModelCall, ops: set[int], within: set[int]) -> str:
+        """Returns an op outside that reads a tensor of a call other than its outputs; empty if there is none."""
+        graph, ways = self._ways.graph, self._ways
+        outputs = {graph.tensor(now) for t in one.node.outputs
+                   if (was := one.tensors.get(id(t), "")) and (now := ways.now(was))}  # fmt: skip
+        for op in ops:
+            for reader in {*graph.consumers.row(op).tolist(), *graph.control_consumers.row(op).tolist()} - within:
+                inner = any(end[0] == op and end not in outputs for end in graph.data.ends(reader))
+                if self._live[reader] and (inner or reader in graph.control_consumers.row(op)):
+                    return str(graph.names[reader])
+        return ""
+
+    def _ordered(self) -> dict[int, str]:
+        """Orders the calls to make again and the regions between them; returns calls that cannot be kept, and why."""
+        ways, graph = self._ways, self._ways.graph
+        #: Numbers of calls to make again, and the regions between them.
+        self.steps: list[int | _Region] = []
+        #: Tensor of the graph -> id of its Keras tensor in the model that was opened, or 0.
+        self.symbols = symbols = {name: id(symbol) for name, symbol in self.have.items()}
+        made, waiting = {*self._made}, sorted(self.last)
+        state = graph.typed([kind for kind in set(graph.types) if kind in VARIABLE_TYPES or is_stateful(kind)])
+        once = np.zeros(graph.size, np.bool_)
+        while True:
+            demanded: dict[str, int] = {}
+            for number in list(waiting):
+                missing = dict(self._missing(number, made, symbols, waiting))
+                if missing or any(self._waits(number, key, waiting) for key in self._need[number]):
+                    demanded = missing | demanded
+                    continue
+                waiting.remove(number)
+                self.steps.append(number)
+                one = self._calls[number]
+                for symbol in one.node.outputs:
+                    made.add(id(symbol))
+                    if id(symbol) in one.tensors and id(symbol) not in self._passed:
+                        symbols[ways.now(one.tensors[id(symbol)])] = id(symbol)
+            demanded |= {name: 0 for name in self._ends if name not in symbols and name not in demanded}
+            if not demanded:
+                return {}
+            region, ready = self._ready(demanded, symbols, waiting)
+            if not ready:
+                return {waiting[0]: "it reads a tensor that is computed from its output"} if waiting else {}
+            double = np.flatnonzero(region.mask & once)
+            if len(double):
+                calls = [step for step in self.steps if isinstance(step, int)]
+                why = f"the rebuilt layers before and after it both need {graph.names[double[0]]!r}"
+                return dict.fromkeys(calls, why)
+            fed = forward(graph, graph.mask(op for name in symbols for op, _ in graph.readers(graph.tensor(name))))
+            once |= region.mask & (state | fed)
+            self.steps.append(region)
+            symbols |= region.wanted
+
+    def _missing(
+        self, number: int, made: Container[int], have: Container[str], waiting: Container[int]
+    ) -> Iterator[tuple[str, int]]:
+        """Yields the inputs of a call that are not computed yet, each with the id of its Keras tensor, or 0."""
+        for key, now in self._need[number].items():
+            own = self._own(number, key)
+            if now not in have and not (own and key in made) and not self._waits(number, key, waiting):
+                yield now, key if own else 0
+
+    def _own(self, number: int, key: int) -> bool:
+        """Whether a call still takes the result of the same call for a Keras tensor."""
+        now = self._ways.now(self._calls[number].tensors[key])
+        return self._need[number][key] == self._passed.get(key, now)
+
+    def _waits(self, number: int, key: int, waiting: Container[int]) -> bool:
+        """Whether a call takes the output of another that waits."""
+        return self._own(number, key) and self._makers.get(key) in waiting
+
+    def _ready(
+        self, demanded: Mapping[str, int], have: Mapping[str, int], waiting: Sequence[int]
+    ) -> tuple[_Region, list[str]]:
+        """The next region: the tensors that need no call that waits, and others that later regions read."""
+        graph = self._ways.graph
+        cuts = frozenset(map(graph.tensor, have))
+        blocked = graph.mask(i for n in waiting for op in self._calls[n].call.ops if (i := self._ways.place(op)) >= 0)
+        fed = forward(graph, graph.mask(op for end in cuts for op, _ in graph.readers(end)))
+        needs = {name: backward(graph, graph.mask([graph.tensor(name)[0]]), cuts) for name in demanded}
+        ready = [name for name in demanded if not (needs[name] & blocked).any()]
+        if waiting and not any(fed[graph.tensor(name)[0]] for name in ready):
+            ready = []  # constants alone make no layer
+        mask = backward(graph, graph.mask(graph.tensor(name)[0] for name in ready), cuts)
+        later = np.zeros(graph.size, np.bool_)
+        for name in demanded:
+            later |= needs[name] if name not in ready else False
+        shared = {graph.name(end) for end in read_by(graph, later & ~mask & ~blocked) if (mask & fed)[end[0]]}
+        wanted = {name: demanded[name] for name in ready} | {n: 0 for n in sorted(shared) if n not in demanded}
+        used_tensors = read_by(graph, mask)
+        return _Region(mask, [name for name in have if graph.tensor(name) in used_tensors], wanted), ready
+
+    @property
+    def regions(self) -> list[_Region]:
+        """The regions that are rebuilt."""
+        return [step for step in self.steps if isinstance(step, _Region)]
 
     def _broken(self) -> dict[int, str]:
         """The calls that cannot be kept after all, and why."""
@@ -423,7 +537,8 @@ class _LayerPartition:
             moving = [i for i in beside if ways.spoilt[i] or (ways.fed[i] and i not in behind)]
             if moving:
                 reasons[number] = f"it reads {graph.names[moving[0]]!r}, which is not an argument of its call"
-        variables = {graph.names[i] for i in np.flatnonzero(self._region & graph.typed(VARIABLE_TYPES)).tolist()}
+        rebuilt = np.any([graph.mask([]), *(region.mask for region in self.regions)], axis=0)
+        variables = {graph.names[i] for i in np.flatnonzero(rebuilt & graph.typed(VARIABLE_TYPES)).tolist()}
         for number in self.first | self.last:
             shared = [name for name in map(ways.op, self._calls[number].variables) if name in variables]
             if shared:
@@ -431,59 +546,45 @@ class _LayerPartition:
         return reasons
 
     @property
-    def _region(self) -> Any:
-        """The ops that are rebuilt."""
-        graph = self._ways.graph
-        cuts = frozenset(map(graph.tensor, self.have))
-        return backward(graph, graph.mask(graph.tensor(name)[0] for name in self.wanted), cuts)
+    def kept(self) -> frozenset[int]:
+        """The ids of the layers that are kept."""
+        return frozenset(id(self._calls[number].node.layer) for number in self.first | self.last)
 
-    def takes(self, request: str) -> list[str]:
-        """Returns the inputs of the rebuilt region.
-
-        Raises:
-            PlanError: there are none.
-        """
-        graph = self._ways.graph
-        used_tensors = read_by(graph, self._region)
-        inputs = [name for name in self.have if graph.tensor(name) in used_tensors]
-        if not inputs:
-            how = "A Keras model needs an input: name other outputs"
-            raise PlanError(request, f"{few(map(repr, self.wanted))} do not depend on any input", how)
-        return inputs
-
-    def replay(self, tensors: dict[str, Any], targets: dict[str, int] | None = None) -> None:
-        """Calls the layers after the rebuilt region again.
+    def replay(self, tensors: dict[str, Any], rebuilt: Callable[[_Region], Sequence[Any]]) -> None:
+        """Calls layers again, and the layers of the rebuilt regions between them.
 
         Args:
             tensors: tensor of the graph -> Keras tensor; the outputs of the layers are added.
-            targets: None to make the calls; a dict to only find the region's outputs: it gets the tensors that are
-                missing.
+            rebuilt: makes and calls the layer of a region; returns its outputs.
         """
-        new: dict[int, Any] = {}
-        for number in sorted(self.last):
-            one = self._calls[number]
-            for symbol in one.node.inputs:
-                now = self._need[id(symbol)]
-                own = now == self._ways.now(one.tensors[id(symbol)])
-                if id(symbol) in new and own:
-                    continue
-                if now not in tensors and targets is not None:
-                    targets[now] = id(symbol) if own else 0
-                    tensors[now] = None
-                new[id(symbol)] = tensors[now]
-            outputs = [None] * len(one.node.outputs) if targets is not None else one.node.again(new)
-            for symbol, tensor in zip(one.node.outputs, outputs, strict=True):
-                new[id(symbol)] = tensor
-                if id(symbol) in one.tensors:
+        made = dict(self._made)
+        for step in self.steps:
+            if isinstance(step, _Region):
+                tensors.update(zip(step.wanted, rebuilt(step), strict=True))
+                continue
+            one, needs = self._calls[step], self._need[step]
+            new = {key: made[key] if self._own(step, key) and key in made else tensors[now]
+                   for key, now in needs.items()}  # fmt: skip
+            for symbol, tensor in zip(one.node.outputs, one.node.again(new), strict=True):
+                made[id(symbol)] = tensor
+                if id(symbol) in one.tensors and id(symbol) not in self._passed:
                     tensors[self._ways.now(one.tensors[id(symbol)])] = tensor
-        for now in self._ends:
-            if now not in tensors and targets is not None:
-                targets[now], tensors[now] = 0, None
 
     def needs(self, layer: Any) -> bool:
         """Returns whether the outputs need the ops of a layer."""
         places = [self._ways.place(op) for one in self._of(layer) for op in self._calls[one].call.ops]
         return any(i >= 0 and self._live[i] for i in places)
+
+    def passes(self, layer: Any) -> bool:
+        """Returns whether a layer has no ops, such as dropout in inference, and passes on a tensor that is needed."""
+        calls = [self._calls[one] for one in self._of(layer)]
+        tensors = [was for one in calls for t in one.node.outputs if (was := one.tensors.get(id(t), ""))]
+        ops = [op for one in calls for op in one.call.ops]
+        return not ops and any(
+            self._ways.now(was) in self._starts or self._live[place]
+            for was in tensors
+            if (place := self._ways.place(op_name(was))) >= 0
+        )
 
     def why(self, layer: Any) -> str:
         """Returns why a layer is not in the new model."""

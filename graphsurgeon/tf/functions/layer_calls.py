@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,9 +18,19 @@ from ...graph.names import op_name, under
 from ...graph.tf_types import TFGraph
 from ..importing import tf
 from ..open.snapshot import snapshot
-from ..private.eager import KerasNode, keras_inputs, keras_inside, keras_layers, keras_nodes, traced_method
+from ..private.eager import (
+    KerasNode,
+    has_mask,
+    keras_inputs,
+    keras_inside,
+    keras_layers,
+    keras_losses,
+    keras_nodes,
+    traced_method,
+)
 from ..private.functions import bodies
 from .insides import body as read
+from .keras_training import LayerEffect, TrainingFacts, differs
 from .lift import LiftedGraph, arguments_of
 
 tf1 = tf.compat.v1
@@ -217,6 +227,8 @@ class ModelOrigin:
         calls: its calls, in order; empty if the connections of the layers are not known.
         inputs: its Keras input tensors, each with the name of its placeholder's tensor.
         variables: names of the variables of the graph, each with the Keras variable.
+        effects: the effects of the calls of its layers on training.
+        masked: tensors of the graph that have a mask.
     """
 
     model: Any
@@ -224,6 +236,12 @@ class ModelOrigin:
     calls: tuple[ModelCall, ...] = ()
     inputs: tuple[tuple[Any, str], ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
+    effects: tuple[LayerEffect, ...] = ()
+    masked: frozenset[str] = frozenset()
+
+    def facts(self, renamed: Mapping[str, str], kept: Container[int] = ()) -> TrainingFacts:
+        """Returns what Keras adds to the graph; arguments as of `TrainingFacts`."""
+        return TrainingFacts(self.effects, self.masked, self.variables, renamed, kept)
 
     @property
     def named(self) -> dict[int, str]:
@@ -234,8 +252,39 @@ class ModelOrigin:
 
 def origin_of(trace: Any, lifted: LiftedGraph) -> ModelOrigin:
     """Returns the connections of a functional model, with names of the graph; arguments as in `layers_of`."""
+    names = _LiftedNames(trace.concrete.graph, lifted)
+    effects, masked = _effects(trace, names), _masked(trace, lifted, names)
+    return replace(_connections(trace, lifted, names), effects=effects, masked=masked)
+
+
+def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
+    """The effects on training of each call of a layer."""
+    effects = []
+    noted: set[int] = set()
+    for one in sorted(trace.seen, key=lambda one: -one.begun):  # inner calls first
+        if not hasattr(one.layer, "variables"):
+            continue
+        losses = [t for t in keras_losses(one.layer) if id(t) not in noted and names.made_in(one, t)]
+        noted |= {id(t) for t in losses}
+        other = differs(one.layer)
+        if losses or other:
+            tensors = tuple(names.each(losses)) if one.graph is trace.concrete.graph else ("",) * len(losses)
+            top = (*one.around, one.layer)[1] if len(one.around) > 0 else one.layer
+            effects += [LayerEffect(one.layer, top, call, tensors, other) for call in names.calls(one)]
+    return tuple(reversed(effects))
+
+
+def _masked(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
+    """The tensors with a mask: outputs of layers, and those of the model."""
+    tensors = [t for one in trace.seen for t in one.outputs]
+    masked = {*filter(None, names.each([*filter(has_mask, tensors)]))}
+    own = next((one.outputs for one in trace.seen if one.layer is trace.model), ())
+    ends = zip(own, lifted.outputs.values(), strict=True) if len(own) == len(lifted.outputs) else ()
+    return frozenset(masked | {end for t, end in ends if has_mask(t)})
+
+
+def _connections(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> ModelOrigin:
     model, body, arguments = trace.model, trace.concrete.graph, arguments_of(trace.concrete)
-    names = _LiftedNames(body, lifted)
     own: dict[int, list[ObservedCall]] = {}
     for one in sorted(trace.seen, key=lambda one: one.begun):
         if one.graph is body and one.around == (model,):
@@ -280,6 +329,10 @@ class _LiftedNames:
                 paths.setdefault(names[part.function], []).append(part.path)
         return paths
 
+    def made_in(self, one: ObservedCall, tensor: Any) -> bool:
+        """Returns whether a call has made a tensor."""
+        return tensor.graph is one.graph and tensor.op in one.graph.get_operations()[one.first : one.last]
+
     def each(self, tensors: Sequence[Any]) -> list[str]:
         """Returns the name of each tensor; an empty name if the graph does not have it."""
         names = [t.name if getattr(t, "graph", None) is self._body else "" for t in tensors]
@@ -314,17 +367,18 @@ class _LiftedNames:
 
     def variables(self, layer: Any) -> dict[str, Any]:
         """Returns the variables of a layer that the graph has, by name."""
-        by_name = {self._handles.get(id(_handle(v)), ""): v for v in getattr(layer, "variables", ())}
+        by_name = {self._handles.get(id(handle_of(v)), ""): v for v in getattr(layer, "variables", ())}
         return {name: variable for name, variable in by_name.items() if name}
 
     def called(self, trace: Any) -> dict[str, str]:
         """Returns variable of the graph -> its name in the object that owns it; two can have the same name."""
         variables = [*((v, v.name) for v in self._body.variables), *trace.named]
-        return {self._handles[id(_handle(v))]: name.removesuffix(":0") for v, name in variables
-                if id(_handle(v)) in self._handles}  # fmt: skip
+        return {self._handles[id(handle_of(v))]: name.removesuffix(":0") for v, name in variables
+                if id(handle_of(v)) in self._handles}  # fmt: skip
 
 
-def _handle(variable: Any) -> Any:
+def handle_of(variable: Any) -> Any:
+    """Returns the handle of a variable of TensorFlow or of Keras; None if it has none."""
     return getattr(variable if isinstance(variable, tf.Variable) else variable.value, "handle", None)
 
 

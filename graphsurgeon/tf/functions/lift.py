@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -50,7 +50,9 @@ class LiftedGraph:
     moved: dict[str, str]
 
 
-def lift(concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] = ()) -> LiftedGraph:
+def lift(
+    concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] = (), frozen: Container[int] = ()
+) -> LiftedGraph:
     """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function is not changed.
 
     Args:
@@ -58,6 +60,7 @@ def lift(concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] 
             tables tables, all other captured tensors constants.
         request: the request, for messages.
         variable_names: (variable, name) pairs, for better names than those of the variables.
+        frozen: ids of the handles of variables that are not trained, whatever the variables state.
 
     Raises:
         OpenError: the function captures something that no plain graph can hold, or TensorFlow refuses the body.
@@ -70,7 +73,7 @@ def lift(concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] 
         ({'x': 'x:0'}, {'output': 'Identity:0'}, ['w:0'])
     """
     body, graph = concrete.graph, empty_graph(concrete.graph)
-    captures = capture(concrete, graph, variable_names, request)
+    captures = capture(concrete, graph, variable_names, request, frozen)
     source = snapshot(body, title="function")
     mask = np.ones(source.size, np.bool_)
     for name in (*captures.tensors, *captures.constants):
@@ -229,7 +232,13 @@ class OpenedValues:
         return {name: handle for name, handle in live.items() if handle is not None}
 
 
-def capture(concrete: Any, graph: TFGraph, variable_names: Iterable[tuple[Any, str]], request: str) -> Captures:
+def capture(
+    concrete: Any,
+    graph: TFGraph,
+    variable_names: Iterable[tuple[Any, str]],
+    request: str,
+    frozen: Container[int] = (),
+) -> Captures:
     """Makes the replacement of each capture of a function in `graph`: a variable, a table or a constant.
 
     Args:
@@ -237,6 +246,7 @@ def capture(concrete: Any, graph: TFGraph, variable_names: Iterable[tuple[Any, s
         graph: an empty `tf.Graph`.
         variable_names: (variable, name) pairs in addition to those that the function has.
         request: the request, for messages.
+        frozen: as in `lift`.
 
     Raises:
         OpenError: it captures something else, such as an iterator, or a variable without a value.
@@ -261,8 +271,9 @@ def capture(concrete: Any, graph: TFGraph, variable_names: Iterable[tuple[Any, s
                 handles[id(tensor)] = _table(tensor, stand_in, body, graph, names, request)
             else:
                 variable, name = variables.get(id(tensor), (None, "variable"))
+                trainable = id(tensor) not in frozen and bool(getattr(variable, "trainable", data[0].is_floating))
                 name, handles[id(tensor)], value = _variable(
-                    tensor, variable, name, data, graph, names, budget, request
+                    tensor, trainable, name, data, graph, names, budget, request
                 )
                 out.handles[name] = tensor
                 budget -= value.nbytes
@@ -297,7 +308,7 @@ class _UniqueNames:
 
 def _variable(
     handle: Any,
-    variable: Any,
+    trainable: bool,
     preferred: str,
     data: tuple[Any, Any],
     graph: TFGraph,
@@ -321,7 +332,7 @@ def _variable(
     with graph.as_default(), tf1.device(None):
         new = tf1.Variable(
             first,
-            trainable=bool(getattr(variable, "trainable", dtype.is_floating)),
+            trainable=trainable,
             name=name,
             dtype=dtype,
             shape=shape,

@@ -22,7 +22,7 @@ from ..private.eager import (
     module_scope,
 )
 from ..private.functions import function_name, owner_of, traces
-from .layer_calls import ObservedCall, TracedObject, observed
+from .layer_calls import ObservedCall, TracedObject, handle_of, observed
 
 _Concrete = tf.types.experimental.ConcreteFunction
 _Function = tf.types.experimental.PolymorphicFunction
@@ -51,6 +51,16 @@ class TracedFunction:
     model: Any = None
     held: Sequence[TracedObject] = ()
     seen: Sequence[ObservedCall] = ()
+
+    @property
+    def frozen(self) -> frozenset[int]:
+        """The ids of the handles of variables that its objects do not train.
+
+        Keras freezes a layer, or the kernel of a LoRA layer, without a change to the `tf.Variable`.
+        """
+        owners = [self.keep, *(one.thing for one in self.held)] if self.model is None else [self.model]
+        variables = (v for owner in owners for v in getattr(owner, "non_trainable_variables", ()))
+        return frozenset(id(handle) for v in variables if (handle := handle_of(v)) is not None)
 
 
 def is_traceable(thing: Any) -> bool:

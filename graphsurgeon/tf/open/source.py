@@ -219,7 +219,7 @@ def _from_trace(traced: Any, request: str) -> OpenedGraph:
     from ..functions.layer_calls import layers_of, origin_of
     from ..functions.lift import lift
 
-    lifted = lift(traced.concrete, request, traced.named)
+    lifted = lift(traced.concrete, request, traced.named, traced.frozen)
     return OpenedGraph(
         lifted.graph, traced.title, traced.code, None, lifted.values, lifted.inputs, lifted.outputs,
         packed=lifted.packed, layers=layers_of(traced, lifted),

@@ -111,6 +111,17 @@ def keras_layers(model: Any, deep: bool = True) -> list[Any]:
     return list(getattr(model, "_flatten_layers", lambda **_: [])(include_self=False, recursive=deep))
 
 
+def keras_losses(layer: Any) -> list[Any]:
+    """Returns the tensors of the losses that a layer has added itself since its last call, without those of weights."""
+    losses = [*getattr(layer, "_losses", ()), *getattr(layer, "_eager_losses", ())]
+    return [t for t in losses if isinstance(t, tf.Tensor) and not isinstance(t, ops.EagerTensor)]
+
+
+def has_mask(tensor: Any) -> bool:
+    """Returns whether a tensor has a mask of Keras."""
+    return getattr(tensor, "_keras_mask", None) is not None
+
+
 def keras_inside(model: Any) -> Any:
     """Returns the functional model inside a sequential one of Keras 3; any other model itself."""
     return getattr(model, "_functional", None) or model

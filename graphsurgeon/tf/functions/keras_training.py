@@ -1,0 +1,180 @@
+"""Keras training: what Keras adds to the ops of a model, such as losses, constraints and masks."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ...errors import few
+from ...graph.graph import Graph, Mask
+from ...graph.layers import LayerCall
+from ...graph.names import op_name, renamed_end
+from ...graph.traversal import backward
+from ...graph.variables import FEED_TYPES
+
+
+@dataclass(frozen=True, eq=False)
+class LayerEffect:
+    """The effect of a call of a layer on training, which its outputs do not show.
+
+    Args:
+        layer: the layer.
+        top: the layer of the model that contains it; the layer itself if no layer contains it.
+        call: the ops of the call.
+        losses: the tensors of the losses that it adds; empty text for a loss that is not in the graph.
+        differs: whether it computes something else in training.
+    """
+
+    layer: Any
+    top: Any
+    call: LayerCall
+    losses: tuple[str, ...]
+    differs: bool
+
+
+def differs(layer: Any) -> bool:
+    """Returns whether a layer computes something else in training: it draws random numbers, or keeps averages."""
+    if hasattr(layer, "layers") or "training" not in inspect.signature(layer.call).parameters:
+        return False
+    if any(getattr(layer, word, 0) for word in ("rate", "dropout", "recurrent_dropout")):
+        return True
+    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+        return False  # its frozen weights are not averages
+    return bool(layer.trainable and layer.non_trainable_variables) and not hasattr(layer, "recurrent_dropout")
+
+
+@dataclass(frozen=True)
+class TrainingFacts:
+    """What Keras adds to the graph of a model, in the current names of the graph.
+
+    Args:
+        effects: the effects of calls of layers.
+        masked: tensors that have a mask.
+        variables: variable -> the variable of Keras.
+        renamed: op of the graph as it was opened -> its current name, if it has another.
+        kept: ids of layers that a new model keeps, with their effects.
+
+    Example:
+        >>> TrainingFacts().added(None, (), (), None)
+        ([], [])
+    """
+
+    effects: Sequence[LayerEffect] = ()
+    masked: frozenset[str] = frozenset()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    kept: Container[int] = ()
+
+    @cached_property
+    def _variables(self) -> dict[str, Any]:
+        return {self.renamed.get(name, name): variable for name, variable in self.variables.items()}
+
+    def added(
+        self, base: Any, inputs: Iterable[str], outputs: Iterable[str], region: Any
+    ) -> tuple[list[str], list[str]]:
+        """Returns the losses that the layers of a region add, and notes on losses that cannot be computed in it.
+
+        Args:
+            base: the snapshot.
+            inputs, outputs: the tensors at the boundary of the region.
+            region: mask of its ops.
+        """
+        losses: list[str] = []
+        notes: list[str] = []
+        for effect in self._within(base, inputs, outputs, region):
+            for loss in (self._now(one) for one in effect.losses):
+                lack = self._lack(base, loss, inputs)
+                if lack:
+                    notes.append(f"{effect.layer.name!r} adds a loss that is not kept: {lack}")
+                elif loss not in losses:
+                    losses.append(loss)
+        return losses, notes
+
+    def notes(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask, same: bool) -> list[str]:
+        """Returns notes on masks and on layers that compute something else in training.
+
+        Args:
+            base, inputs, outputs, region: as in `added`.
+            same: whether the region is computed in training as in inference.
+        """
+        masked = {self._now(tensor) for tensor in self.masked}
+        ends = [tensor for tensor in outputs if tensor in masked]
+        notes = [f"the mask of {few(map(repr, ends))} ends here: later layers and losses do not get it"] * bool(ends)
+        names = {one.layer.name: None for one in self._within(base, inputs, outputs, region) if one.differs}
+        if same and names:
+            notes.append(
+                f"computed in training as in inference: {few(map(repr, names))}. To change this, apply the same plan "
+                "to gs.open(model, training=True), and give that editor as training="
+            )
+        return notes
+
+    def of_weight(self, name: str, package: Any) -> tuple[dict[str, Any], list[str]]:
+        """Returns the regularizer and the constraint of a variable as data, and notes on those that cannot be stored.
+
+        Args:
+            name: the variable.
+            package: Keras.
+        """
+        about: dict[str, Any] = {}
+        notes = []
+        for word, module in (("regularizer", package.regularizers), ("constraint", package.constraints)):
+            thing = getattr(self._variables.get(name), word, None)
+            if thing is None:
+                continue
+            data = _stored(thing, module)
+            if data is None:
+                notes.append(
+                    f"{name!r} loses its {word} {getattr(thing, '__name__', type(thing).__name__)!r}, which no file "
+                    "can hold: register it with @keras.saving.register_keras_serializable"
+                )
+            else:
+                about[word] = data
+        return about, notes
+
+    def _now(self, tensor: str) -> str:
+        return renamed_end(tensor, self.renamed)
+
+    def _within(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask) -> list[LayerEffect]:
+        """The effects of the calls in a region; a call without ops is in it if its tensor is."""
+        ends = {*inputs, *outputs}
+        effects = []
+        for one in self.effects:
+            if id(one.top) in self.kept:
+                continue
+            takes, gives = ([t for t in map(self._now, side) if op_name(t) in base.index]
+                            for side in (one.call.inputs, one.call.outputs))  # fmt: skip
+            cuts = frozenset(map(base.tensor, takes))
+            goals = [(op, port) for op, port in map(base.tensor, gives) if (op, port) not in cuts]
+            own = base.mask(base.index[op] for op in map(self._now, one.call.ops) if op in base.index)
+            own &= backward(base, base.mask(op for op, _ in goals), cuts)
+            if (region & own).any() or (not own.any() and any(t in ends or region[base.tensor(t)[0]] for t in gives)):
+                effects.append(one)
+        return effects
+
+    def _lack(self, base: Graph, loss: str, inputs: Iterable[str]) -> str:
+        """Why a loss cannot be computed from the inputs of a region; empty if it can."""
+        if op_name(loss) not in base.index:
+            return "its tensor is not in the graph"
+        cuts = frozenset(map(base.tensor, inputs))
+        end = base.tensor(loss)
+        needs = backward(base, base.mask([] if end in cuts else [end[0]]), cuts) & base.typed(FEED_TYPES)
+        needs &= ~base.mask(op for op, _ in cuts)
+        return f"it needs {f'{base.names[int(needs.argmax())]}:0'!r}, which is not an input" if needs.any() else ""
+
+
+def _stored(thing: Any, module: Any) -> Any:
+    """A regularizer or constraint as data; None if Keras cannot make it again from that."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Keras warns of a lambda, which the note names
+            data = module.serialize(thing)
+            again = module.get(data)
+    except MemoryError:
+        raise
+    except Exception:  # it may be the user's own: any error is possible
+        return None
+    return data if isinstance(data, dict | str) and type(again) is type(thing) else None
