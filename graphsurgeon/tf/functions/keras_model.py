@@ -140,8 +140,8 @@ def keras_model(
         symbols = symbols[0]
     name = name or getattr(model_origin.model, "name", None)
     model = package.Model(symbols, as_asked(outputs, [tensors[t] for t in ends]), name=name)
-    if hasattr(model_origin.model, "dtype_policy"):
-        model.dtype_policy = model_origin.model.dtype_policy  # of mixed precision, Keras scales the loss
+    if model_origin.model is not None and getattr(getattr(type(model), "dtype_policy", None), "fset", None):
+        model.dtype_policy = model_origin.model.dtype_policy  # in mixed precision, Keras scales the loss
     model.surgery = _surgery_of(model, model_origin, sorting, layers)
     return model
 
@@ -201,6 +201,9 @@ def _surgery_of(model: Any, origin: ModelOrigin, sorting: _LayerPartition, rebui
     if len(ends) == len(old_ends):
         lost = any(has_mask(old) and not has_mask(new) for new, old in zip(ends, old_ends, strict=True))
         notes += ("the mask of the outputs is not kept: losses do not get it",) * lost
+    policies = [one.dtype_policy.name for one in (origin.model, model) if hasattr(one, "dtype_policy")]
+    if len({*policies}) > 1:
+        notes += (f"the dtype policy {policies[0]!r} is not kept: it scales the loss in mixed precision",)
     if not _is_plain(origin.model):
         kind = type(origin.model).__name__
         notes = (f"the class {kind!r} is not kept: the new model is a keras.Model", *notes)
