@@ -47,11 +47,12 @@ class SurgeryError(Exception):
         request: the request, with the names the caller typed in quotes.
         problem: what is wrong with it.
         suggestion: what to type or do instead.
-        argument: the name of the argument that is wrong, so that a form can go to its field; empty: none, or several.
+        argument: the name of the wrong argument, so that a form can select its field; empty if there is none, or more
+            than one.
         kind: the subject of the error.
         names: the ops and tensors of the error; those that `suggestion` proposes are in quotes there.
 
-    A whole text alone makes an error too: what copies errors, as pickle and Keras do, makes them of their text.
+    An error can also be made of its whole text alone, because pickle and Keras copy errors in this way.
 
     Example:
         >>> str(SurgeryError("open('a.txt')", "the file is empty", "Give a GraphDef"))
@@ -76,7 +77,7 @@ class SurgeryError(Exception):
         """Returns the suggestion with other names for the ops and tensors that it proposes.
 
         Args:
-            renamed: name -> the name to propose.
+            renamed: returns the name to propose for a name.
         """
         new = {repr(name): repr(renamed(name)) for name in self.names}
         return (
@@ -94,11 +95,11 @@ class OpenError(SurgeryError):
 
 
 class SelectionError(SurgeryError):
-    """A selection or boundary names something the graph does not have, or does not hold together."""
+    """A selection or boundary names an op or tensor that does not exist, or is not connected."""
 
 
 class PlanError(SurgeryError):
-    """A plan cannot be carried out; the destination is as it was."""
+    """A plan cannot be carried out; the destination is unchanged."""
 
 
 class StalePlanError(PlanError):
@@ -106,7 +107,7 @@ class StalePlanError(PlanError):
 
 
 class TrustError(PlanError):
-    """A graph from a file would run ops that reach out of it, and was not trusted."""
+    """A graph from a file would run ops that reach outside of the graph, and is not trusted."""
 
 
 class LayoutError(SurgeryError):
@@ -115,13 +116,13 @@ class LayoutError(SurgeryError):
 
 @contextmanager
 def about(argument: str) -> Iterator[None]:
-    """Names the argument that an error is about, unless the error names one itself.
+    """Sets the argument of an error that is raised inside, unless the error already has one.
 
     Args:
         argument: the name of the argument.
 
     Raises:
-        SurgeryError: what is raised inside, with the name.
+        SurgeryError: the error that is raised inside, with the argument.
 
     Example:
         >>> try:
@@ -139,20 +140,20 @@ def about(argument: str) -> Iterator[None]:
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Returns whether an error is Python's own for memory that has run out."""
+    """Returns whether an error is Python's `MemoryError`."""
     return isinstance(error, MemoryError)
 
 
 @contextmanager
 def naming_memory(request: str, lacks: Callable[[BaseException], bool] = is_memory_error) -> Iterator[None]:
-    """Adds the request to a MemoryError; every other error stays what it is.
+    """Adds the request to a MemoryError; other errors do not change.
 
     Args:
-        request: the request, for the message; one that is named inside stays named.
-        lacks: whether an error means that memory has run out.
+        request: the request, for the message; an error that already has a request keeps it.
+        lacks: returns whether an error means that memory has run out.
 
     Raises:
-        MemoryError: memory has run out.
+        MemoryError: if memory has run out.
 
     Example:
         >>> with naming_memory("open('a.pb')"):
@@ -173,15 +174,15 @@ def naming_memory(request: str, lacks: Callable[[BaseException], bool] = is_memo
         raise renamed_error from error
 
 
-#: What to say of the names of a graph where none is near.
-NOTHING_NEAR = "Nothing there has a similar name; ed.find('part of the name') lists what there is"
+#: The suggestion if no name in a graph is similar.
+NOTHING_NEAR = "No name is similar; ed.find('part of the name') lists the names that contain it"
 
 
 def nearest(word: str, choices: Iterable[str]) -> list[str]:
     """Returns the choices that look most like `word`, best first.
 
-    Long lists are thinned by a shared last path part before the costly comparison,
-    so that a typo in a graph of 100,000 names is answered at once.
+    A long list is first reduced to names in the same scope and names with a similar last part, because the comparison
+    is slow. So a typo in a graph of 100,000 names is answered at once.
 
     Example:
         >>> nearest("conv2d9", ["conv2d0", "relu", "conv2d1"])
@@ -212,7 +213,7 @@ def one_of(word: str, choices: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, choices: Iterable[str], otherwise: str = NOTHING_NEAR) -> str:
-    """Returns a sentence that proposes the nearest names, or another: of a graph, how to list them all."""
+    """Returns a sentence that proposes the nearest names; `otherwise` if no name is near."""
     return _proposed(nearest(word, choices), otherwise)
 
 
@@ -222,12 +223,12 @@ def _proposed(names: Iterable[str], otherwise: str) -> str:
 
 
 def unknown_name(request: str, problem: str, similar: Sequence[str]) -> SelectionError:
-    """Returns the error that a name does not exist, with the similar names."""
+    """Returns the error for a name that does not exist, with the similar names."""
     return SelectionError(request, problem, _proposed(similar, NOTHING_NEAR), kind=Kind.UNKNOWN_NAME, names=similar)
 
 
 def warn(text: str) -> None:
-    """Warns at the line outside this package that led here, which a person can change."""
+    """Issues a warning at the line of user code that led to it, outside of this package."""
     inside, frame, level = (__name__.partition(".")[0], "contextlib"), sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
         frame, level = frame.f_back, level + 1
@@ -260,7 +261,7 @@ def few(names: Iterable[str], most: int = 3) -> str:
 
 
 def one_or_all(names: Sequence[str]) -> Any:
-    """Returns the only name, or all as a list: as a person would type them.
+    """Returns a single name as text, or several names as a list, as a user would type them.
 
     Example:
         >>> one_or_all(("a",)), one_or_all(("a", "b"))
@@ -270,7 +271,7 @@ def one_or_all(names: Sequence[str]) -> Any:
 
 
 def ended(code: int) -> str:
-    """Returns how a process ended that did not end well, from its exit code: minus the number of a signal, or more.
+    """Returns how a failed process ended. Its exit code is an error code, or minus the number of a signal.
 
     Example:
         >>> ended(-11), ended(3)

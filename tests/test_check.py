@@ -1,4 +1,4 @@
-"""What keeps a graph from a target: the converter's own word on each op, with what takes it out, and the proof."""
+"""What keeps a graph from a target: the converter's own word on each op, with what removes it, and the proof."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_each_op_has_its_reason_and_what_takes_it_out(begun):
     cut = "Cut it off: inputs='first:0', outputs='h2:0'"
     assert ways == {
         "first": ("Betainc", "custom op", cut),
-        "rounded": ("QuantizeAndDequantizeV3", "custom op", "gs.recipes.strip_quantization(ed) takes it out"),
+        "rounded": ("QuantizeAndDequantizeV3", "custom op", "gs.recipes.strip_quantization(ed) removes it"),
         "last": ("Igamma", "custom op", cut),
     }
     assert not found.passed
-    assert f"3 of {found.ops} ops keep it from TFLite, says TensorFlow {tf.__version__}" in str(found)
+    assert f"3 of {found.ops} ops keep it from TFLite, according to TensorFlow {tf.__version__}" in str(found)
     assert ed.graph.as_graph_def() == before
     assert ed.paint(found).screen.state.paint.values == found.words
     # and what it says to do is enough
@@ -90,11 +90,11 @@ def test_ops_that_need_a_variable_are_named_before_a_converter_is_asked(begun, t
     found = ed.check("tflite", "y:0", prove=True)
     needs = "it needs a variable, and freezing makes that a constant"
     assert str(found).splitlines() == [
-        f"net: 3 of {found.ops} ops keep it from TFLite; its converter is asked once it can be frozen",
+        f"net: 3 of {found.ops} ops keep it from TFLite; the converter runs once it can be frozen",
         f"  variable  'now' (Assign): {needs}. "
-        "gs.recipes.for_inference(ed, 'y:0') or gs.recipes.strip_quantization(ed) takes it out",
+        "gs.recipes.for_inference(ed, 'y:0') or gs.recipes.strip_quantization(ed) removes it",
         f"  variable  'seen' (AssignAdd): {needs}. Cut it off: outputs=['sum:0', 'rounded:0']",
-        f"  variable  'counted' (AssignAdd): {needs}. ed.plan().remove_control('y', 'counted') takes it out",
+        f"  variable  'counted' (AssignAdd): {needs}. ed.plan().remove_control('y', 'counted') removes it",
     ]
     assert found.words == dict.fromkeys(("now", "seen", "counted"), "variable")
     assert (found.inputs, found.outputs) == (("x:0",), ("y:0",))
@@ -195,7 +195,7 @@ def test_a_call_that_is_not_on_the_list_is_inlined(tfjs):
     ed = gs.open(graph)
     relu, erf = (op.name for op in graph.get_operations() if op.type in ("PartitionedCall", "StatefulPartitionedCall"))
     ways = {(one.op, one.type): one.replacement for one in ed.check("tfjs", [y, z])}
-    assert ways.pop((relu, graph.get_operation_by_name(relu).type)) == f"ed.plan().inline('{relu}') takes it out"
+    assert ways.pop((relu, graph.get_operation_by_name(relu).type)) == f"ed.plan().inline('{relu}') removes it"
     assert {op for op, _ in ways} == {erf}
     assert not [way for way in ways.values() if "inline" in way]
     ed.apply(ed.plan().inline(relu))
@@ -232,7 +232,7 @@ def test_real_graphs(corpus, id, tmp_path):
     kinds = {one.type: one.kind for one in found}
     if id == "kws_ds_cnn_s":
         assert kinds == dict.fromkeys(("DecodeWav", "AudioSpectrogram", "Mfcc"), "TF Select")
-        assert {one.replacement for one in found} == {"gs.recipes.cut_preprocessing(ed) takes it out"}
+        assert {one.replacement for one in found} == {"gs.recipes.cut_preprocessing(ed) removes it"}
         assert found.words.keys() <= ed.snapshot.index.keys()
     elif id == "slim_inception_v1_quantize_train":
         assert kinds == dict.fromkeys(("Assign", "AssignAdd", "AssignSub"), "variable")

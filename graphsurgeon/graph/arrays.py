@@ -19,7 +19,7 @@ _BITS = {"bfloat16": 16, "half": 16, "bool": 8, "qint8": 8, "quint8": 8, "qint16
 
 
 def variable_bytes(info: VariableInfo) -> int:
-    """Returns the size of a variable's value in bytes; 0 if its shape or dtype does not determine it.
+    """Returns the size of a variable's value in bytes; 0 if shape and dtype do not determine the size.
 
     Example:
         >>> variable_bytes(VariableInfo("w", dtype="float32", shape="(2, 3)"))
@@ -36,7 +36,7 @@ def variable_bytes(info: VariableInfo) -> int:
 
 
 def constant_bytes(graph: Graph, mask: Mask) -> int:
-    """Returns how many bytes the constants among the ops of `mask` take in a file."""
+    """Returns the size, in a file, of the constants in `mask` in bytes."""
     total = 0
     for i in np.flatnonzero(mask & (graph.type_array == "Const")).tolist():
         attributes = getattr(graph.nodes[i], "attr", {})
@@ -46,13 +46,13 @@ def constant_bytes(graph: Graph, mask: Mask) -> int:
 
 
 def bytes_of(graph: Graph, mask: Mask) -> int:
-    """Returns how many bytes the constants and variables among the ops of `mask` hold."""
+    """Returns the size of the constants and variables in `mask` in bytes."""
     variables = graph.state.variables.items()
     return constant_bytes(graph, mask) + sum(variable_bytes(v) for name, v in variables if mask[graph.index[name]])
 
 
 def size_text(count: int) -> str:
-    """Returns a number of bytes as people write it.
+    """Returns a number of bytes as text with a unit.
 
     Example:
         >>> size_text(12), size_text(3_300_000), size_text(0)
@@ -68,7 +68,7 @@ _PARTS = "::"
 
 
 def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
-    r"""Returns arrays that `np.savez` writes as they are, for `unpacked`.
+    r"""Converts values to arrays that `np.savez` can write. `unpacked` converts them back.
 
     Args:
         values: name -> array. Texts are bytes in object arrays, the form that a session returns.
@@ -87,7 +87,7 @@ def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
             ends = np.cumsum([len(text) for text in texts], dtype=np.int64).reshape(array.shape)
             arrays[f"{lead}{_PARTS}text{_PARTS}{name}"] = np.frombuffer(b"".join(texts), np.uint8)
             arrays[f"{lead}{_PARTS}ends{_PARTS}{name}"] = ends
-        elif array.dtype.kind == "V":  # as bfloat16: NumPy would forget its name
+        elif array.dtype.kind == "V":  # for example bfloat16; NumPy would not save the name of the dtype
             raw = np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.uint8)
             arrays[f"{lead}{_PARTS}{array.dtype.name}{_PARTS}{name}"] = raw
         else:
@@ -96,10 +96,10 @@ def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
 
 
 def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
-    """Returns the values by name that `packed` was given.
+    """Returns the values by name that were given to `packed`.
 
     Raises:
-        TypeError: a dtype is not known here.
+        TypeError: if a dtype is not known in this process.
     """
     result: dict[str, Any] = {}
     for key, array in arrays.items():
@@ -118,23 +118,23 @@ def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
 
 
 def loaded(path: Any, request: str, suggestion: str) -> Any:
-    """Returns the array of an ``.npy`` file, or those of an ``.npz`` file by name.
+    """Returns the array of an ``.npy`` file, or the arrays of an ``.npz`` file by name.
 
     Args:
         path: the file.
         request, suggestion: the request and the suggestion, for messages.
 
     Raises:
-        PlanError: the file is neither, or cannot be read.
+        PlanError: if the file has another format, or cannot be read.
     """
     try:
-        with open(path, "rb") as file:  # NumPy leaves one open that is not an archive
+        with open(path, "rb") as file:  # NumPy does not close a file that is not an archive
             archive = np.load(file, allow_pickle=False)
             return dict(archive) if hasattr(archive, "files") else archive
     except OSError as error:
         problem = f"the file cannot be read: {error.strerror or error}"
     except (ValueError, EOFError, BadZipFile):
-        problem = "that is not a file of arrays of numbers or texts, as NumPy writes them (.npz)"
+        problem = "the file is not a NumPy file (.npz) with arrays of numbers or texts"
     raise PlanError(request, problem, suggestion)
 
 
@@ -156,7 +156,7 @@ def same_numbers(one: Any, other: Any) -> bool:
         return False
     if a.dtype.kind in "OSUb" or np.issubdtype(a.dtype, np.integer):
         return bool(np.array_equal(a, b))
-    # NumPy does not know the precision of the short floats.
+    # `np.finfo` has no precision for short floats.
     close = float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     first, second = a.astype(wide), b.astype(wide)

@@ -1,8 +1,8 @@
 """Files written atomically: a file is complete or unchanged.
 
 New files are written to a new folder next to their target, flushed to the disk, and then renamed. Several files that
-belong together are moved one after another. The files that they replace wait in the same folder, with a list of the
-moves. If the process is killed in between, `put_back` restores the earlier state.
+belong together are moved one after another. The replaced files wait in the same folder, with a list of the moves. If
+the process is killed during the moves, `put_back` restores the earlier state.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from ..errors import PlanError
 from .arrays import size_text
 
-#: None on Windows: files that a killed process has left there stay.
+#: None on Windows: the files of a killed process are not removed there.
 _fcntl: Any = import_module("fcntl") if find_spec("fcntl") is not None else None
 _ASIDE, _HELD, _MOVES, _BEFORE = ".being_written_", "held", "moves.json", ".before"
 _LISTED = ("before", "new")
@@ -45,8 +45,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         data: the contents.
 
     Raises:
-        OSError: the file cannot be written; an existing file is unchanged. If the disk is full, the message gives the
-            free and the missing space.
+        OSError: if the file cannot be written; an existing file is unchanged. If the disk is full, the message contains
+            the free and the missing space.
 
     Example:
         >>> import tempfile
@@ -55,7 +55,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         ...     Path(folder, "a.txt").read_text(), os.listdir(folder)
         ('text', ['a.txt'])
     """
-    target = Path(path).resolve()  # a link stays one
+    target = Path(path).resolve()  # a symbolic link is kept
     try:
         with beside(target) as folder:
             new = os.path.join(folder, "new")
@@ -72,7 +72,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
-    """Returns why a file cannot be written, in words; if the disk is full, with the missing space.
+    """Returns the reason why a file cannot be written; if the disk is full, with the missing space.
 
     Args:
         error: the error of the system.
@@ -94,7 +94,7 @@ def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
 
 
 def flush(path: str | os.PathLike[str]) -> None:
-    """Waits until a file, or all files of a folder, are on the disk; raises OSError where they cannot be."""
+    """Waits until a file, or all files of a folder, are on the disk; raises OSError if that is not possible."""
     files = [one for one in Path(path).rglob("*") if one.is_file()] if os.path.isdir(path) else [Path(path)]
     for file in files:
         number = os.open(file, os.O_RDONLY)
@@ -114,13 +114,13 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, request: str) ->
     again.
 
     Args:
-        path: the path to write to; for a checkpoint or SavedModel, the file by which it is found.
+        path: the path to write to; for a checkpoint or SavedModel, its main file.
         overwrite: whether replacement was requested.
         request: the request, for messages.
 
     Raises:
-        Taken: there is such a file.
-        PlanError: the file is read-only, or the path is a folder.
+        TargetExistsError: if there is such a file.
+        PlanError: if the file is read-only, or the path is a folder.
     """
     file = Path(path)
     put_back(file.parent)
@@ -134,12 +134,12 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, request: str) ->
     if overwrite or _written.get(_key(file)) == _stamp(file):
         return
     raise TargetExistsError(
-        request, f"{os.fspath(path)!r} is there already", "Choose another path, or type overwrite=True"
+        request, f"{os.fspath(path)!r} already exists", "Choose another path, or type overwrite=True"
     )
 
 
 def claim(path: str | os.PathLike[str]) -> None:
-    """Notes that this process has just written a file."""
+    """Records that this process has just written a file."""
     with suppress(OSError):
         _written[_key(path)] = _stamp(path)
 
@@ -158,10 +158,10 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
 
 @contextmanager
 def beside(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yields a new folder next to the place of a new file, and removes it afterwards in any case.
+    """Yields a new folder next to the target of a new file, and always removes the folder afterwards.
 
     Raises:
-        OSError: nothing can be written there.
+        OSError: if the folder cannot be made.
     """
     parent = os.path.dirname(os.path.abspath(path))
     put_back(parent)
@@ -170,23 +170,23 @@ def beside(path: str | os.PathLike[str]) -> Iterator[str]:
         yield folder
     finally:
         try:
-            if not os.path.exists(os.path.join(folder, _MOVES)):  # else the earlier files are still in it
+            if not os.path.exists(os.path.join(folder, _MOVES)):  # otherwise the earlier files are still in it
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(lock_file)
 
 
 def put(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequence[str] = ()) -> None:
-    """Gives new files and folders their names, all of them or none.
+    """Moves new files and folders to their targets, either all of them or none.
 
     Args:
-        moves: (present path, target path); an existing target is replaced. The last target is the file by which the
-            others are found: its old file is moved away first, and its new file is moved in last.
+        moves: (current path, target path); an existing target is replaced. The last target is the main file: its old
+            file is moved away first, and its new file is moved in last.
         aside: the folder of `beside`; replaced files wait in it.
         obsolete: other paths to remove.
 
     Raises:
-        OSError: a file cannot be moved; then all files are as before.
+        OSError: if a file cannot be moved; then all files are as before.
     """
     old = [path for path in [*(new for _, new in reversed(moves)), *obsolete] if os.path.lexists(path)]
     before = [(os.path.join(aside, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
@@ -209,15 +209,15 @@ def put(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequence[str] = 
     except BaseException:
         _undo(aside)
         raise
-    with suppress(OSError):  # all have their names: `put_back` drops it
+    with suppress(OSError):  # all files are at their targets, so `put_back` only deletes the list
         os.unlink(list_path)
 
 
 def put_back(folder: str | os.PathLike[str]) -> list[str]:
     """Restores the files that a process was replacing in a folder when it was killed; returns the restored paths.
 
-    If all new files already had their names, they stay. Files that another process is writing at this moment, or that
-    another program has put there since, are left alone.
+    If all new files were already at their targets, they stay there. Files that another process is writing at this
+    moment, or that another program has written since, do not change.
 
     Example:
         >>> put_back(".")
@@ -239,8 +239,8 @@ def put_back(folder: str | os.PathLike[str]) -> list[str]:
 def _undo(aside: str) -> list[str]:
     """Reverses a list of moves; returns the restored paths.
 
-    Only the very files that were moved are moved back, and never onto an existing file. Files written there since stay,
-    and a forged list affects no other file.
+    Only the same files that were moved are moved back, and never onto an existing file. Files that were written since
+    then stay, and a forged list affects no other file.
     """
     list_path, parent = os.path.join(aside, _MOVES), os.path.dirname(aside)
     if not os.path.exists(list_path):
@@ -248,7 +248,7 @@ def _undo(aside: str) -> list[str]:
     moves = _read(list_path)
     back: list[str] = []
     new = [(os.path.join(aside, name), os.path.join(parent, to), file) for name, to, file in moves["new"]]
-    if any(os.path.lexists(waiting) for waiting, _, _ in new):  # else all of them have their names
+    if any(os.path.lexists(waiting) for waiting, _, _ in new):  # otherwise all new files are at their targets
         for waiting, path, file in reversed(new):
             if not os.path.lexists(waiting) and file and _file(path) == file:
                 os.replace(path, waiting)
@@ -262,10 +262,12 @@ def _undo(aside: str) -> list[str]:
 
 
 def _read(list_path: str) -> dict[str, list[tuple[str, str, str]]]:
-    """A list of moves: names in this folder and in the one it is in, never a path that leads elsewhere; and `_file`.
+    """Reads a list of moves: (name in this folder, name in the parent folder, `_file`).
+
+    A name never leads to another folder.
 
     Raises:
-        OSError: it is not such a list.
+        OSError: if the file is not such a list.
     """
     try:
         with open(list_path, encoding="utf-8") as text:
@@ -284,7 +286,10 @@ def _names(inside: str, path: str) -> list[str]:
 
 
 def _file(path: str) -> str:
-    """The identity of a file, independent of its name and unlike that of earlier files at its path; may be empty."""
+    """Returns the identity of a file, which does not depend on its name; empty if the file does not exist.
+
+    Earlier files at the same path have another identity.
+    """
     try:
         info = os.lstat(path)
     except OSError:
@@ -293,17 +298,17 @@ def _file(path: str) -> str:
 
 
 def _made(parent: str) -> tuple[str, int]:
-    """Makes a folder, and first in it a file that marks the folder as in use.
+    """Makes a folder with a lock file, which marks the folder as in use.
 
     Returns:
-        the folder, and the descriptor of the file: it is locked for as long as the process lives.
+        the folder, and the descriptor of the lock file, which is locked as long as the process lives.
     """
     while True:
         folder = tempfile.mkdtemp(prefix=_ASIDE, dir=parent)
         lock_file = os.path.join(folder, _HELD)
         try:
             number = os.open(lock_file, os.O_CREAT | os.O_RDWR, 0o600)
-        except FileNotFoundError:  # another process took it for one that was left
+        except FileNotFoundError:  # another process has removed it, because it looked abandoned
             continue
         if lock(number) and os.path.exists(lock_file):
             return folder, number
@@ -311,16 +316,16 @@ def _made(parent: str) -> tuple[str, int]:
 
 
 def _left(aside: str) -> bool:
-    """Returns whether the process that wrote there had begun to clear up when it was killed; removes empty folders."""
+    """Returns whether a process was killed while it removed the folder; removes empty folders."""
     names = os.listdir(aside)
-    if not names:  # a new one, which the other process then makes again, or one that was left
+    if not names:  # an abandoned folder; or a new folder, which the other process then makes again
         os.rmdir(aside)
     return bool(names) and _HELD not in names
 
 
 @contextmanager
 def _held(aside: str) -> Iterator[bool]:
-    """Yields whether no other process writes there any more; if so, this process holds the lock until the end."""
+    """Yields whether no other process uses the folder; if so, this process locks it until the end."""
     if _fcntl is None:
         yield False
         return
@@ -338,8 +343,8 @@ def lock(number: int, unknown: bool = True) -> bool:
     """Locks an open file for this process until it is closed; False if it is already locked, here or elsewhere.
 
     Args:
-        number: its descriptor.
-        unknown: the answer if the file system has no locks.
+        number: the descriptor of the file.
+        unknown: the result if the file system has no locks.
     """
     if _fcntl is None:
         return True
@@ -353,7 +358,7 @@ def lock(number: int, unknown: bool = True) -> bool:
 
 
 def _exchanged(new: str, path: str) -> bool:
-    """Exchanges two files or folders in one moment, if the system can."""
+    """Exchanges two files or folders atomically, if the system can; returns whether it did."""
     if not sys.platform.startswith("linux"):
         return False
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

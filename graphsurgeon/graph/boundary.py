@@ -1,4 +1,4 @@
-"""Boundary: the tensors that enter and leave a set of ops, and the leaks between."""
+"""Boundary: the tensors that enter and leave a set of ops, and the leaks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class Boundary:
 
 
 def entering(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozenset()) -> list[Tensor]:
-    """Returns the tensors that enter `mask`, in order of first use; tensors of `cuts` enter even from inside."""
+    """Returns the tensors that enter `mask`, in order of first use.
+
+    Tensors in `cuts` are included even if they are computed inside.
+    """
     rows = graph.data.rows
     cross = mask[rows] & ~mask[graph.data.node]
     keep = kept_edges(graph, cuts)
@@ -104,9 +107,9 @@ def control_entering(graph: Graph, mask: Mask) -> list[tuple[int, int]]:
 def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], request: str) -> Mask:
     """Returns the ops that compute `outputs` from `inputs`, with the constants and variables they need.
 
-    Ops that depend on another feed, such as a placeholder or a queue, and not on the inputs stay outside. Their tensors
-    are the leaks. Without inputs, everything that the outputs need is inside. A feed that is both input and output
-    stays outside.
+    Ops that do not depend on the inputs, but on another feed, such as a placeholder or a queue, stay outside. Their
+    tensors are the leaks. Without inputs, all ops that the outputs need are inside. A feed that is both input and
+    output stays outside.
 
     Raises:
         SelectionError: if an output does not depend on an input, or no output depends on an input.
@@ -126,7 +129,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
             unused.append(f"{graph.names[op]}:{port}")
     _refuse_unconnected(graph, unused, outputs, request)
     core, fed = from_inputs(graph, cuts, ancestry), fed_from(graph, ancestry)
-    # An output that is computed from a leak alone is still wanted: keep it, its own inputs become the leaks.
+    # An output that is computed only from a leak is kept, and its own inputs become the leaks.
     # Ops that only a leak needs, such as the weights of a layer above it, stay outside with the leak.
     return backward(graph, core | outputs_mask, cuts, within=ancestry & (core | ~fed) | outputs_mask, waits=waits)
 
@@ -157,7 +160,7 @@ def fed_from(graph: Graph, among: Mask, feeds: Mask | None = None) -> Mask:
 
 
 def _held(graph: Graph) -> Mask:
-    """Returns the arguments of functions that represent a variable, if calls are unfolded."""
+    """Returns a mask of variables and, if calls are unfolded, of function arguments that represent a variable."""
     mask = graph.typed(VARIABLE_TYPES)
     arguments = np.flatnonzero(graph.typed(["_Arg"])).tolist() if graph.unfolded is not None else []
     for op in arguments:
@@ -169,7 +172,10 @@ def _held(graph: Graph) -> Mask:
 
 
 def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
-    """Which control edges count: not those that hold ops in a loop of TF1 whose variables are cut; None for all."""
+    """Returns a mask of the control edges that count; None for all edges.
+
+    If variables of a TF1 loop are cut, the control edges that only hold ops in this loop do not count.
+    """
     loops = {_round_of(graph, op) for op, _ in cuts} - {-1}
     if not loops:
         return None
@@ -178,7 +184,7 @@ def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
 
 
 def _round_of(graph: Graph, op: int) -> int:
-    """The LoopCond of the loop in whose body an op provides a variable; -1 for none."""
+    """Returns the LoopCond of the loop if an op provides a loop variable to the body of a loop; otherwise -1."""
     for source in graph.data.row(op)[:1].tolist() if graph.types[op] == "Identity" else ():
         op = source
     asks = graph.data.row(op)[1:2].tolist() if graph.types[op] in ("Switch", "RefSwitch") else []
@@ -186,7 +192,7 @@ def _round_of(graph: Graph, op: int) -> int:
 
 
 def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...]:
-    """Returns the tensors that enter `mask` without being among `inputs`; none if no inputs were listed."""
+    """Returns the tensors that enter `mask` and are not in `inputs`; empty if no inputs were listed."""
     if not inputs:
         return ()
     rows = graph.data.rows
@@ -213,7 +219,7 @@ def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tenso
     candidates = [graph.names[i] for i in np.flatnonzero(above).tolist() if graph.types[i] not in ("Const", "NoOp")]
     word = unused[0].rpartition(":")[0]
     turned = backward(graph, graph.mask([graph.index[word]])) & last
-    hint = "It is the other way round" if turned.any() else did_you_mean(word, candidates)
+    hint = "Inputs and outputs seem to be swapped" if turned.any() else did_you_mean(word, candidates)
     do, it = ("does", "it") if len(unused) == 1 else ("do", "them")
     raise SelectionError(
         request,

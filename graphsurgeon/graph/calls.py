@@ -17,12 +17,12 @@ from .graph import Graph, TensorInfo, UnfoldedOrigin
 from .names import free_name, op_name, scopes_around, under
 
 MAX_EXPANDED_OPS = 200_000
-"""The number of ops up to which a graph is unfolded. Functions that call functions twice can lead to any number."""
+"""The largest number of ops that unfolding makes. Functions that call functions twice can lead to any number."""
 
 BodyReader = Callable[[Graph, str, int, dict[Any, Graph]], Graph]
-"""Gives the body of a function that an op of a snapshot calls: ``_Arg``, the ops, ``_Retval``, in that order.
+"""Returns the body of a function that an op of a snapshot calls: ``_Arg``, the ops, ``_Retval``, in that order.
 
-The bodies are kept in the dictionary: a function that many ops call with the same inputs is read once.
+The dictionary caches the bodies: a function that many ops call with the same inputs is read once.
 """
 
 
@@ -37,11 +37,11 @@ class CallSite:
     Args:
         op: the number of the op.
         scope: the name scope of its functions: the name of the op, if that is free.
-        plain: whether the op only calls. If it is unfolded, the ops of its function take its place.
+        plain: whether the op does nothing but call. If it is unfolded, the ops of its function replace it.
         functions: the functions that can be unfolded, including its gradient. A function without ops cannot be
             unfolded.
         missing: names of its functions that are not in the graph.
-        around: names of its functions that contain the op itself: they are recursive.
+        around: names of its functions that contain the op itself, so that they are recursive.
     """
 
     op: int
@@ -61,7 +61,7 @@ class CallSite:
         return "calls itself" if self.around else "function not in the graph" if self.missing else "no ops inside"
 
     def count(self, graph: Graph) -> int:
-        """Returns how many ops the functions have that it calls, without those of functions that they call."""
+        """Returns the number of ops in the called functions, without the functions that these call."""
         return sum(len(graph.functions[called.function].node_def) for called in self.functions)
 
 
@@ -70,13 +70,13 @@ class CallFrame:
     """The graph itself, or the body of a function under one op that calls it.
 
     Args:
-        graph: its ops under their own names.
+        graph: the ops of this part under their own names.
         path: the scope of these ops in the unfolded graph; empty for the graph itself.
-        functions: the functions around it, the outermost first. The last one is its own function.
-        call: the number of the op that calls it, in the part around.
-        around: the part around; None for the graph itself.
-        below: the name part between the name of that op and the names in this part.
-        gradient: whether it is the gradient of that op, which does not call it.
+        functions: the functions around these ops, the outermost first. The last function is that of this part.
+        call: the number of the calling op in `around`.
+        around: the part that contains the calling op; None for the graph itself.
+        below: the name part between the name of the calling op and the names in this part.
+        gradient: whether this is the gradient of the op, so that the op does not call it itself.
     """
 
     graph: Graph
@@ -90,22 +90,23 @@ class CallFrame:
 
     @property
     def function(self) -> str:
-        """The function that it is the body of; empty for the graph itself."""
+        """The function with these ops as its body; empty for the graph itself."""
         return self.functions[-1] if self.functions else ""
 
     def named(self, op: int) -> str:
-        """Returns the name that an op has in the whole."""
+        """Returns the name of an op in the unfolded graph."""
         return under(self.path, self.graph.names[op])
 
     @property
     def call_name(self) -> str:
-        """The op that calls it, by its name in the whole; empty for the graph itself."""
+        """The name of the calling op in the unfolded graph; empty for the graph itself."""
         return "" if self.around is None else self.around.named(self.call)
 
     @cached_property
     def arguments(self) -> list[tuple[int, int] | None]:
-        """The tensor of the part around that each of its arguments receives; None if it is not known. The arguments are
-        its first ops.
+        """For each argument, the tensor of `around` that it receives; None if it is not known.
+
+        The arguments are the first ops of `graph`.
         """
         if self.around is None:
             return []
@@ -119,7 +120,7 @@ class CallFrame:
 
     @cached_property
     def _read_beside(self) -> list[tuple[int, int] | None]:
-        """The tensors of the function around an op that its gradient also reads, as far as the file lists them."""
+        """The tensors of the surrounding function that the gradient also reads, if the file lists them."""
         assert self.around is not None
         graph = self.around.graph
         attributes = getattr(graph.nodes[self.call], "attr", {})
@@ -130,7 +131,7 @@ class CallFrame:
         return [None if op is None else (op, port) for op, port in ends]
 
     def tensor(self, op: int, port: int) -> str:
-        """Returns the name of a tensor in the whole; for an argument of a plain call, the name of the call's input."""
+        """Returns the name of a tensor in the unfolded graph; for an argument of a plain call, of the call's input."""
         part, end = self, (op, port)
         while part.around is not None and end[0] < len(part.arguments) and part.gives_way:
             outer = part.arguments[end[0]]
@@ -141,15 +142,15 @@ class CallFrame:
 
     @property
     def gives_way(self) -> bool:
-        """Whether its ops take the place of the op that calls it."""
+        """Whether its ops replace the calling op."""
         return self.around is not None and self.around.calls[self.call].plain and not self.gradient
 
     def read(self, op: int) -> list[str]:
-        """Returns the tensors that an op reads, by their names in the whole."""
+        """Returns the names, in the unfolded graph, of the tensors that an op reads."""
         return [self.tensor(*end) for end in self.graph.data.ends(op)]
 
     def source(self, op: int) -> tuple[CallFrame, int]:
-        """Returns the op whose value an argument has, through all calls. Returns any other op itself."""
+        """Returns the op that an argument gets its value from, through all calls; for any other op, the op itself."""
         part = self
         while part.around is not None and op < len(part.arguments) and (outer := part.arguments[op]) is not None:
             part, op = part.around, outer[0]
@@ -157,7 +158,7 @@ class CallFrame:
 
     @cached_property
     def calls(self) -> dict[int, CallSite]:
-        """The ops that call functions, or have a gradient that is one, by number."""
+        """The ops that call functions, or have a function as gradient, by number."""
         graph, functions, gradients = self.graph, self.graph.functions, self.graph.gradients
         kinds, first, kind_of = graph.kinds
         some = [graph.nodes[int(i)] for i in first]  # None if a plan will make it: other ops of its type may exist
@@ -174,7 +175,7 @@ class CallFrame:
 
     @cached_property
     def scopes(self) -> dict[str, CallSite]:
-        """Scope -> the call whose functions hang in it."""
+        """Scope -> the call with its functions in this scope."""
         return {call.scope: call for call in self.calls.values()}
 
     def _call(self, op: int, called: Sequence[Callee], slope: str = "") -> CallSite:
@@ -201,7 +202,7 @@ class CallFrame:
         return CallSite(op, scope, plain, inside, missing, around)
 
     def body(self, call: CallSite, called: Callee, read_body: Callable[[Graph, str, int], Graph]) -> CallFrame:
-        """Returns a function under one of the ops that call it, made once."""
+        """Returns the part of a called function; it is made only once."""
         key = (call.op, called.below)
         if key not in self.inner:
             graph = read_body(self.graph, called.function, call.op)
@@ -216,8 +217,8 @@ class CallTree:
 
     Args:
         graph: the snapshot.
-        body: reads the body of a function under the op that calls it; not needed for a graph without functions.
-        most: the number of ops up to which a graph is unfolded.
+        body: reads the body of a called function; not needed for a graph without functions.
+        most: the largest number of ops that unfolding makes.
     """
 
     def __init__(self, graph: Graph, body: BodyReader = _unread, most: int = MAX_EXPANDED_OPS) -> None:
@@ -233,7 +234,7 @@ class CallTree:
         """Returns the graph with calls unfolded.
 
         Args:
-            scopes: the scopes of the calls, each with those around it; other names are left out.
+            scopes: the scopes of the calls, with the scopes of the calls around them; other names are ignored.
         """
         targets = frozenset(scopes)
         opened = frozenset(path for part, call in self._walk(targets) if (path := under(part.path, call.scope)))
@@ -249,20 +250,20 @@ class CallTree:
         return self.expanded(scopes).graph
 
     def everything(self) -> ExpandedGraph:
-        """Returns the graph with all calls unfolded, the outer ones first, as far as there is room for their ops."""
+        """Returns the graph with all calls unfolded, outer calls first, up to the limit of ops."""
         return self.expanded(under(part.path, call.scope) for part, call in self._walk(None))
 
     @cached_property
     def listed(self) -> ExpandedGraph:
-        """All ops at any depth, including the calls themselves, up to the limit: the ops that a search looks in."""
+        """All ops at any depth, including the calls themselves, up to the limit of ops; a search uses them."""
         scopes = frozenset(under(part.path, call.scope) for part, call in self._walk(None))
         return _Expander(self._root, scopes, self._body, self._graph, keep=True).done() if scopes else self._none
 
     def to(self, name: str) -> list[str]:
-        """Returns the scopes of the calls to unfold, outermost first, for the op, tensor or scope `name` to be there.
+        """Returns the scopes of the calls to unfold, outermost first, so that the op, tensor or scope `name` exists.
 
         Raises:
-            SelectionError: a call on the way cannot be unfolded, or there is nothing of that name in it.
+            SelectionError: if a call on the way cannot be unfolded, or the name does not exist in it.
         """
         name, part, path = op_name(name).rstrip("/"), self._root, list[str]()
         while True:
@@ -277,7 +278,7 @@ class CallTree:
                 path.append(call)
 
     def _through(self, part: CallFrame, rest: str, name: str) -> tuple[str, CallFrame] | None:
-        """Returns the call that `rest` leads into, and the part there."""
+        """Returns the call that `rest` leads into, and the part of its function."""
         for call in part.calls.values():
             if not rest.startswith(f"{call.scope}/"):
                 continue
@@ -293,7 +294,7 @@ class CallTree:
         """Refuses to unfold the call of a scope if none of its ops can be shown.
 
         Raises:
-            SelectionError: the call is recursive, its function is missing, or the function has no ops.
+            SelectionError: if the call is recursive, its function is missing, or the function has no ops.
         """
         op = self.find(scope)
         if op is not None:
@@ -308,7 +309,7 @@ class CallTree:
         if call.around:
             raise SelectionError(
                 request,
-                f"{name!r} calls function {call.around[0]!r}, which it is inside of: without end",
+                f"{name!r} calls function {call.around[0]!r}, which contains it, so unfolding would not end",
                 "Look at the same function one level up",
             )
         if not call.missing:
@@ -320,7 +321,7 @@ class CallTree:
         raise SelectionError(
             request,
             f"function {call.missing[0]!r}, which {name!r} calls, is not in the graph",
-            "Open the file that holds the function too",
+            "Open a file that also contains the function",
         )
 
     def find(self, scope: str) -> tuple[CallFrame, CallSite] | None:
@@ -352,11 +353,11 @@ class CallTree:
         return None
 
     def readers(self, op: str, inside: Callable[[CallFrame, int], bool]) -> Iterator[tuple[CallFrame, int]]:
-        """Yields the consumers of an op, also by an argument of a function, with the part that they are in.
+        """Yields the consumers of an op with their parts, including the consumers inside called functions.
 
         Args:
             op: an op of the graph itself.
-            inside: whether to look inside of a call, by its part and number.
+            inside: returns whether to look inside a call, which is given by its part and number.
         """
         todo = [(self._root, self.base.index[op])]
         for part, number in todo:
@@ -371,13 +372,13 @@ class CallTree:
         return [part.body(call, called, self._body) for called in call.functions] if call is not None else []
 
     def parts(self) -> Iterator[CallFrame]:
-        """Yields the graph itself and the functions under all the ops that call them, as far as there is room."""
+        """Yields the graph itself and the functions of all calls, up to the limit of ops."""
         yield self._root
         for part, call in self._walk(None):
             yield from self._bodies(part, call)
 
     def callers(self, function: str, most: int = 1000) -> list[str]:
-        """Returns the names of the ops that call a function, outer ones first; of the first `most` calls there are."""
+        """Returns the names of the ops that call a function, outer ops first, among the first `most` calls."""
         names = []
         for count, (part, call) in enumerate(self._walk(None)):
             if count >= most:
@@ -387,7 +388,7 @@ class CallTree:
         return names
 
     def _walk(self, targets: frozenset[str] | None) -> Iterator[tuple[CallFrame, CallSite]]:
-        """Yields the calls to unfold, outer ones first, as far as there is room; all there are for None."""
+        """Yields the calls to unfold, outer calls first, up to the limit of ops; for None, all calls."""
         budget, todo = self.most - self.base.size, [self._root]
         for part in todo:
             for call in part.calls.values():
@@ -410,7 +411,7 @@ class ExpandedGraph:
         parts: the graph itself and the functions that are unfolded.
         part: for each op the number of its part.
         number: for each op its number in its part.
-        places: for each part, the numbers of its ops in `graph`; -1 for a call whose ops took its place.
+        places: for each part, the numbers of its ops in `graph`; -1 for a call that was replaced by its ops.
     """
 
     graph: Graph
@@ -421,7 +422,7 @@ class ExpandedGraph:
 
     @cached_property
     def origin(self) -> Ints:
-        """For each op the op of the graph itself that it is, or that it is inside of."""
+        """For each op, its op in the graph itself: the same op, or the call that contains it."""
         first = np.array([-1, *(self._top(part) for part in self.parts[1:])], np.int32)
         return np.where(self.part == 0, self.number, first[self.part]).astype(np.int32)
 
@@ -433,7 +434,7 @@ class ExpandedGraph:
 
     @cached_property
     def folded(self) -> dict[int, CallSite]:
-        """The ops that call functions and are not unfolded, by number, without calls whose ops took their place."""
+        """The calls that are not unfolded, by number."""
         open_ = {(id(part.around), part.call) for part in self.parts[1:]}
         return {
             int(place[op]): replace(call, scope=under(part.path, call.scope))
@@ -448,17 +449,17 @@ class ExpandedGraph:
         return {part.path: ("" if part.below else "call of ") + short_name(part.function) for part in self.parts[1:]}
 
     def spread(self, marks: Mapping[int, str]) -> dict[int, str]:
-        """Returns marks of ops of the graph itself, for all ops that take their place or are unfolded below them."""
+        """Extends marks of ops of the graph itself to all ops that replace them or are unfolded below them."""
         if len(self.parts) == 1 or not marks:
             return dict(marks)
         at = np.flatnonzero(np.isin(self.origin, list(marks)))
         return {int(i): marks[int(self.origin[i])] for i in at}
 
     def seen_in(self, other: ExpandedGraph) -> Ints:
-        """Returns for each op where it is in another expansion of the graph: itself, or the call it is folded into."""
+        """Returns for each op its number in another expansion: of the op itself, or of the call that contains it."""
         spots: list[Ints] = []
         places = {id(part): place for part, place in zip(other.parts, other.places, strict=True)}
-        for part in self.parts:  # those around come first
+        for part in self.parts:  # outer parts come first
             place = places.get(id(part))
             if place is None:
                 assert part.around is not None
@@ -471,7 +472,7 @@ class ExpandedGraph:
 
     @cached_property
     def derived(self) -> Ints:
-        """The ops of gradients, by number: the op around them does not run them."""
+        """The ops of gradients, by number; the op around them does not run them."""
         inner = [k for k, part in enumerate(self.parts) if _of_gradient(part)]
         return np.flatnonzero(np.isin(self.part, inner)).astype(np.int32)
 
@@ -488,7 +489,7 @@ def _of_gradient(part: CallFrame | None) -> bool:
 
 
 class _OutputLookup:
-    """Tells dtype and shape of the outputs of ops that each are of one of several graphs.
+    """Returns dtype and shape of the outputs of ops that come from several graphs.
 
     Args:
         graphs: the graphs.
@@ -518,13 +519,13 @@ class _Expander:
         expand: Callable[[Iterable[str]], Graph],
         keep: bool = False,
     ) -> None:
-        self.opened, self.expand, self.keep = opened, expand, keep  # keep: the calls too
+        self.opened, self.expand, self.keep = opened, expand, keep  # keep: whether calls stay
         self.parts, self.open = [root], dict[int, list[int]]()  # parts; global number of a call -> its parts
         self.first = [0]
-        self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the one that takes its place
+        self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the tensor that replaces it
         self.more: dict[int, list[tuple[int, int]]] = {}  # op -> its additional inputs
-        self.waits: dict[int, list[int]] = {}  # call -> ops after which it is done
-        self.leads: dict[int, list[int]] = {}  # part -> ops that the call waits for, before the body starts
+        self.waits: dict[int, list[int]] = {}  # call -> the last ops of its function
+        self.leads: dict[int, list[int]] = {}  # first op of a function -> ops that its call waits for
         total = root.graph.size
         for k, part in enumerate(self.parts):
             for op, call in part.calls.items():
@@ -578,7 +579,7 @@ class _Expander:
     # -- edges --------------------------------------------------------------------------------------
 
     def _join(self, op: int, k: int, drop: Any) -> None:
-        """Joins arguments of a function to the inputs of its call, and its results to the consumers of the call."""
+        """Connects arguments of a function to the inputs of its call, and its results to the consumers of the call."""
         part, first, graph = self.parts[k], self.first[k], self.parts[k].graph
         types = graph.types
         arguments = [first + i for i in range(graph.size) if types[i] == "_Arg"]
@@ -613,9 +614,9 @@ class _Expander:
                     self.leads[first + i] = before
 
     def _end(self, tensor: tuple[int, int]) -> tuple[int, int]:
-        """The tensor that takes the place of another, through all calls."""
+        """Returns the tensor that replaces another tensor, through all calls."""
         budget = len(self.moved)
-        while tensor in self.moved and budget:  # a damaged graph may lead in a circle
+        while tensor in self.moved and budget:  # a damaged graph may contain a cycle
             tensor, budget = self.moved[tensor], budget - 1
         return tensor
 
@@ -660,7 +661,7 @@ class _Expander:
         return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.zeros(len(node), np.int32))
 
     def _order(self) -> Iterator[int]:
-        """Yields all ops in order; the ops of a function come at the place of its call."""
+        """Yields all ops in order; the ops of a function are at the position of its call."""
         stack: list[Iterator[int]] = [iter(range(self.parts[0].graph.size))]
         late: list[int] = []
         while stack:
@@ -679,5 +680,5 @@ class _Expander:
 
 
 def _whole(edges: Sequence[Edges], first: Sequence[int]) -> Edges:
-    """Returns the rows of several graphs below one another, in the numbers of the whole."""
+    """Returns the rows of several graphs, one after another, with the op numbers of the combined graph."""
     return stacked(*(Edges(one.ptr, one.node + start, one.port) for one, start in zip(edges, first, strict=True)))

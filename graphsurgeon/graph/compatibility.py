@@ -22,13 +22,13 @@ GENERAL_ADVICE = (
 
 
 class _Hazard(NamedTuple):
-    """A kind of row.
+    """A kind of row of ops that is too long for TensorFlow's graph optimizer.
 
     Args:
         counted: op types that make a row dangerous.
-        passed: op types that may stand between them.
-        most: how many of them may follow each other.
-        outcome: what happens when there are more.
+        passed: op types that may be between them.
+        most: the largest number of counted ops that causes no problem.
+        outcome: the effect of more ops.
     """
 
     counted: frozenset[str]
@@ -39,9 +39,9 @@ class _Hazard(NamedTuple):
 
 _SAME = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "CheckNumerics"})
 _HAZARDS = (
-    # It removes these by recursion: the process ends at 31,000 on a stack of 8 MB.
+    # The optimizer removes these ops by recursion. With a stack of 8 MB, the process ends at 31,000 ops.
     _Hazard(_SAME | {"AddN"}, frozenset(), 20_000, "would end the process"),
-    # It looks along the whole row at each op of it: 4 to 15 s for 5,000, with the square of that.
+    # The optimizer scans the whole row for each op: 4 to 15 s for 5,000 ops, growing with the square.
     _Hazard(
         frozenset(
             {
@@ -57,16 +57,17 @@ _HAZARDS = (
 
 
 def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
-    """Returns a sentence for each kind of row on which TensorFlow's graph optimiser would crash or hang.
+    """Returns a sentence for each kind of row that would make TensorFlow's graph optimizer crash or hang.
 
     Args:
-        graph: the snapshot to look at.
-        mask: ops of interest: only rows that hold one of them are listed; the whole row counts. Default: all rows.
+        graph: the snapshot.
+        mask: the ops of interest. Only rows with one of these ops are listed, but the length of the whole row counts.
+            Default: all rows.
 
     Example:
         >>> row = [(f"i{n}", "Identity", [f"i{n - 1}" if n else "x"]) for n in range(20_001)]
         >>> hazards(Graph.of([("x", "Placeholder", []), *row]))[0][:97]
-        "'i0' begins a row of 20,001 ops like Identity: TensorFlow's graph optimiser would end the process"
+        "'i0' begins a row of 20,001 ops like Identity: TensorFlow's graph optimizer would end the process"
     """
     result = []
     counts = Counter(graph.types)
@@ -79,7 +80,7 @@ def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
             kind = graph.types[first]
             result.append(
                 f"{graph.names[first]!r} begins a row of {counted(length, 'ops')} like {kind}: "
-                f"TensorFlow's graph optimiser {hazard.outcome}; {GENERAL_ADVICE}"
+                f"TensorFlow's graph optimizer {hazard.outcome}; {GENERAL_ADVICE}"
             )
     return result
 
@@ -92,11 +93,11 @@ def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int
     number[ops] = np.arange(len(ops))
     ptr = graph.data.ptr
     has = ptr[ops + 1] > ptr[ops]
-    before = np.full(len(ops), -1, np.int64)  # the producer of its first input; of the first of a row, itself
+    before = np.full(len(ops), -1, np.int64)  # the producer of the first input; for the first op, itself
     before[has] = number[graph.data.node[ptr[ops][has]]]
     ends = before < 0
     before[ends] = np.flatnonzero(ends)
-    # Each round doubles how far back an op has counted.
+    # Each round doubles the distance that each op has counted back.
     weight = graph.typed(hazard.counted)[ops].astype(np.int64)
     counts = np.ones(len(ops), np.int64) if mask is None else mask[ops].astype(np.int64)
     length, shaped = np.where(ends, 0, weight), np.where(ends, 0, counts)
@@ -133,7 +134,7 @@ KINDS = {
     VARIABLE: "it needs a variable, and freezing makes that a constant",
 }
 """Kinds of blockers -> their meaning, from the least to the worst."""
-#: What the converter calls errors about ops -> our kind.
+#: The converter's code of an error about ops -> kind of blocker.
 _CODES = {"ERROR_NEEDS_FLEX_OPS": SELECT, "ERROR_NEEDS_CUSTOM_OPS": CUSTOM, MISSING: MISSING, VARIABLE: VARIABLE}
 
 
@@ -174,7 +175,7 @@ class Unconvertible(PlanError):
 
     Args:
         request, problem, suggestion: as of every error.
-        made: what freezing or the converter said.
+        made: the result of freezing or of the converter.
     """
 
     def __init__(
@@ -186,15 +187,15 @@ class Unconvertible(PlanError):
 
 @dataclass(frozen=True)
 class Blocker:
-    """An op that a target cannot take.
+    """An op that a target does not support.
 
     Args:
         op: its name in the graph. For an op inside a call or loop, the name of that call or loop. Empty if the
             converter names no op.
         type: its op type.
         kind: one of `KINDS`.
-        reason: why the target cannot take it.
-        replacement: the code to type so that it is not in the way; empty if none is known.
+        reason: why the target does not support it.
+        replacement: the code that removes the problem; empty if no such code is known.
 
     Example:
         >>> print(Blocker("mel", "Mfcc", "TF Select", "TFLite has no op for it"))
@@ -215,12 +216,14 @@ class Blocker:
 
 @dataclass(frozen=True)
 class Compatibility:
-    """The ops that keep a graph from a target; empty, and so false, if there are none. Printed, a line for each.
+    """The ops that keep a graph from a target; empty, and therefore false, if there are none.
+
+    `print` shows one line for each op.
 
     Args:
         title: the title of the graph.
         target: ``tflite`` or ``tfjs``.
-        converter: the converter, with its version; empty if the graph cannot be frozen, which comes first.
+        converter: the converter, with its version; empty if the graph cannot be frozen, because freezing comes first.
         blockers: the ops that prevent the conversion, in graph order.
         ops: the number of ops that the outputs need.
         inputs, outputs: the input and output tensors of the model.
@@ -230,7 +233,7 @@ class Compatibility:
         >>> found = Compatibility("net", "tflite", "TensorFlow 2.21.0",
         ...                       (Blocker("mel", "Mfcc", "TF Select", "TFLite has no op for it"),), 40)
         >>> print(found)
-        net: 1 of 40 ops keeps it from TFLite, says TensorFlow 2.21.0
+        net: 1 of 40 ops keeps it from TFLite, according to TensorFlow 2.21.0
           TF Select  'mel' (Mfcc): TFLite has no op for it
         >>> len(found), found.words
         (1, {'mel': 'TF Select'})
@@ -267,7 +270,7 @@ class Compatibility:
 
     def __str__(self) -> str:
         name, located = TARGETS[self.target], len(self.words)
-        says = f", says {self.converter}" if self.converter else "; its converter is asked once it can be frozen"
+        says = f", according to {self.converter}" if self.converter else "; the converter runs once it can be frozen"
         if self.passed:
             summary = f"nothing keeps its {counted(self.ops, 'ops')} from {name}{says}"
         elif located:
@@ -282,7 +285,7 @@ class Compatibility:
 
 
 def blockers(graph: Graph, conversion: ConversionResult) -> tuple[Blocker, ...]:
-    """Returns the ops that a converter cannot take, in graph order; empty if it made a model.
+    """Returns the ops that a converter does not support, in graph order; empty if it made a model.
 
     Args:
         graph: the snapshot of the graph that was converted.
@@ -314,7 +317,7 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
     Args:
         graph: the snapshot.
         ops: the ops to leave out.
-        inputs, outputs: the tensors that are fed, and those that are fetched.
+        inputs, outputs: the tensors that are fed, and the tensors that are fetched.
 
     Example:
         >>> g = Graph.of([("wav", "Placeholder", []), ("mel", "Mfcc", ["wav"]), ("a", "Neg", ["mel"]),
@@ -362,7 +365,7 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
 def advised(
     blockers: Sequence[Blocker], removed: Mapping[str, Sequence[str]], advice: Mapping[str, str]
 ) -> tuple[Blocker, ...]:
-    """Returns blockers with the code to type.
+    """Returns blockers with the code that removes them.
 
     Args:
         blockers: the blockers.
@@ -372,6 +375,6 @@ def advised(
     out = []
     for one in blockers:
         ways = [how for how, names in removed.items() if one.op in names]
-        more = f"{' or '.join(ways[:2])} takes it out" if ways else advice.get(one.op, "")
+        more = f"{' or '.join(ways[:2])} removes it" if ways else advice.get(one.op, "")
         out.append(Blocker(one.op, one.type, one.kind, one.reason, more))
     return tuple(out)

@@ -30,22 +30,22 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-# One lock for all doors: a thread that waits for several doors takes all of them at once, so no thread waits while
-# holding a door that another one needs. It is held for a few comparisons only.
+# One condition for all locks. A thread that waits for several locks acquires all of them at once, so no thread waits
+# while it holds a lock that another thread needs. The condition is held only for a few comparisons.
 _changed = threading.Condition()
-_queue: list[_LockRequest] = []  # those who wait, in the order in which they came
-_held: dict[int, int] = {}  # thread -> how many requests of it are inside
+_queue: list[_LockRequest] = []  # the waiting requests, in order of arrival
+_held: dict[int, int] = {}  # thread -> the number of its granted requests
 
 
 class BusyError(Exception):
-    """Others were inside all the time."""
+    """Raised if other threads held a lock until the timeout."""
 
 
 class RWLock:
-    """A lock for values that many threads read and one thread renews.
+    """A lock for values that many threads read and one thread updates.
 
-    Threads get in in the order in which they came, as far as they are in each other's way: neither readers nor a
-    writer are kept out for good. A thread that is inside of some door does not wait for waiting threads.
+    Conflicting threads acquire the lock in order of arrival, so neither readers nor writers wait forever. A thread that
+    already holds a lock does not wait for threads in the queue.
 
     Example:
         >>> door = RWLock()
@@ -58,52 +58,52 @@ class RWLock:
     """
 
     def __init__(self) -> None:
-        self._inside: dict[int, int] = {}  # thread -> how often it went in
-        self._open_ended: dict[int, int] = {}  # those of them that may need another thread to go in before they end
+        self._inside: dict[int, int] = {}  # thread -> how often it holds the lock for reading
+        self._open_ended: dict[int, int] = {}  # the readers that may need another thread to read before they finish
         self._alone: int | None = None
 
     def reading(self) -> AbstractContextManager[None]:
-        """Enters together with others; waits while another thread is alone inside."""
+        """Acquires the lock for reading, together with other readers; waits while another thread writes."""
         return entered([self])
 
     def writing(self) -> AbstractContextManager[None]:
-        """Goes in alone; waits until all others are out.
+        """Acquires the lock for writing; waits until all other threads have released it.
 
         Raises:
-            PlanError: this very thread is reading: it would wait for itself.
+            PlanError: if this thread already holds the lock, because it would wait for itself.
         """
         self.refuse_reader()
         return entered(alone=[self])
 
     def admits(self, thread: int, alone: bool) -> bool:
-        """Returns whether no thread inside blocks a thread; only for `entered`, like the two below."""
+        """Returns whether a thread could acquire the lock now. Only `entered` uses this method and the next two."""
         return self._alone in (None, thread) and not (alone and self._inside.keys() - {thread})
 
     @property
     def needs_others(self) -> bool:
-        """Whether who is inside may need another thread to go in before it comes out."""
+        """Whether a reader may need another thread to acquire the lock before the reader can finish."""
         return bool(self._open_ended)
 
     def count(self, thread: int, more: int, alone: bool, open_ended: bool) -> None:
-        """Notes that a thread has gone in, with 1, or come out, with -1."""
+        """Records that a thread has acquired (1) or released (-1) the lock."""
         if alone:
             self._alone = thread if more > 0 else None
         for counts in () if alone else (self._inside, self._open_ended)[: 1 + open_ended]:
             _count(counts, thread, more)
 
     def is_reader(self) -> bool:
-        """Returns whether this very thread is inside."""
+        """Returns whether this thread holds the lock for reading."""
         return threading.get_ident() in self._inside
 
     def is_alone(self) -> bool:
-        """Returns whether this very thread is alone inside."""
+        """Returns whether this thread holds the lock for writing."""
         return self._alone == threading.get_ident()
 
     def refuse_reader(self) -> None:
-        """Refuses to let in alone a thread that is inside already.
+        """Refuses a writer that already holds the lock.
 
         Raises:
-            PlanError: it is.
+            PlanError: if this thread holds the lock.
         """
         if self.is_reader() or self.is_alone():
             raise PlanError(
@@ -119,14 +119,14 @@ class _LockRequest:
     open_ended: bool
 
     def fits(self) -> bool:
-        """Whether no thread inside blocks it."""
+        """Whether no holder of a lock blocks the request."""
         shared = all(door.admits(self.thread, alone=False) for door in self.shared)
         return shared and all(door.admits(self.thread, alone=True) for door in self.alone)
 
     def waits_for(self, other: _LockRequest) -> bool:
-        """Whether another one, who came before and waits, is to go in first."""
+        """Whether an earlier request, which also waits, must be granted first."""
         if any(door.needs_others for door in other.alone):
-            return False  # who is inside there may need this one to come out
+            return False  # the holder of that lock may need this request before it can finish
         return bool({*self.shared, *self.alone}.intersection(other.alone) or set(self.alone).intersection(other.shared))
 
     def ready(self) -> bool:
@@ -136,7 +136,7 @@ class _LockRequest:
         return bool(_held.get(self.thread)) or not any(self.waits_for(other) for other in before)
 
     def count(self, more: int) -> None:
-        """Notes that it has gone in, with 1, or come out, with -1."""
+        """Records that the request was granted (1) or has ended (-1)."""
         _count(_held, self.thread, more)
         for door in self.shared:
             door.count(self.thread, more, False, self.open_ended)
@@ -158,17 +158,17 @@ def entered(
     open_ended: bool = False,
     timeout: float | None = None,
 ) -> Iterator[None]:
-    """Goes through several doors at once, and out of them again.
+    """Acquires several locks at once, and releases them at the end.
 
     Args:
-        shared: doors to be inside of together with others.
-        alone: doors to be alone inside of; this thread itself may be inside already.
-        open_ended: what is done inside may have to wait for other threads that want to go in too: they are let in
-            even if a thread that wants to be alone came first.
-        timeout: how long to wait, in seconds; None for as long as it takes.
+        shared: the locks to acquire for reading.
+        alone: the locks to acquire for writing; this thread itself may already hold them.
+        open_ended: whether the code inside may wait for other readers of these locks. Such readers are admitted even if
+            a writer arrived earlier.
+        timeout: the longest time to wait, in seconds; None for no limit.
 
     Raises:
-        BusyError: others were inside all the time.
+        BusyError: if other threads held a lock until the timeout.
     """
     entry = _LockRequest(threading.get_ident(), shared, alone, open_ended)
     with _changed:
@@ -201,13 +201,13 @@ class LockedObject(Protocol):
 
 
 class once(Generic[_T]):
-    """A cached property that is computed at most once, and whose computation may read the property itself.
+    """A cached property that is computed at most once. Its computation may read the property itself.
 
-    No thread gets a value that is not complete. The computation runs under the object's `lock`, so other threads wait
-    for its result. A read of the property by the computation itself gets the value of `during`.
+    No thread gets an incomplete value. The computation runs under the object's `lock`, so other threads wait for its
+    result. If the computation itself reads the property, it gets the value of `during`.
 
     Args:
-        during: returns, for the object, the value that the computation itself gets.
+        during: returns the value that the computation itself gets, for an object.
 
     Example:
         >>> import threading

@@ -22,15 +22,15 @@ BRANCHES, CASES = ("If", "StatelessIf"), ("Case", "StatelessCase")
 
 @dataclass(frozen=True, eq=False)
 class PredicateEffect:
-    """A graph in which the TF1 conds that depend on one condition are decided.
+    """The effect of a known condition on the TF1 conds that depend on it.
 
     Args:
         known: tensor -> its value, for the condition and its negations.
-        switches: the ops that it decides.
+        switches: the Switches that the condition decides.
         dead: ops that can never run any more.
         subs: tensor of a Switch or Merge -> the tensor that it always equals.
         torn: Merges that would keep several inputs after losing one.
-        observed: Merges with consumers of the output that is the number of the taken input.
+        observed: Merges with consumers of output 1, the number of the taken input.
     """
 
     known: Mapping[Tensor, Any]
@@ -42,7 +42,7 @@ class PredicateEffect:
 
 
 def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
-    """Returns the tensors that are known where one is, with their values.
+    """Returns the tensors that have known values if one tensor has, with these values.
 
     Example:
         >>> g = Graph.of([("p", "Placeholder", []), ("q", "Identity", ["p"]), ("n", "LogicalNot", ["q"])])
@@ -66,7 +66,7 @@ def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
 
 
 def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
-    """Returns (predicate, its value) with which an op, or the ops of a type that it calls, do not run.
+    """Returns the pairs (predicate, value) for which an op, or the ops of a type that it calls, do not run.
 
     Args:
         graph: the graph.
@@ -94,7 +94,9 @@ def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
 
 
 def excluded(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
-    """Returns the ops that run in neither case of a condition, by that condition; only if some of `ops` are among them.
+    """Returns condition -> the ops that run for neither value of the condition.
+
+    Only conditions that prevent some of `ops` are included.
 
     Args:
         graph: the graph.
@@ -154,7 +156,7 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
     todo: deque[int] = deque()
 
     def kill(op: int, port: int | None) -> None:
-        """Notes that one output of an op, or all of the op, never comes."""
+        """Marks one output of an op, or the whole op, as never computed."""
         if port is None:
             if dead[op]:
                 return
@@ -174,7 +176,7 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
         if dead[op]:
             continue
         ends = graph.data.ends(op)
-        if graph.types[op] in MERGES:  # it runs if any input arrives; that of the next round arrives only then
+        if graph.types[op] in MERGES:  # runs if any input arrives; the input of the next round needs an earlier run
             if all(end in dead_tensors for end in ends if graph.types[end[0]] not in TURNING):
                 kill(op, None)
         elif any(end in dead_tensors for end in ends) or dead[graph.control.row(op)].any():

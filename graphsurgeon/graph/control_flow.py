@@ -14,12 +14,12 @@ from .rewiring import TURNING
 from .traversal import backward, components, forward
 from .variables import FEED_TYPES
 
-#: The number of ops that run in no loop, and of ops in a loop that cannot be followed.
+#: The loop number of ops that run in no loop, and of ops in a loop that cannot be analyzed.
 ROOT, UNKNOWN = -1, -2
 
 
 def order(graph: Graph) -> list[int]:
-    """Returns the place of each op in an order in which each comes after its inputs, but for back edges of loops."""
+    """Returns the place of each op in an order with all inputs before their consumers, except back edges of loops."""
     turning, needed = graph.typed(TURNING), graph.needed
     missing = needed.degrees - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
     in_degrees = missing.tolist()
@@ -45,8 +45,8 @@ class Frame:
         name: the name of its frame.
         outer: the number of the loop around it; -1 for none.
         depth: 1 for an outermost loop.
-        parallel: the number of its rounds that may run at a time.
-        before: an op outside of it that it reads.
+        parallel: the number of rounds that may run at the same time.
+        before: an op outside of the loop that the loop reads.
         asks: its LoopCond; -1 if it has none.
     """
 
@@ -93,11 +93,11 @@ class Frames:
         return self._found[frame].outer if frame >= 0 else frame
 
     def _follow(self) -> None:
-        """Goes through all ops, each after its inputs and control inputs; a loop comes back to an op that is done."""
+        """Visits all ops, each after its inputs and control inputs, except for the back edges of loops."""
         graph, place = self.graph, order(self.graph)
         visited = dict[tuple[int, str], int]()
         for op in sorted(range(graph.size), key=place.__getitem__):
-            if place[op] == graph.size:  # the order has none of the later ones either
+            if place[op] == graph.size:  # this op and all later ops are not in the order
                 break
             self._of[op] = self._frame(op, place, visited)
             if graph.types[op] == "LoopCond" and self._of[op] >= 0:
@@ -128,7 +128,7 @@ class Frames:
 
 
 def in_the_open(graph: Graph) -> Mask:
-    """Returns which ops are neither in a loop nor in a branch of TF1.
+    """Returns a mask of the ops that are neither in a loop nor in a branch of TF1.
 
     Example:
         >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:0"]),
@@ -145,12 +145,12 @@ def in_the_open(graph: Graph) -> Mask:
 
 
 ENTERS, EXITS = ("Enter", "RefEnter"), ("Exit", "RefExit")
-#: What the loops and conds of TF1 are made of.
+#: The op types of TF1 loops and conds.
 FLOW_TYPES = frozenset({
     "Enter", "RefEnter", "Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration",
     "Exit", "RefExit", "LoopCond",
 })  # fmt: skip
-#: Scope below the name of an inlined v2 cond, case or loop: the TF1 ops that join its branches, or repeat its body.
+#: The scope, below an inlined v2 cond, case or loop, of the TF1 ops that join its branches or repeat its body.
 FLOW_SCOPE = "flow"
 MERGES, SWITCHES = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN")
 
@@ -168,7 +168,8 @@ def loops_of(graph: Graph) -> Ints:
     enters, exits = graph.typed(ENTERS), graph.typed(EXITS)
     if not enters.any():
         return np.full(graph.size, -1, np.int32)
-    # Data enters a frame through an Enter only and leaves it through an Exit: without these edges, frames fall apart.
+    # Data enters a frame only through an Enter and leaves it only through an Exit. Without these edges, each frame is a
+    # separate component.
     part = components(graph, enters, exits)
     frames: dict[str, int] = {}
     frame_of = np.full(int(part.max()) + 1, -1, np.int32)
@@ -194,7 +195,7 @@ def loops_of(graph: Graph) -> Ints:
 
 @dataclass(frozen=True)
 class Loop:
-    """One ``while_loop`` of TF1: the ops that it is made of, by number; one of each for each loop variable.
+    """One TF1 ``while_loop``: the numbers of its control flow ops, with one op of each kind for each loop variable.
 
     Args:
         asks: the LoopCond.
@@ -213,18 +214,18 @@ class Loop:
 
     @property
     def turning(self) -> list[int]:
-        """All of these but the constants."""
+        """All these ops except the constants."""
         several = (self.enters, self.merges, self.switches, self.turns, self.exits)
         return [self.asks, *(op for ops in several for op in ops if op >= 0)]
 
     @property
     def parts(self) -> list[int]:
-        """All of these."""
+        """All these ops."""
         return [*self.turning, *self.constants]
 
 
 def loops_in(graph: Graph) -> list[Loop]:
-    """Returns the loops of TF1, in the order of their conditions; without those that are not whole.
+    """Returns the complete loops of TF1, in the order of their conditions.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
@@ -256,7 +257,7 @@ def loops_in(graph: Graph) -> list[Loop]:
 
 
 def body_of(graph: Graph, loop: Loop) -> Mask:
-    """Returns the ops of a loop of TF1 that run in each of its rounds, loops in it too.
+    """Returns the ops of a TF1 loop that run in each of its rounds, including inner loops.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]), ("q", "Neg", ["m"]),
@@ -273,13 +274,13 @@ def body_of(graph: Graph, loop: Loop) -> Mask:
 
 
 def constant_entry(graph: Graph, op: int) -> bool:
-    """Returns whether an op lets something into a loop of TF1 that is the same in every round."""
+    """Returns whether an op is the Enter of a constant of a TF1 loop, which is the same in every round."""
     attributes = getattr(graph.nodes[op], "attr", {}) if graph.types[op] in ENTERS else {}
     return "is_constant" in attributes and bool(attributes["is_constant"].b)
 
 
 def entries_alone(graph: Graph, mask: Mask) -> list[int]:
-    """Returns the selected ops through which a tensor enters a loop of TF1, if no other op of this loop is selected."""
+    """Returns the selected Enters of constants of TF1 loops, if no other control flow op of the loop is selected."""
     if not (mask & graph.typed(ENTERS)).any():
         return []
     alone = [one.constants for one in loops_in(graph) if not mask[one.turning].any()]
@@ -287,12 +288,12 @@ def entries_alone(graph: Graph, mask: Mask) -> list[int]:
 
 
 def loops_within(graph: Graph, mask: Mask) -> Mask:
-    """Returns the ops that loops of TF1 are made of which turn within a selection: all of them are needed there."""
+    """Returns the control flow ops of TF1 loops with a selected LoopCond; such a loop needs all of them."""
     return graph.mask(op for one in loops_in(graph) if mask[one.asks] for op in one.turning)
 
 
 def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
-    """Returns whether a selection takes only ops of one round from loops of TF1, with all their inputs there given.
+    """Returns whether a selection takes only ops of one round from TF1 loops, and all their inputs there are given.
 
     Args:
         graph: the graph.
@@ -320,7 +321,7 @@ def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
 
 
 def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
-    """Returns the problem of a selection that takes a part of a loop or of a branch, and a suggestion.
+    """Returns the problem and a suggestion if a selection has only a part of a loop or branch; otherwise None.
 
     Args:
         graph: the source.
@@ -345,7 +346,7 @@ def _loop_fault(
     hits = np.flatnonzero(entering & within)
     if not len(hits) or body_alone(graph, mask, cuts):
         return None
-    hit = int(hits[np.argmax(at_input[hits])])  # the one that was named, if there is one
+    hit = int(hits[np.argmax(at_input[hits])])  # prefers a tensor that the request names
     number = loop[rows[hit]]
     whole = loop == number
     enters = np.flatnonzero(whole & graph.typed(ENTERS)).tolist()
@@ -353,22 +354,25 @@ def _loop_fault(
     ins = list(dict.fromkeys((int(graph.data.node[at]), int(graph.data.port[at])) for at in graph.data.ptr[enters]))
     ins = [tensor for tensor in ins if loop[tensor[0]] != number]
     fed = forward(graph, graph.typed(FEED_TYPES), control=False)
-    # Constants and variables are also copied; an end that is read inside is that of an inner loop.
+    # Constants and variables are also copied. An Exit that is read inside belongs to an inner loop.
     ins = [tensor for tensor in ins if fed[tensor[0]]] or ins
     outer = [i for i in ends if not whole[graph.consumers.row(i)].all()]
     ends = outer or [i for i in ends if not len(graph.consumers.row(i))]
     inputs, outputs = [f"{graph.names[op]}:{port}" for op, port in ins], [f"{graph.names[i]}:0" for i in ends]
     part = int((mask & whole).sum())
-    leaves = f"its outputs are {', '.join(outputs)}" if outputs else "nothing leaves it"
+    leaves = f"its outputs are {', '.join(outputs)}" if outputs else "it has no outputs"
     return (
-        f"the selection cuts through a loop: {part} of its {counted(int(whole.sum()), 'ops')} are in it, "
+        f"the selection cuts through a loop: {part} of its {counted(int(whole.sum()), 'ops')} are selected, "
         f"and {_tensor(graph, hit)!r} is computed in each round",
-        f"Take the loop whole: its inputs are {', '.join(inputs)}; {leaves}",
+        f"Select the whole loop: its inputs are {', '.join(inputs)}; {leaves}",
     )
 
 
 def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] | None:
-    """A Merge takes the branch that is alive. A tensor from outside always is, so the other branch never counts."""
+    """Returns the problem of a selection that cuts through a branch, and a suggestion; otherwise None.
+
+    A Merge takes the branch that is alive. A tensor from outside is always alive, so the other branch is never taken.
+    """
     joints, switches = graph.typed(MERGES), graph.typed(SWITCHES)
     if not (joints & mask).any():
         return None
@@ -384,7 +388,7 @@ def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] |
     return (
         f"the selection cuts through a branch of a cond: {graph.names[joint]!r} would always take {tensor!r}, "
         "whatever the condition is",
-        f"Take the cond whole, or cut after it: '{graph.names[joint]}:0'",
+        f"Select the whole cond, or cut after it: '{graph.names[joint]}:0'",
     )
 
 
@@ -393,9 +397,9 @@ def _tensor(graph: Graph, edge: int) -> str:
 
 
 def branch_around(graph: Graph, op: int) -> Tensor | None:
-    """Returns the output of a Switch from which an op gets its inputs or control inputs in a branch of TF1.
+    """Returns the output of the Switch that leads to an op in a branch of TF1.
 
-    The Switch is that of the innermost cond around the op. None: the op is in no branch, or in a loop.
+    The Switch belongs to the innermost cond around the op. Returns None for an op that is in no branch, or in a loop.
 
     Example:
         >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:1"]),
@@ -405,7 +409,7 @@ def branch_around(graph: Graph, op: int) -> Tensor | None:
     """
     todo, visited = [(op, 0)], {(op, 0)}
     while todo:
-        at, depth = todo.pop()  # depth: of how many conds the walk has passed the Merge, and not yet a Switch
+        at, depth = todo.pop()  # depth: the number of conds with a visited Merge, but no Switch yet
         if graph.types[at] in (*ENTERS, *EXITS):
             return None
         inner = depth + (graph.types[at] in MERGES)
@@ -420,7 +424,7 @@ def branch_around(graph: Graph, op: int) -> Tensor | None:
 
 
 def frame_name(graph: Graph, op: int) -> str:
-    """Returns the name of the frame that an op lets something into."""
+    """Returns the name of the frame of an Enter."""
     attributes = getattr(graph.nodes[op], "attr", {})
     frame = attributes["frame_name"].s.decode("utf-8", "replace") if "frame_name" in attributes else ""
     was, name = getattr(graph.nodes[op], "name", ""), graph.names[op]

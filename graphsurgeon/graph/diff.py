@@ -20,20 +20,20 @@ from .tf_types import TFNodeDef
 WAYS = ("mapping", "name", "structure")
 #: Attributes for TensorFlow's own use, or with the origin of an op: a difference in them is not a change of the op.
 VOLATILE = frozenset({"_output_shapes", "_has_manual_control_dependencies", "_gs_origin"})
-#: Attributes that hold names of ops: they change when an op gets another name.
+#: Attributes that contain names of ops, so that they change when an op is renamed.
 NAMING = frozenset({"_class", "shared_name", "frame_name"})
-#: So far around an op its surroundings are compared, in edges.
+#: The distance around an op, in edges, within which its surroundings are compared.
 _RADIUS = 6
 
 Hashes = NDArray[np.uint64]
 
 
-#: Returns the meaning of an attribute as bytes: equal bytes, equal meaning.
+#: Returns the meaning of an attribute as bytes; equal bytes have an equal meaning.
 Meaning = Callable[[Any], bytes]
 
 
 def attribute_bytes(value: Any) -> bytes:
-    """Returns an attribute as bytes: equal bytes, equal value."""
+    """Returns an attribute as bytes; equal bytes have an equal value."""
     write = getattr(value, "SerializeToString", None)
     return write(deterministic=True) if write else repr(value).encode()
 
@@ -52,10 +52,11 @@ def pair(
         by: ``name``; ``structure``: by name if the type is the same, and then by the surroundings of an op;
             ``mapping``: only by the mapping.
         mapping: op of `a` -> op of `b`, or None for an op without partner; it takes precedence.
-        meanings: the meaning of an attribute of `a`, and of one of `b`.
+        meanings: return the meaning of an attribute of `a`, and of an attribute of `b`.
 
     Raises:
-        SelectionError: `by` is not one of these, the mapping names an op that does not exist, or one of `b` twice.
+        SelectionError: if `by` has another value, or the mapping names an op that does not exist, or an op of `b`
+            twice.
 
     Example:
         >>> a = Graph.of([("x", "Const", []), ("y", "Neg", ["x"])])
@@ -88,15 +89,15 @@ def _mapped(a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, used: N
             first = a.names[int(np.flatnonzero(place == j)[0])]
             raise SelectionError(
                 request,
-                f"{b.names[j]!r} is the partner of {first!r} already",
-                "Map each op of one to one op of the other",
+                f"{b.names[j]!r} is already the partner of {first!r}",
+                "Give each op a separate partner",
             )
         place[i], used[j] = j, True
     return alone
 
 
 def _named(a: Graph, b: Graph, place: Ints, used: NDArray[np.bool_], alone: NDArray[np.bool_], strict: bool) -> None:
-    """Pairs ops with the same name; `strict`: and the same type."""
+    """Pairs ops with the same name; with `strict`, the type must also be the same."""
     find = b.index.get
     for i in np.flatnonzero((place < 0) & ~alone).tolist():
         j = find(a.names[i])
@@ -105,7 +106,7 @@ def _named(a: Graph, b: Graph, place: Ints, used: NDArray[np.bool_], alone: NDAr
 
 
 def attributes(node: TFNodeDef | None, meaning: Meaning = attribute_bytes) -> dict[str, bytes] | None:
-    """Returns the meanings of the attributes of a NodeDef, without volatile ones; None if the node is not known."""
+    """Returns the meanings of the attributes of a NodeDef, except volatile ones; None if the node is not known."""
     if node is None:
         return None
     values = getattr(node, "attr", None) or {}
@@ -121,7 +122,7 @@ class _DiffSide(NamedTuple):
 
 
 class _NeighborhoodMatcher:
-    """Pairs ops that look alike and stand alike: hashes propose, types, attributes and edges decide."""
+    """Pairs ops with similar types, attributes and surroundings. Hashes of the surroundings propose the pairs."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class _NeighborhoodMatcher:
         labels = [_labels(graph, key_ids, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
         starts = [_mixed(label.astype(np.uint64)) for label in labels]
         there = np.flatnonzero(place >= 0)
-        # Partners have their own hash, so that the ops next to them differ from all others.
+        # Each pair of partners has its own hash, so that their neighbors differ from all other ops.
         own = _mixed(np.arange(len(there), dtype=np.uint64) + np.uint64(1 << 40))
         starts[0][there], starts[1][place[there]] = own, own
         self.a, self.b = (
@@ -154,7 +155,7 @@ class _NeighborhoodMatcher:
                 self._level(level, exact)
 
     def _level(self, level: int, exact: bool) -> None:
-        """Pairs ops with equal surroundings; `exact`: only where there is one of them on each side."""
+        """Pairs ops with equal surroundings; with `exact`, only if there is exactly one such op on each side."""
         ours = np.flatnonzero(~self.gone)
         theirs = np.flatnonzero(~self.taken)
         groups_a, groups_b = _groups(self.a.rounds[level], ours), _groups(self.b.rounds[level], theirs)
@@ -165,7 +166,7 @@ class _NeighborhoodMatcher:
             free = iter(other)
             for i in mine:
                 if self.gone[i]:
-                    continue  # it got its partner through a neighbour meanwhile
+                    continue  # a neighbor has led to its partner meanwhile
                 j = next((j for j in free if not self.taken[j]), None)
                 if j is None:
                     break
@@ -178,7 +179,7 @@ class _NeighborhoodMatcher:
             self.todo.append((i, j))
 
     def _spread(self) -> None:
-        """Goes from partners to their neighbors: the same input of both, and consumers if there is one of a kind."""
+        """Pairs the neighbors of partners: the same input of both, and consumers that are the only one of a kind."""
         a, b = self.a.graph, self.b.graph
         while self.todo:
             i, j = self.todo.pop()
@@ -191,7 +192,7 @@ class _NeighborhoodMatcher:
                 )
 
     def _single(self, ours: dict[Any, int], theirs: dict[Any, int]) -> None:
-        """Pairs neighbors if there is one of a kind on each side; -1 means several."""
+        """Pairs neighbors if each side has exactly one of a kind; -1 means more than one."""
         for key, i in ours.items():
             j = theirs.get(key, -1)
             if i >= 0 and j >= 0:
@@ -199,7 +200,7 @@ class _NeighborhoodMatcher:
 
 
 def _kinds(edges: Edges, op: int, labels: Ints, matched: NDArray[np.bool_]) -> dict[Any, int]:
-    """The ops in a row of edges that have no partner yet, by label and output that is read; -1 for several."""
+    """Returns the ops without partner in a row of edges, by label and port; -1 if there is more than one."""
     neighbors: dict[Any, int] = {}
     for other, port in edges.ends(op):
         if not matched[other]:
@@ -209,7 +210,7 @@ def _kinds(edges: Edges, op: int, labels: Ints, matched: NDArray[np.bool_]) -> d
 
 
 def _labels(graph: Graph, key_ids: dict[Any, int], meaning: Meaning) -> Ints:
-    """The op itself, as numbers: type, attributes that name no op, and number of inputs."""
+    """Returns a number for each op, for its type, its attributes without names of ops, and its number of inputs."""
     counts = graph.data.degrees.tolist()
     out = np.empty(graph.size, np.int32)
     for i, node in enumerate(graph.nodes):
@@ -220,7 +221,7 @@ def _labels(graph: Graph, key_ids: dict[Any, int], meaning: Meaning) -> Ints:
 
 
 def _rounds(graph: Graph, start: Hashes) -> list[Hashes]:
-    """Hashes of what surrounds each op: round n knows all ops that are n edges away."""
+    """Returns hashes of the surroundings of each op; round n includes all ops that are up to n edges away."""
     data, control = graph.data, graph.control
     data_rows, control_rows = data.rows, control.rows
     slot = np.arange(len(data.node)) - data.ptr[:-1].astype(np.int64)[data_rows]
@@ -238,7 +239,7 @@ def _rounds(graph: Graph, start: Hashes) -> list[Hashes]:
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Scatters 64 bits (the finaliser of splitmix64)."""
+    """Mixes 64 bits (the finalizer of splitmix64)."""
     x = values + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -246,7 +247,7 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _groups(hashes: Hashes, ops: NDArray[Any]) -> dict[int, list[int]]:
-    """The ops with the same hash, in graph order; the groups by their first op."""
+    """Returns hash -> the ops with this hash, in graph order; the groups are in the order of their first ops."""
     groups: dict[int, list[int]] = {}
     for key, op in zip(hashes[ops].tolist(), ops.tolist(), strict=True):
         groups.setdefault(key, []).append(op)
@@ -264,7 +265,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class OpChange:
-    """One thing that differs at an op that both graphs have.
+    """One difference of an op that both graphs have.
 
     Args:
         kind: ``type``, ``input`` (rewired), ``control``, ``attribute``, ``device``, ``output`` (dtype or shape).
@@ -288,13 +289,13 @@ class OpChange:
 
 @dataclass(frozen=True, eq=False)
 class Diff:
-    """The differences between two graphs; true if there are any, a name included.
+    """The differences between two graphs; true if there are any, including other names.
 
     Args:
         a, b: the graphs.
         place: for each op of `a` the number of its partner in `b`, -1 for none.
         changes: the differences of ops that both graphs have.
-        draw: draws the differences, as mime type -> text; None if nothing can draw them.
+        draw: draws the differences, as mime type -> text; None if they cannot be drawn.
     """
 
     a: Graph
@@ -351,7 +352,7 @@ class Diff:
 
     @cached_property
     def marks(self) -> dict[int, str]:
-        """Op number in `picture` -> ``new``, ``changed`` or ``removed``; numbers of `b` are the same there."""
+        """Op number in `picture` -> ``new``, ``changed`` or ``removed``; ops of `b` have the same numbers there."""
         out = dict.fromkeys((self.b.index[change.op] for change in self.changes), "changed")
         out.update((self.b.index[name], "new") for name in self.added)
         out.update(dict.fromkeys(range(self.b.size, self.picture.size), "removed"))
@@ -432,14 +433,14 @@ def diff(
 
     Args:
         a, b: the snapshots, old and new.
-        by: how ops are paired: by ``name``; also by ``structure``, if names differ; by the ``mapping`` alone.
+        by: how ops are paired: by ``name``; also by ``structure``, if names differ; only by the ``mapping``.
         mapping: op of `a` -> op of `b` (None: it has no partner); takes precedence over names and structure.
-        describe: formats an attribute; default: its own text, cut.
-        meanings: the meaning of an attribute of `a`, and of one of `b`, as bytes; equal for the same function under
-            another name.
+        describe: formats an attribute; default: its own text, shortened.
+        meanings: return the meaning of an attribute of `a`, and of an attribute of `b`, as bytes; these are equal for
+            the same function under another name.
 
     Raises:
-        SelectionError: `by` is not one of these, or the mapping does not fit the graphs.
+        SelectionError: if `by` has another value, or the mapping does not fit the graphs.
 
     Example:
         >>> a = Graph.of([("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])], title="old")
@@ -522,7 +523,7 @@ class _Differ:
             yield self._change(i, j, "control", "", ", ".join(was), ", ".join(now))
 
     def inside(self) -> Iterator[tuple[int, OpChange]]:
-        """Attributes and devices; nodes known to be the same are not looked at."""
+        """Yields the changes of attributes and devices; nodes that are known to be the same are skipped."""
         a, b = self.a, self.b
         stamped = len(a.stamps) == a.size and len(b.stamps) == b.size
         for i, j in self.pairs:
@@ -545,7 +546,7 @@ class _Differ:
             yield self._change(i, j, "attribute", key, *texts)
 
     def _follows(self, i: int, j: int, old: Any, new: Any, key: str) -> bool:
-        """Whether an attribute with names of ops still names the same ops, by their new names."""
+        """Returns whether an attribute with names of ops still names the same ops, by their new names."""
         if key not in old.attr or key not in new.attr:
             return False
         texts = [_texts(node.attr[key]) for node in (old, new)]
@@ -586,7 +587,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _plain(value: Any, most: int = 80) -> str:
-    """An attribute as its own text, on one line; for a large one, only its size."""
+    """Returns an attribute as its own text, on one line; for a large attribute, only its size."""
     size = len(attribute_bytes(value))
     if size > 4096:
         return counted(size, "bytes")

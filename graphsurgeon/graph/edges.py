@@ -1,4 +1,4 @@
-"""Edges: which ops read which, as compressed rows of NumPy arrays."""
+"""Edges: the edges between ops, as compressed rows of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Edges(NamedTuple):
         """Returns `size` rows of edges.
 
         Args:
-            rows: for each edge, the row it is in; in rising order.
-            node, port: their far ends; without `port`, control edges.
+            rows: for each edge the number of its row, in ascending order.
+            node, port: the far ends of the edges; without `port`, control edges.
             size: number of rows.
 
         Example:
@@ -54,7 +54,7 @@ class Edges(NamedTuple):
 
     @property
     def degrees(self) -> Ints:
-        """For each row, how many ends it has.
+        """For each row, the number of its ends.
 
         Example:
             >>> Edges.of(np.array([0, 2]), np.array([1, 1]), 3).degrees.tolist()
@@ -64,11 +64,11 @@ class Edges(NamedTuple):
 
     @property
     def rows(self) -> Ints:
-        """For each edge, the row it is in."""
+        """For each edge, the number of its row."""
         return np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), self.degrees)
 
     def within(self, targets: Ints) -> tuple[Ints, Ints]:
-        """Returns for each edge in some rows which of them it is in, counted from 0, and its place in the arrays."""
+        """Returns, for each edge in the target rows, the index of its row in `targets` and its place in the arrays."""
         if len(targets) == len(self.ptr) - 1 and (targets[1:] - targets[:-1] == 1).all():
             return self.rows, np.arange(len(self.node), dtype=np.int32)
         begin = self.ptr[targets].astype(np.int64)
@@ -82,8 +82,8 @@ class Edges(NamedTuple):
         """Returns some rows, in the given order, with new numbers of the far ends; a far end at -1 is removed.
 
         Args:
-            rows: their numbers.
-            place: the number of each far end -> its new number.
+            rows: the numbers of the rows.
+            place: number of a far end -> its new number.
 
         Example:
             >>> edges = Edges.of(np.array([0, 1, 1]), np.array([2, 0, 2]), 3)
@@ -96,7 +96,7 @@ class Edges(NamedTuple):
         return Edges.of(row[stay], node[stay], len(rows), self.port[at][stay])
 
     def part(self, first: int, end: int) -> Edges:
-        """Returns the rows from `first` on, up to `end`.
+        """Returns the rows from `first` up to, but not including, `end`.
 
         Example:
             >>> Edges.of(np.array([0, 2]), np.array([1, 7]), 3).part(1, 3).row(1).tolist()
@@ -107,7 +107,7 @@ class Edges(NamedTuple):
 
 
 def stacked(*parts: Edges) -> Edges:
-    """Returns the rows of several, one after another."""
+    """Returns the rows of several `Edges`, one after another."""
     if len(parts) == 1:
         return parts[0]
     counts = np.concatenate([part.degrees for part in parts])
@@ -117,14 +117,14 @@ def stacked(*parts: Edges) -> Edges:
 
 
 def side_by_side(a: Edges, b: Edges) -> Edges:
-    """Returns rows that hold the ends of `a`, then those of `b`."""
+    """Returns rows with the ends of `a`, then the ends of `b`."""
     order = np.argsort(np.concatenate([a.rows, b.rows]), kind="stable")
     node, port = np.concatenate([a.node, b.node])[order], np.concatenate([a.port, b.port])[order]
     return Edges(a.ptr + b.ptr, node, port)
 
 
 def reversed_edges(edges: Edges, size: int) -> Edges:
-    """Returns the same edges by their other ends: row i = the rows of `edges` that hold i.
+    """Returns the same edges by their other ends: row i contains the rows of `edges` that contain i.
 
     Args:
         edges: the edges.

@@ -21,15 +21,15 @@ _WALKS = ("ancestors", "descendants")
 
 @dataclass(frozen=True, eq=False)
 class Cause:
-    """A walk, or a plain list, by which ops are selected.
+    """The part of a query that selects or excludes an op: a walk along edges, or a list.
 
     Args:
-        kind: ``walk``; or why an op is not in it: ``unlisted``, ``removed``.
+        kind: ``walk``; or why an op is not selected: ``unlisted``, ``removed``.
         ends: the ops at which the walk began; None without a walk.
         up: whether the walk went up, from the targets to the ops that they need.
         control: whether it followed control edges.
         cuts: the tensors at which it stopped.
-        within: the ops it selected.
+        within: the ops that it selected.
         said: the sentence for an op that is one of the ends, or that is not selected.
     """
 
@@ -81,7 +81,7 @@ def _mask(graph: Graph, query: Query, parts: list[Mask]) -> Mask:
 
 
 def causes(selection: Selection, number: int) -> list[Cause]:
-    """Returns the walks that bring an op into a selection; empty if the op is listed and needs no walk."""
+    """Returns the walks that select an op; empty if the op is listed and needs no walk."""
     graph, masks = selection.graph, evaluated(selection.graph, selection.query)
     result: list[Cause] = []
     todo = [selection.query]
@@ -102,7 +102,7 @@ def causes(selection: Selection, number: int) -> list[Cause]:
 
 
 def lacking(selection: Selection, number: int) -> Cause:
-    """Returns the part of a query that keeps an op out."""
+    """Returns the part of a query that excludes an op."""
     graph, masks = selection.graph, evaluated(selection.graph, selection.query)
     query = selection.query
     while True:
@@ -112,7 +112,7 @@ def lacking(selection: Selection, number: int) -> Cause:
             query = next(part for part in query.over if not masks[id(part)][number])
         elif query.verb in ("minus", "not"):
             sign = "-" if query.verb == "minus" else "~"
-            return Cause("removed", said=f"it is in the part that {sign} takes out")
+            return Cause("removed", said=f"it is in the part that {sign} removes")
         else:
             return _cause(graph, query, masks) or Cause("unlisted", said=_unfit(graph, query, number))
 
@@ -136,7 +136,7 @@ def _cause(graph: Graph, query: Query, masks: dict[int, Mask]) -> Cause | None:
 
 
 def _unfit(graph: Graph, query: Query, number: int) -> str:
-    """The first condition of a query that an op does not meet, in words."""
+    """Returns a sentence about the first condition of a query that an op does not meet."""
     name, kind = graph.names[number], graph.types[number]
     if query.verb == "names":
         return "it is not among the ops listed"
@@ -144,7 +144,7 @@ def _unfit(graph: Graph, query: Query, number: int) -> str:
     kinds = arguments.get("op", kind)
     if kind != kinds and kind not in np.atleast_1d(kinds):
         required = " or ".join(np.atleast_1d(kinds).tolist())
-        return f"it is of type {kind}, and {required} was asked for"
+        return f"it is of type {kind}, but the query selects {required}"
     scope = str(arguments.get("scope", "")).rstrip("/")
     if scope and name != scope and not graph.scope_mask(scope)[number]:
         return f"it is not in the scope {scope!r}"
@@ -152,7 +152,7 @@ def _unfit(graph: Graph, query: Query, number: int) -> str:
     return f"its name does not fit {' or '.join(map(repr, patterns))}"
 
 
-#: A path is printed with at most this many steps.
+#: The largest number of printed steps of a path.
 _SHOWN = 12
 
 
@@ -162,8 +162,8 @@ class PathStep:
 
     Args:
         source, target: op names.
-        tensor: the tensor it reads; empty for a control edge.
-        input: the input that reads it; -1 for a control edge.
+        tensor: the tensor that `target` reads; empty for a control edge.
+        input: the input of `target` that reads it; -1 for a control edge.
     """
 
     source: str
@@ -184,13 +184,13 @@ class PathStep:
 
 @dataclass(frozen=True)
 class Path:
-    """Why an op is in a selection: the shortest way along which it was pulled in.
+    """The reason why an op is in a selection: the shortest path along which it was selected.
 
     Args:
-        op: the op that was asked about.
-        end: the op at the other end, for which it is needed (or from which it is computed).
-        links: the steps, beginning at the op; in graph direction if an op that needs it pulled it in.
-        cause: the same in a clause.
+        op: the op.
+        end: the op at the other end, which needs `op` (or from which `op` is computed).
+        links: the steps, beginning at `op`; in graph direction if an op that needs it is the reason.
+        cause: the reason as a clause.
     """
 
     op: str
@@ -200,7 +200,7 @@ class Path:
 
     @property
     def reason(self) -> str:
-        """The same in one sentence."""
+        """The reason as a sentence."""
         return f"{self.op!r} is in the selection because {self.cause}"
 
     def __len__(self) -> int:
@@ -208,13 +208,13 @@ class Path:
 
     @property
     def names(self) -> list[str]:
-        """The ops on the way, both ends included."""
+        """The ops on the path, including both ends."""
         down = not self.links or self.links[0].source == self.op
         return [self.op, *(link.target if down else link.source for link in self.links)]
 
     @property
     def control(self) -> int:
-        """How many of the steps are control edges."""
+        """The number of steps that are control edges."""
         return sum(link.control for link in self.links)
 
     def __str__(self) -> str:
@@ -223,17 +223,17 @@ class Path:
 
 @dataclass(frozen=True)
 class WhyNot:
-    """Why an op is not in a selection.
+    """The reason why an op is not in a selection.
 
     Args:
-        op: the op that was asked about.
+        op: the op.
         reason: ``cut`` (only boundary inputs need it), ``feed`` (it depends on a feed that is not a boundary input),
-            ``control`` (only control edges lead there, and the selection follows data only), ``below`` (it is computed
-            from the targets), ``above`` (the starts are computed from it), ``apart`` (no path at all), ``removed``
-            (taken out again), ``unlisted`` (it does not fit the query).
-        cause: the same in a clause.
+            ``control`` (only control edges lead to it, and the selection follows only data), ``below`` (it is computed
+            from the targets), ``above`` (the starts are computed from it), ``apart`` (there is no path), ``removed``
+            (another part of the query removes it), ``unlisted`` (it does not fit the query).
+        cause: the reason as a clause.
         tensors: the boundary inputs at which it is cut.
-        links: the path that is cut, followed or not, beginning at the op; empty if there is none.
+        links: the path that the reason is about, beginning at the op; empty if there is none.
     """
 
     op: str
@@ -244,7 +244,7 @@ class WhyNot:
 
     @property
     def text(self) -> str:
-        """The same in one sentence."""
+        """The reason as a sentence."""
         return f"{self.op!r} is not in the selection because {self.cause}"
 
     def __str__(self) -> str:
@@ -257,13 +257,15 @@ def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
     Args:
         graph: the snapshot.
         op: the op, by name or object.
-        selection: a selection of ancestors, descendants or by boundary; or names of targets, for all they need.
+        selection: a selection of ancestors, of descendants or by boundary; or names of targets, for all ops that they
+            need.
 
     Returns:
-        for an op in the selection, the shortest path along data and control edges that brought it in; else the reason.
+        for an op in the selection, the shortest path along data and control edges that selects it; otherwise the
+        reason.
 
     Raises:
-        SelectionError: there is no such op, or the selection is of another graph.
+        SelectionError: if there is no such op, or the selection is of another graph.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "NoOp", ["^a"]), ("c", "Neg", ["a"]), ("d", "Exp", ["c", "^b"])])
@@ -307,7 +309,7 @@ def _why_not(graph: Graph, number: int, selected: Selection) -> WhyNot:
 
 
 def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
-    """Why a walk did not reach an op."""
+    """Returns why a walk did not reach an op."""
     assert cause.ends is not None
     name = graph.names[number]
     free = replace(cause, cuts=frozenset(), control=True, within=None)
@@ -323,13 +325,13 @@ def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
         if way:
             above = np.flatnonzero(backward(graph, graph.mask([number])) & graph.typed(FEED_TYPES)).tolist()
             feed = graph.names[above[0]] if above else name
-            text = f"it hangs on {feed!r}, which is not a boundary input; such tensors are leaks of the boundary"
+            text = f"it depends on {feed!r}, which is not a boundary input; such tensors are leaks of the boundary"
             return WhyNot(name, "feed", text, (), _links(graph, way, free))
     way = [] if cause.control else _way(graph, free, number)
     if way:
         links = _links(graph, way, free)
         hops = sum(link.control for link in links)
-        text = f"only control edges lead there ({hops} on the shortest path), and it follows data only"
+        text = f"only control edges lead to it ({hops} on the shortest path), and the selection follows only data"
         return WhyNot(name, "control", text, (), links)
     other = replace(free, up=not cause.up)
     way = _way(graph, other, number)
@@ -340,7 +342,7 @@ def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
         return WhyNot(name, "above", f"it is above: {end!r} is computed from it", (), links)
     names = [graph.names[i] for i in np.flatnonzero(cause.ends)[:3].tolist()]
     ends = ", ".join(map(repr, names)) + (", …" if int(cause.ends.sum()) > 3 else "")
-    return WhyNot(name, "apart", f"no path, of data or control, joins it with {ends}")
+    return WhyNot(name, "apart", f"no path of data or control edges connects it with {ends}")
 
 
 def _selection(graph: Graph, value: Any, request: str) -> Selection:
@@ -353,7 +355,7 @@ def _selection(graph: Graph, value: Any, request: str) -> Selection:
 
 
 def _crossed(graph: Graph, number: int, cause: Cause) -> list[str]:
-    """The boundary inputs that are computed from an op, and are needed."""
+    """Returns the boundary inputs that are computed from an op and that the ends need."""
     assert cause.ends is not None
     below = forward(graph, graph.mask([number]), control=True)
     ancestry = backward(graph, cause.ends)
@@ -365,7 +367,7 @@ def _crossed(graph: Graph, number: int, cause: Cause) -> list[str]:
 
 
 def _way(graph: Graph, cause: Cause, number: int) -> list[int]:
-    """A shortest chain of ops from one to an end: along consumers, or for `descendants` along inputs."""
+    """Returns a shortest path of ops from an op to an end: along consumers, or for `descendants` along inputs."""
     if cause.ends is None:
         return []
     if cause.ends[number]:
@@ -373,7 +375,7 @@ def _way(graph: Graph, cause: Cause, number: int) -> list[int]:
     for within in [cause.within, None] if cause.within is not None else [None]:
         way = _search(graph, cause, number, within)
         if way:
-            # Of two ways as short, the one that needs no control edge is the better reason.
+            # If there are two shortest paths, the path without control edges is the better reason.
             plain = _search(graph, replace(cause, control=False), number, within) if cause.control else []
             return plain if len(plain) == len(way) else way
     return []
@@ -390,7 +392,7 @@ def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[PathStep, ...]:
 
 
 def link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> PathStep:
-    """Returns how an op reads another one, but for the tensors that are cut; else that it waits for it."""
+    """Returns the step in which an op reads another op, except for cut tensors; otherwise a control step."""
     for at, (op, port) in enumerate(graph.data.ends(target)):
         if op == source and (source, port) not in cuts:
             return PathStep(graph.names[source], graph.names[target], f"{graph.names[source]}:{port}", at)

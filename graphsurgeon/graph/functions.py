@@ -1,4 +1,4 @@
-"""Functions: which functions an op calls, and under which names their ops hang below it."""
+"""Functions: the functions that an op calls, and the names of their ops below the op."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .tf_types import TFNodeDef
 
 T = TypeVar("T")
 
-#: Ops that call one function and do nothing else: the ops of the function can take their place.
+#: Ops that call one function and do nothing else, so that the ops of the function can replace them.
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-#: Ops that call one of several functions, or one again and again. Differentiating one defines functions named after its
-#: branches, once in a process: two copies that share branches cannot both be differentiated, and the failed one is left
-#: damaged.
+#: Ops that call one of several functions, or call one function repeatedly. Differentiation of such an op defines
+#: functions that are named after its branches, once in a process. If two copies share branches, only one of them can be
+#: differentiated, and the other is left damaged.
 BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
 
-#: Attributes of an op that contain the name of its gradient. The second is used in files, and not by TensorFlow.
+#: Attributes of an op that contain the name of its gradient. The second attribute is used in files, not by TensorFlow.
 NAMES_OF_GRADIENTS = ("_gradient_op_type", "_saved_gradient")
-#: An attribute of an op with the second: its name in its function, and the tensors there that its gradient reads too.
+#: Attribute of an op with `_saved_gradient`: its name in its function, and the tensors there that its gradient reads.
 READ_BY_GRADIENT = "_saved_gradient_reads"
 
 _TRACED = re.compile(r"__(?:inference|forward|backward)_(.+?)(?:_\d+)*")
@@ -32,7 +32,7 @@ class Callee(NamedTuple):
     Args:
         function: its name.
         below: the name part between the op's name and the names in the function; may be empty.
-        gradient: whether it computes the gradient of the op, which does not call it.
+        gradient: whether it computes the gradient of the op, so that the op does not call it itself.
     """
 
     function: str
@@ -47,8 +47,8 @@ def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Callee]:
     ``case/branches_0/inner``.
 
     Args:
-        node: its NodeDef.
-        functions: the names of the known functions. An op whose type is one of them is also a call.
+        node: the NodeDef of the op.
+        functions: the names of the known functions. An op with such a name as its type is also a call.
     """
     if node.op in functions:
         return [Callee(node.op)]
@@ -77,7 +77,7 @@ def types_inside(node: TFNodeDef | None, functions: Mapping[str, Any]) -> set[st
 
 
 def where_inside(names: Sequence[str], nodes: Sequence[Any], functions: Mapping[str, Any], kind: str) -> str:
-    """Returns a suggestion for reaching the ops of a type inside calls; empty if no call has one.
+    """Returns a suggestion for reaching the ops of a type inside calls; empty if no call contains such an op.
 
     Args:
         names, nodes: the ops of a graph.
@@ -91,7 +91,7 @@ def where_inside(names: Sequence[str], nodes: Sequence[Any], functions: Mapping[
 
 
 def gives_way(node: TFNodeDef, functions: Container[str] = ()) -> bool:
-    """Returns whether an op only calls, so that the ops of its function can take its place."""
+    """Returns whether an op does nothing but call, so that the ops of its function can replace it."""
     return node.op in CALLS or node.op in functions
 
 
@@ -164,7 +164,7 @@ def referred(node: TFNodeDef, functions: Container[str]) -> set[str]:
 
 
 def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
-    """Returns the functions that `start` leads to, callees before callers; what `exclude` holds is not entered.
+    """Returns the functions that `start` leads to, callees before callers; functions in `exclude` are left out.
 
     Args:
         start: names of functions.
@@ -189,7 +189,9 @@ def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Conta
 
 
 def inside(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tuple[int, int]:
-    """Returns how many ops call functions, and how many ops these have, at any depth; a recursive function counts once.
+    """Returns the number of calls, and the number of ops in the called functions at any depth.
+
+    A recursive function counts once.
 
     Args:
         nodes: NodeDefs of the ops; None for an unknown one.

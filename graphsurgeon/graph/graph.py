@@ -45,7 +45,7 @@ class TensorInfo(NamedTuple):
         return f"{self.dtype} {shape_text(self.shape)}"
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Returns whether a value of this shape can be one of the tensor.
+        """Returns whether the tensor can have a value of this shape.
 
         Example:
             >>> TensorInfo("float32", (None, 3)).fits((2, 3)), TensorInfo("float32", (None, 3)).fits((3,))
@@ -57,7 +57,9 @@ class TensorInfo(NamedTuple):
 
 
 def output_at(outputs: Sequence[TensorInfo] | None, port: int) -> TensorInfo | None:
-    """Returns dtype and shape of one output of an op, or None if they are not known: a damaged file may use any number.
+    """Returns dtype and shape of one output of an op, or None if they are not known.
+
+    A damaged file may contain any number of an output.
 
     Args:
         outputs: dtype and shape of each output of the op, or None.
@@ -71,7 +73,7 @@ def output_at(outputs: Sequence[TensorInfo] | None, port: int) -> TensorInfo | N
 
 
 def shape_text(shape: tuple[int | None, ...] | None) -> str:
-    """Returns a shape as people write it: ``(?, 224, 224, 3)``, ``()``, ``unknown``."""
+    """Returns a shape as text, such as ``(?, 224, 224, 3)``, ``()`` or ``unknown shape``."""
     if shape is None:
         return "unknown shape"
     inner = ", ".join("?" if d is None else str(d) for d in shape)
@@ -104,9 +106,9 @@ class UnfoldedOrigin:
         graph: the graph itself.
         calls: name -> NodeDef of each call, the outer ones first. A call inside another has its unfolded name.
         scopes: the scopes of the unfolded calls.
-        results: tensor of a function that a call of the graph itself returns -> that result of the call.
+        results: tensor of a function that a call in the graph itself returns -> the result of the call.
         expand: returns the graph with the calls of some scopes unfolded.
-        settled: the same graph with what the runtime knows of it, if that was requested.
+        settled: the same graph with the shapes of the runtime, if they were requested.
     """
 
     graph: Graph
@@ -118,24 +120,26 @@ class UnfoldedOrigin:
 
     @property
     def outer(self) -> list[str]:
-        """Names of those calls that are ops of the graph itself."""
+        """Names of the calls that are ops of the graph itself."""
         return [call for call in self.calls if call in self.graph.index]
 
     def outside(self, tensor: str) -> str:
-        """Returns the tensor of the graph itself that a tensor is; empty for one that is only inside of a call."""
+        """Returns the name of a tensor in the graph itself; empty for a tensor that exists only inside a call."""
         return tensor if tensor.partition(":")[0] in self.graph.index else self.results.get(tensor, "")
 
     def call_of(self, op: str) -> str:
-        """Returns the op of the graph itself that an op is, or that it is inside of."""
+        """Returns the op of the graph itself that is, or that contains, an op."""
         return op if op in self.graph.index else next((c for c in self.calls if op.startswith(f"{c}/")), "")
 
 
 @dataclass(frozen=True, eq=False)
 class DerivedOrigin:
-    """The owner of a graph that was made of another one, by a plan or a cut: no live graph has its ops, or its numbers.
+    """The owner of a graph that was made from another graph, by a plan or a cut.
+
+    No live graph has the ops of this graph, or has them under the same numbers.
 
     Args:
-        origin: the owner of the graph that it was made of.
+        origin: the owner of the other graph.
     """
 
     origin: Any
@@ -151,18 +155,19 @@ class Graph:
         nodes: NodeDefs by reference, one for each op (never changed here).
         data: row i = producers of the data inputs of op i, in input order.
         control: row i = control inputs of op i.
-        owner: identifies the graph: the live graph, which may be deferred or pending, or any other object. Ops that two
-            snapshots of one owner share have the same numbers. After a plan, or a cut, the owner is `DerivedOrigin`.
+        owner: identifies the graph: the live graph, which may be deferred or pending, or any other object. Two
+            snapshots of one owner have the same numbers for the ops that both have. After a plan, or a cut, the owner
+            is a `DerivedOrigin`.
         outputs_of: op number -> TensorInfo of each of its outputs; None if they are not known.
         title: the name of the graph in messages.
         state_of: reads its variables and collections, at the first access.
-        stamps: for each op its state in the live graph, as bytes: equal until the op is changed. Empty if the snapshot
-            is not of a live graph.
+        stamps: for each op its state in the live graph, as bytes, which are equal until the op changes. Empty if the
+            snapshot is not of a live graph.
         functions_of: reads the functions that its ops may call, at the first access.
         gradients_of: reads which functions are gradients, at the first access.
-        unfolded: if calls are unfolded in it, the graph that it comes from.
-        unknown: the op types in it, and in its functions, that TensorFlow does not know here.
-        first: the snapshot to which ops were added to make it, while that exists; its tree of scopes is reused.
+        unfolded: the origin of the graph, if calls are unfolded in it.
+        unknown: the op types in it, and in its functions, that are unknown to TensorFlow in this process.
+        first: the snapshot that it extends, as long as that snapshot exists; the tree of scopes is reused.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
@@ -187,7 +192,7 @@ class Graph:
     unknown: frozenset[str] = frozenset()
     first: weakref.ref[Graph] | None = None
 
-    # -- making one ---------------------------------------------------------------------------
+    # -- constructors -------------------------------------------------------------------------
 
     @classmethod
     def read(cls, nodes: Iterable[Any], **about: Any) -> Graph:
@@ -198,7 +203,7 @@ class Graph:
             about: further fields of the snapshot, by name.
 
         Raises:
-            SelectionError: an input names an op that is not among the nodes.
+            SelectionError: if an input names an op that is not among the nodes.
         """
         return cls._grow(None, list(nodes), about)
 
@@ -213,7 +218,7 @@ class Graph:
         return cls.read([PlainNode(*op) for op in ops], **about)
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
-        """Returns a snapshot with these nodes and their stamps added; this one is unchanged.
+        """Returns a snapshot with these nodes and their stamps added; this snapshot does not change.
 
         Args:
             nodes: NodeDefs of the new ops; they may read existing ops.
@@ -233,9 +238,9 @@ class Graph:
         texts: list[str] = []
         ends = [0]
         for node in nodes:
-            texts += node.input[:]  # a list at once: an iteration of protobuf's takes half as long again
+            texts += node.input[:]  # copying the list at once is faster than iterating over protobuf's list
             ends.append(len(texts))
-        number = array("i", map(index.get, texts, repeat(-1)))  # most inputs are output 0 of an op: its bare name
+        number = array("i", map(index.get, texts, repeat(-1)))  # most inputs are the bare name of an op: its output 0
         port = array("i", bytes(number.itemsize * len(number)))
         waits = np.zeros(len(texts), np.bool_)
         for at in np.flatnonzero(np.array(number) < 0).tolist():
@@ -276,7 +281,7 @@ class Graph:
             **about,
         )
 
-    # -- asking it ----------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------
 
     @property
     def size(self) -> int:
@@ -285,18 +290,18 @@ class Graph:
 
     @property
     def folded(self) -> Graph:
-        """The graph of which this is the form with unfolded calls; itself if no calls are unfolded."""
+        """The graph without unfolded calls; the graph itself if no calls are unfolded."""
         return self if self.unfolded is None else self.unfolded.graph
 
     @property
     def origin(self) -> Any:
-        """The owner of the graph that this one, with its calls folded, was made of; else its own owner."""
+        """The owner of the graph that this graph was made from by a plan or a cut; otherwise its own owner."""
         owner = self.folded.owner
         return current(owner.origin) if isinstance(owner, DerivedOrigin) else owner
 
     @property
     def derived(self) -> bool:
-        """Whether it was made of another graph, by a plan or a cut."""
+        """Whether the graph was made from another graph by a plan or a cut."""
         return isinstance(self.folded.owner, DerivedOrigin)
 
     def __repr__(self) -> str:
@@ -318,7 +323,7 @@ class Graph:
 
     @cached_property
     def gradients(self) -> Mapping[str, str]:
-        """A function, or the name of a gradient that an op has -> the function that is the gradient."""
+        """Function, or name of a gradient of an op -> the gradient function."""
         return self.gradients_of() if self.gradients_of else {}
 
     @cached_property
@@ -331,7 +336,7 @@ class Graph:
 
     @cached_property
     def lowered(self) -> frozenset[str]:
-        """Names of all ops and scopes in lower case: TensorFlow makes names unique without regard to case."""
+        """Names of all ops and scopes in lower case, because TensorFlow's unique names ignore case."""
         return frozenset(n.lower() for n in self.names) | frozenset(n.lower() for n in self.scopes.names)
 
     def taken(self, name: str) -> bool:
@@ -349,7 +354,7 @@ class Graph:
 
     @cached_property
     def needed(self) -> Edges:
-        """Row i = all that op i waits for: data inputs, then control inputs."""
+        """Row i = all inputs of op i: data inputs, then control inputs."""
         return side_by_side(self.data, self.control) if len(self.control.node) else self.data
 
     @cached_property
@@ -364,11 +369,11 @@ class Graph:
 
     @cached_property
     def kinds(self) -> tuple[list[str], Ints, Ints]:
-        """The op types there are, the first op of each, and for each op the number of its type."""
+        """The op types in the graph, the first op of each type, and for each op the number of its type."""
         number = {kind: i for i, kind in enumerate(dict.fromkeys(self.types))}
         kind_of = np.fromiter(map(number.__getitem__, self.types), np.int32, self.size)
         first = np.empty(len(number), np.int32)
-        first[kind_of[::-1]] = np.arange(self.size - 1, -1, -1, dtype=np.int32)  # the last that is written stays
+        first[kind_of[::-1]] = np.arange(self.size - 1, -1, -1, dtype=np.int32)  # the last written value stays
         return list(number), first, kind_of
 
     def typed(self, types: Iterable[str]) -> Mask:
@@ -388,12 +393,12 @@ class Graph:
 
     @cached_property
     def unknown_ops(self) -> Mask:
-        """A mask of the ops of types that TensorFlow does not know here."""
+        """A mask of the ops of types that are unknown to TensorFlow in this process."""
         return self.typed(self.unknown)
 
     @cached_property
     def refused_ops(self) -> Mask:
-        """A mask of these ops, and of those that call a function with such ops in it."""
+        """A mask of the ops of unknown types, and of the ops that call a function with such ops."""
         out, functions = self.unknown_ops.copy(), self.functions if self.unknown else {}
         lost = set[str]()
         for name in reachable(functions, functions):  # callees first
@@ -413,7 +418,7 @@ class Graph:
             layers: returns the names of layers, which the message also searches.
 
         Raises:
-            SelectionError: there is no such op; the message proposes the nearest names.
+            SelectionError: if there is no such op; the message proposes the nearest names.
         """
         request = request or f"find({name!r})"
         if not isinstance(name, str):
@@ -427,7 +432,7 @@ class Graph:
         return i
 
     def _similar(self, name: str, layers: Iterable[str]) -> list[str]:
-        """The ops and layers with the most similar names; for a scope, its last op, which takes its place anywhere."""
+        """Returns the ops and layers with the most similar names; for a similar scope, its last op."""
         paths = self.scopes.names[1:]
         scopes = {**{path.rpartition("/")[2]: path for path in reversed(paths)}, **{path: path for path in paths}}
         others = dict.fromkeys([*self.index, *layers])
@@ -438,9 +443,9 @@ class Graph:
         return self.names[int(np.flatnonzero(self.scope_mask(scope))[-1])]
 
     def call_around(self, name: str) -> str:
-        """Returns the op that calls the function around an op of this name; empty for any other name.
+        """Returns the op that calls the function which contains an op; empty if no function contains the op.
 
-        If the function is the gradient of an op, returns that op.
+        If the function is the gradient of an op, the method returns that op.
 
         Args:
             name: the name of an op, as a picture with unfolded calls shows it.
@@ -454,14 +459,14 @@ class Graph:
         return ""
 
     def _inside(self, name: str) -> tuple[str, str]:
-        """Returns why an op in a called function cannot be used by its name, and a suggestion; else empty texts."""
+        """Returns why an op inside a called function cannot be used, and a suggestion; empty for other names."""
         call = self.call_around(name)
         for one in called_by(self.nodes[self.index[call]], self.functions) if call else ():
             inner = name[len(call) + 1 :].removeprefix(f"{one.below}/" if one.below else "")
             body = self.functions[one.function].node_def if one.function in self.functions else ()
             if any(f"{inner}/".startswith(f"{node.name}/") or node.name.startswith(f"{inner}/") for node in body):
                 problem = f": it is inside function {one.function!r}, which {call!r} calls"
-                return problem, f"Put the function in the place of the call first: plan.inline({call!r})"
+                return problem, f"Inline the call first: plan.inline({call!r})"
         slope = gradient_of(self.nodes[self.index[call]], self.gradients, self.functions)[0] if call else ""
         if slope in self.functions:
             problem = f": it is inside function {slope!r}, the gradient of {call!r}"
@@ -477,7 +482,7 @@ class Graph:
             layers: returns the names of layers, which the message also searches.
 
         Raises:
-            SelectionError: no such op, or the op has no such output.
+            SelectionError: if there is no such op, or the op has no such output.
         """
         request = request or f"tensor({name!r})"
         if not isinstance(name, str):
@@ -507,11 +512,11 @@ class Graph:
     def live(self) -> TFGraph:
         """The live graph of this snapshot. The live graph of a file is made at the first access.
 
-        A stand-in takes the place of an op in `refused_ops`. A graph with a stand-in must not be run or written.
+        A stand-in replaces each op in `refused_ops`. A graph with a stand-in must not be run or written.
 
         Raises:
-            OpenError: TensorFlow refuses more of the graph than these.
-            PlanError: this is the graph after a plan.
+            OpenError: if TensorFlow also refuses other parts of the graph.
+            PlanError: if this is the graph after a plan.
         """
         if self.derived:
             problem = "the graph after a plan is not a live graph"
@@ -528,7 +533,7 @@ class Graph:
         return getattr(self.outputs_of, "stated", self.outputs)(i)
 
     def stated_info(self, i: int, port: int) -> TensorInfo | None:
-        """Returns the same of one output.
+        """Returns dtype and shape of one output as the file states them, without making a live graph.
 
         Args:
             i: the number of the op.
@@ -620,7 +625,7 @@ class Graph:
         return out
 
     def scope_mask(self, scope: str) -> Mask:
-        """Returns a mask of the ops in a name scope: its own op, if there is one, and all below it.
+        """Returns a mask of the ops in a name scope: the op with its name, if there is one, and all ops below it.
 
         Args:
             scope: the name scope, with or without the ``/`` at its end.
@@ -629,13 +634,13 @@ class Graph:
 
     @cached_property
     def placed(self) -> Mask:
-        """A mask of the ops that are to be placed with others (``_class``)."""
+        """A mask of the ops that are colocated with others (``_class``)."""
         attribute_maps = (getattr(node, "attr", ()) for node in self.nodes)
         return np.fromiter(("_class" in attributes for attributes in attribute_maps), np.bool_, self.size)
 
     @cached_property
     def places(self) -> tuple[Ints, Ints, list[str]]:
-        """For each such wish the op, the op it wants to be with (-1: not in this graph), and the name of that one."""
+        """For each colocation: the op, the other op (-1 if it is not in the graph), and the name of the other op."""
         ops, names = [], []
         for i in np.flatnonzero(self.placed).tolist():
             for place in self.nodes[i].attr["_class"].list.s:
@@ -647,11 +652,11 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of names, types and edges: equal for equal structure, whatever the order of control inputs."""
+        """A hash of names, types and edges. It does not depend on the order of control inputs."""
         h = hashlib.blake2b(digest_size=16)
         h.update("\n".join(self.names).encode("utf-8", "surrogatepass"))
         h.update("\n".join(self.types).encode("utf-8", "surrogatepass"))
-        # The order of control inputs means nothing, and TensorFlow writes it another way in each run.
+        # The order of control inputs has no meaning, and TensorFlow writes another order in each run.
         waits = self.control.node[np.lexsort((self.control.node, self.control.rows))]
         for part in (*self.data, self.control.ptr, waits):
             h.update(part.tobytes())
@@ -659,7 +664,7 @@ class Graph:
 
 
 class PlainNode(NamedTuple):
-    """The least a node must have to be read: name, op type, inputs as NodeDef writes them."""
+    """The fields that a node needs to be read: name, op type, and inputs as a NodeDef writes them."""
 
     name: str
     op: str

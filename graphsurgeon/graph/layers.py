@@ -1,4 +1,4 @@
-"""Layers: which ops of a graph each Keras layer, or module of a `tf.Module`, has made, as values."""
+"""Layers: the ops that each Keras layer, or module of a `tf.Module`, has made in a graph, as values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NONE = "it was not opened from a Keras model or a tf.Module, and only these list
 
 @dataclass(frozen=True)
 class LayerCall:
-    """One call of a layer: the ops that it made, and the tensors it took and gave, by name."""
+    """One call of a layer: the names of its ops, of its input tensors and of its output tensors."""
 
     ops: tuple[str, ...]
     inputs: tuple[str, ...]
@@ -39,7 +39,7 @@ class Layer:
     Args:
         name: its own name.
         class_name: its class, such as ``Conv2D``; empty if it is not known.
-        path: its name with those of the nested models and layers around it: ``encoder/dense``.
+        path: its name after the names of the models and layers around it: ``encoder/dense``.
         calls: its calls, in order.
         variables: names of the variable ops that it reads, including those of the layers inside it.
 
@@ -58,12 +58,12 @@ class Layer:
 
     @property
     def ops(self) -> tuple[str, ...]:
-        """Names of the ops of all its calls; the ops that hold and read its variables are in `variables`."""
+        """Names of the ops of all its calls; the ops that contain and read its variables are in `variables`."""
         return tuple(dict.fromkeys(op for call in self.calls for op in call.ops))
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the tensors that its calls take."""
+        """Names of the input tensors of its calls."""
         return tuple(dict.fromkeys(t for call in self.calls for t in call.inputs))
 
     @property
@@ -84,7 +84,7 @@ class LazyLayers(Sequence[Layer]):
     """Layers that are searched for at the first access.
 
     Args:
-        find: finds them.
+        find: finds the layers.
 
     Example:
         >>> layers = LazyLayers(lambda: print("found") or (Layer("a", "Dense", "a"),))
@@ -121,8 +121,8 @@ class Layers(Sequence[Layer]):
 
     Args:
         items: the layers.
-        gone: path of a layer that an edit has taken out -> how.
-        why: why there are no layers, or a function that returns it.
+        gone: path of a layer that an edit has removed -> a description of the edit.
+        why: the reason why there are no layers, or a function that returns the reason.
 
     Example:
         >>> layers = Layers((Layer("a", "Dense", "net/a"), Layer("b", "ReLU", "net/b"), Layer("c", "Dense", "c")))
@@ -148,7 +148,7 @@ class Layers(Sequence[Layer]):
 
     def __str__(self) -> str:
         lines = [str(layer) for layer in self] or [f"no layers: {self._reason}"]
-        return "\n".join([*lines, *(f"{path}  is gone: {how}" for path, how in self.gone.items())])
+        return "\n".join([*lines, *(f"{path}  was removed: {how}" for path, how in self.gone.items())])
 
     __repr__ = __str__
 
@@ -164,7 +164,7 @@ class Layers(Sequence[Layer]):
         return self.why if isinstance(self.why, str) else self.why()
 
     def called(self, name: str) -> list[Layer]:
-        """Returns the layers of this path, else those of this name.
+        """Returns the layers with this path; if there are none, the layers with this name.
 
         Args:
             name: the path or name of a layer.
@@ -172,7 +172,7 @@ class Layers(Sequence[Layer]):
         return [one for one in self if one.path == name] or [one for one in self if one.name == name]
 
     def matching(self, pattern: str) -> list[Layer]:
-        """Returns the layers whose path or name fits a pattern with ``*``, with no regard to case.
+        """Returns the layers whose path or name fits a pattern with ``*``; case is ignored.
 
         Args:
             pattern: a path or name, with ``*`` for any text.
@@ -181,7 +181,7 @@ class Layers(Sequence[Layer]):
         return [one for one in self if any(fnmatch.fnmatchcase(t.lower(), low) for t in (one.path, one.name))]
 
     def of_class(self, pattern: str) -> list[Layer]:
-        """Returns the layers whose class fits a pattern with ``*``, with no regard to case.
+        """Returns the layers whose class fits a pattern with ``*``; case is ignored.
 
         Args:
             pattern: the name of a class, with ``*`` for any text.
@@ -204,14 +204,14 @@ class Layers(Sequence[Layer]):
         return list(dict.fromkeys(nearest(word, candidates)))
 
     def find(self, name: Any, request: str = "") -> Layer:
-        """Returns the layer of a path, or of a name that no other has.
+        """Returns the layer with a path, or with a name that no other layer has.
 
         Args:
             name: text, a `Layer`, or a layer of Keras.
             request: the request, for messages.
 
         Raises:
-            SelectionError: there is none, or there are several.
+            SelectionError: if no layer, or more than one layer, has this path or name.
         """
         text = getattr(name, "path", None) if isinstance(name, Layer) else getattr(name, "name", name)
         request = request or f"layer({text!r})"
@@ -224,10 +224,10 @@ class Layers(Sequence[Layer]):
             problem = f"{counted(len(candidates), 'layers')} are called {text!r}"
             paths = list(dict.fromkeys(one.path for one in candidates))
             if len(paths) < len(candidates):
-                raise SelectionError(request, problem, "Take one of them by its place: ed.layers[0]")
+                raise SelectionError(request, problem, "Choose a layer by its index: ed.layers[0]")
             raise SelectionError(request, problem, f"Type its path: {' or '.join(map(repr, paths))}", names=paths)
         if text in self.gone:
-            raise SelectionError(request, f"the layer {text!r} is gone: {self.gone[text]}", "ed.undo() brings it back")
+            raise SelectionError(request, f"the layer {text!r} was removed: {self.gone[text]}", "ed.undo() restores it")
         raise self._missing(request, f"there is no layer {text!r}", text)
 
     def chosen(self, patterns: Iterable[str], request: str) -> list[Layer]:
@@ -238,7 +238,7 @@ class Layers(Sequence[Layer]):
             request: the request, for error messages.
 
         Raises:
-            SelectionError: one of them matches no layer.
+            SelectionError: if one of them matches no layer.
         """
         result = []
         for pattern in patterns:
@@ -271,7 +271,7 @@ NO_LAYERS = Layers()
 
 
 def fitting(layers: Layers, word: str) -> list[Layer]:
-    """Returns the layers of this path or name, else those that fit it as a pattern."""
+    """Returns the layers with this path or name; if there are none, the layers that fit it as a pattern."""
     return layers.called(word) or layers.matching(word)
 
 
@@ -281,17 +281,17 @@ def made_by(layers: Iterable[Layer]) -> list[str]:
 
 
 def ends(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> list[Any]:
-    """Returns boundary tensors in which each layer is replaced by the tensors that it gives.
+    """Returns boundary tensors, with each layer replaced by its output tensors.
 
     Args:
         graph: the snapshot.
         layers: its layers.
-        things: tensors and ops by name or object; a name that none of them has may be that of a layer, or, with a slash
-            at the end, of a scope that is exactly one call of it. A `Layer` means itself.
+        things: tensors and ops by name or object, or a `Layer`. A name that no op has may be the name of a layer. With
+            a slash at the end, it may be a scope that is exactly one call of a layer.
         request: the request, for messages.
 
     Raises:
-        SelectionError: a name is that of no op or layer; a layer has several calls, or no output.
+        SelectionError: if no op or layer has a name, or if a layer has several calls, or no output.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"])])
@@ -319,27 +319,27 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> l
             problem = f"the layer {layer.path!r} is called {len(layer.calls)} times"
             raise SelectionError(request, problem, f"Give the result of one of the calls: {which}")
         if not layer.outputs:
-            raise SelectionError(request, f"the layer {layer.path!r} gives no tensor", "Give a tensor by its name")
+            raise SelectionError(request, f"the layer {layer.path!r} has no output", "Give a tensor by its name")
         tensors += layer.outputs
     return tensors
 
 
 def _is_closest(layers: Layers, word: str, graph: Graph) -> bool:
-    """Whether a name that no op and no layer has is more similar to a layer than to any op."""
+    """Returns whether an unknown name is more similar to the name of a layer than to that of any op."""
     close = layers.close(word)
     return bool(close) and nearest(op_name(word), [*close, *graph.names])[:1] == close[:1]
 
 
 def moved(layers: Layers, before: Graph, calls: CallTree, tensors: Mapping[str, str], how: str) -> Layers:
-    """Returns the layers as they are in a graph that was made from their graph.
+    """Returns the layers in a graph that was made from the graph of the layers.
 
     Args:
         layers: the layers.
-        before: their graph.
+        before: the graph of the layers.
         calls: the new graph.
-        tensors: old name of an op or tensor -> its new name, if that differs. An op that is now a scope, such as an
+        tensors: old name of an op or tensor -> its new name, if the names differ. An op that is now a scope, such as an
             inlined call, means the new ops in this scope.
-        how: the change that made the new graph; recorded for layers of which nothing is left.
+        how: the change that made the new graph; recorded for layers that have no ops any more.
     """
     graph = calls.base
     stay = {tensors.get(name, name) for name in before.names} if layers else set()
@@ -368,7 +368,7 @@ def copied(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str
     Args:
         layers: the layers of the source.
         calls: the graph with the copy.
-        names: op of the source -> its copy; tensor of the source -> the tensor that the copy reads in its place.
+        names: op of the source -> its copy; tensor of the source -> the tensor that the copy reads instead.
         scope: the scope of the copy.
 
     Example:
@@ -393,13 +393,13 @@ def copied(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str
 def fitted(
     layer: Layer, calls: CallTree, ops: Callable[[str], list[str]], tensor: Callable[[str], str] = str
 ) -> Layer | None:
-    """Returns a layer as it is in a graph; None if nothing of it is left.
+    """Returns a layer with its ops in a graph; None if none of its calls is left.
 
     Args:
         layer: the layer.
         calls: the graph.
-        ops: returns the name of an op of the layer there, or of the ops that took its place.
-        tensor: returns the name of a tensor there.
+        ops: returns the name of an op of the layer in the graph, or the names of the ops that replaced it.
+        tensor: returns the name of a tensor in the graph.
     """
 
     def there(name: str) -> str:
@@ -425,7 +425,7 @@ def fitted(
 
 
 def _fed(ops: Sequence[tuple[CallFrame, int]]) -> dict[str, str]:
-    """The tensors that enter some ops, each with the type of op that it comes from, outside of all calls."""
+    """Returns the tensors that enter some ops, each with the type of its source op outside of all calls."""
     own = {part.named(i) for part, i in ops}
     fed = {}
     for part, i in ops:
@@ -437,10 +437,10 @@ def _fed(ops: Sequence[tuple[CallFrame, int]]) -> dict[str, str]:
 
 
 def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, LayerCall]]:
-    """Returns the name scopes that are exactly one call of a layer, with a slash at the end, each with that call.
+    """Returns the name scopes that are exactly one call of a layer, with a slash at the end, each with its call.
 
-    A scope with all calls of a layer counts as that layer too. It may also contain the ops that hold the variables.
-    Unfolding calls in a scope makes no difference.
+    A scope with all calls of a layer also counts. The scope may also contain the variables. Unfolded calls in a scope
+    do not change the result.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
@@ -470,11 +470,11 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, LayerCall]
 
 
 def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Layer, ...]:
-    """Returns the layers of a model whose ops are in scopes named after the model and the layer.
+    """Returns the layers of a model with ops in scopes that are named after the model and the layer.
 
     Args:
         graph: the snapshot.
-        model: name of the model: the scope that all its layers are in.
+        model: the name of the model, which is the scope of all its layers.
         classes: path of a layer, such as ``encoder/dense`` -> its class. A layer without a scope is left out.
 
     Returns:
@@ -501,7 +501,7 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
 
 
 def _of_calls(path: str, kind: str, calls: Iterable[tuple[CallFrame, list[int]]]) -> Layer:
-    """A layer whose calls have made these ops, by their numbers."""
+    """Returns a layer with these ops in its calls, given by number."""
     layer_calls, variables = [], dict[str, None]()
     for part, numbers in calls:
         own = set(numbers)
@@ -531,7 +531,7 @@ def in_order(calls: CallTree, layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
 
 def _place(part: CallFrame, number: int) -> list[int]:
-    """The place of an op in the whole; ops inside a call come after the call."""
+    """Returns the place of an op in the unfolded graph; ops inside a call come after the call."""
     path = [number]
     while part.around is not None:
         part, path = part.around, [part.call, *path]
@@ -543,13 +543,13 @@ def _place(part: CallFrame, number: int) -> list[int]:
 
 @dataclass(frozen=True)
 class VariableOwner:
-    """A layer or module that holds variables; its ops are not known yet.
+    """A layer or module that has variables; its ops are not known yet.
 
     Args:
-        path: its name with those of the layers or modules around it.
+        path: its name after the names of the layers or modules around it.
         scope: the name scope of its calls, such as ``encoder/dense``; TensorFlow may have added numbers to the parts.
-            Empty if it has none.
-        class_name: its class; empty if that is not known.
+            Empty if it has no scope.
+        class_name: its class; empty if it is not known.
         variables: names of its variable ops, including those of the layers or modules inside it.
         methods: names of its functions.
     """
@@ -562,11 +562,11 @@ class VariableOwner:
 
 
 def named_owners(names: Mapping[str, str]) -> list[VariableOwner]:
-    """Returns the owners of variables by name alone: each scope that contains variables.
+    """Returns the owners of variables, as far as names show them: each scope with variables is an owner.
 
     Args:
-        names: variable op -> the name that it was made with. Variables with the same name belong to owners that cannot
-            be distinguished, so no owner is returned for them.
+        names: variable op -> the name that it was made with. If several variables have the same name, their owners
+            cannot be distinguished, so no owner is returned for them.
 
     Example:
         >>> [(one.path, one.variables) for one in named_owners({"a": "net/d/w", "b": "net/w", "c": "net/w"})]
@@ -583,10 +583,10 @@ def named_owners(names: Mapping[str, str]) -> list[VariableOwner]:
 
 
 def by_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Layer, ...]:
-    """Returns the layers that are certain from the owners of the variables that ops read.
+    """Returns the layers that can be found with certainty, from the owners of the variables that ops read.
 
-    A layer is a scope of its name that reads one of its variables, or a call of a function of its name that takes
-    exactly its variables. An op that several layers claim belongs to none of them.
+    The ops of a layer are in a scope with its name that reads one of its variables. Or they are in a call of one of its
+    functions, with exactly its variables as inputs. An op that fits several layers belongs to none of them.
 
     Args:
         inside: the graph, with its calls.
@@ -630,13 +630,16 @@ def by_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Lay
 
 
 def _numbers(part: CallFrame, place: str) -> list[int]:
-    """The ops of a scope, or the op of that name."""
+    """Returns the ops of a scope, or the op with this name."""
     graph = part.graph
     return graph.scopes.numbers(place) if place in graph.scopes.index else [graph.index[place]]
 
 
 def _scope_names(inside: CallTree, variables: Mask) -> set[str]:
-    """The words in the names of scopes, with and without the number at the end; not of scopes with variables alone."""
+    """Returns the parts of scope names, with and without the number at the end.
+
+    Scopes that contain only variables are left out.
+    """
     result = set[str]()
     for part in inside.parts():
         scopes = part.graph.scopes
@@ -646,9 +649,10 @@ def _scope_names(inside: CallTree, variables: Mask) -> set[str]:
 
 
 def _read_in(inside: CallTree, owner: VariableOwner, scopes: Container[str]) -> list[tuple[CallFrame, str]]:
-    """The scopes, and the calls of functions, in which an owner reads its variables.
+    """Returns the scopes, and the calls of functions, in which an owner reads its variables.
 
-    The model around it may have no scope, such as a model in `TimeDistributed`: `scopes` are the names of all scopes.
+    The model around the owner may have no scope, such as a model in `TimeDistributed`. `scopes` are the names of all
+    scopes.
     """
     parts = [part for part in owner.scope.split("/") if part]
     parts = [part for part in parts[:-1] if part in scopes] + parts[-1:]
@@ -656,7 +660,8 @@ def _read_in(inside: CallTree, owner: VariableOwner, scopes: Container[str]) -> 
 
     def place(part: CallFrame, reader: int) -> str:
         scopes = _scopes_like(part, reader, parts)
-        # An op in a layer may be called as the layer is, a layer as the model is: that has layers with others.
+        # An op in a layer may have the name of the layer, and a layer the name of its model. But the scope of a model
+        # also contains layers with other variables.
         own = (scope for scope in scopes[:0:-1] if variables.issuperset(_variables_in(part, scope)))
         found = next(own, scopes[0] if scopes else "")
         calls = not found and part.around is None and reader in part.calls
@@ -671,21 +676,21 @@ def _read_in(inside: CallTree, owner: VariableOwner, scopes: Container[str]) -> 
 
 
 def _variables_in(part: CallFrame, scope: str) -> set[str]:
-    """The variables that ops of a scope read."""
+    """Returns the variables that ops of a scope read."""
     ends = (maker for i in part.graph.scopes.numbers(scope) for maker, _ in part.graph.data.ends(i))
     return {at.named(i) for at, i in map(part.source, ends) if at.graph.types[i] in VARIABLE_TYPES}
 
 
 def _scopes_like(part: CallFrame, reader: int, like: Sequence[str]) -> list[str]:
-    """The scopes of an op, innermost first, that have the name of the last of some parts, or that name with a number.
+    """Returns the scopes of an op, innermost first, that have the name of the last part, perhaps with a number.
 
-    They are in scopes with the names of the other parts, around the op or around the call of its function. Scopes of
-    other names may be in between, such as ``map`` of `tf.map_fn`.
+    These scopes are inside scopes with the names of the other parts, around the op or around the call of its function.
+    Scopes with other names, such as ``map`` of `tf.map_fn`, may be between them.
     """
     around, names = _scopes_around(part, reader), part.graph.names[reader].split("/")[:-1]
     parts = [name for some in around for name in some]
     result = []
-    for outside in range(len(around[-1]) if like else 0):  # so many scopes are in the one that is tried
+    for outside in range(len(around[-1]) if like else 0):  # the number of scopes inside the tried scope
         *before, name = parts[: len(parts) - outside]
         remaining = iter(before[::-1])
         if is_like(like[-1], name) and all(any(is_like(wish, one) for one in remaining) for wish in like[-2::-1]):
@@ -694,9 +699,9 @@ def _scopes_like(part: CallFrame, reader: int, like: Sequence[str]) -> list[str]
 
 
 def _scopes_around(part: CallFrame, op: int) -> list[list[str]]:
-    """The scopes that an op is in, those of the graph itself first, then those of each function around it.
+    """Returns the scopes around an op, first those of the graph itself, then those of each function around it.
 
-    The scopes of a loop are also in the names of the ops of its body; they are not repeated.
+    The names of the ops in a loop body also begin with the scopes of the loop; these scopes are not repeated.
     """
     names = part.graph.names[op].split("/")[:-1]
     if part.around is None:
@@ -707,7 +712,7 @@ def _scopes_around(part: CallFrame, op: int) -> list[list[str]]:
 
 
 def is_like(part: str, name: str) -> bool:
-    """Returns whether a scope has a name, or that name with the number that TensorFlow adds if it is taken.
+    """Returns whether a scope has a name, or this name with a number that TensorFlow has added because it was taken.
 
     Args:
         part: the name.
@@ -718,7 +723,7 @@ def is_like(part: str, name: str) -> bool:
 
 
 def _is_method(graph: Graph, op: int, owner: VariableOwner) -> bool:
-    """Whether an op is a call of a function that is called as one of the owner's, and takes its variables alone."""
+    """Returns whether an op calls a function with the name of a method of the owner, and reads only its variables."""
     called = called_by(graph.nodes[op], graph.functions)
     inputs = {op_name(t) for t in graph.input_names(op)}
     variables = {name for name in inputs if graph.types[graph.index[name]] in VARIABLE_TYPES}
@@ -726,5 +731,5 @@ def _is_method(graph: Graph, op: int, owner: VariableOwner) -> bool:
 
 
 def _read_outside(graph: Graph, op: int, inside: set[int]) -> list[int]:
-    """The outputs of an op that ops outside read."""
+    """Returns the outputs of an op that ops outside read."""
     return sorted({port for reader, port in graph.consumers.ends(op) if reader not in inside})

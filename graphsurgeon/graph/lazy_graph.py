@@ -32,21 +32,21 @@ class DeferredGraph:
         self._make, self.live = make, None
 
     def made(self) -> Any:
-        """Returns the live graph; makes it first if needed."""
+        """Returns the live graph, and makes it if necessary."""
         if self.live is None:
             live = self._make()
             for name, value in self.__dict__.items():
                 setattr(live, name, value)
-            setattr(live, _DEFERRED, self)  # or weak references to this object would end before the live graph
+            setattr(live, _DEFERRED, self)  # keeps this object alive as long as the live graph
             self.live = live
         return self.live
 
 
 def current(graph: Any) -> Any:
-    """Returns the live graph of a deferred graph if it was made, else the graph itself.
+    """Returns the live graph of a deferred graph if it was made, otherwise the graph itself.
 
     Args:
-        graph: a live graph, or a deferred one.
+        graph: a live or deferred graph.
 
     Example:
         >>> class Live: "As a `tf.Graph`."
@@ -59,10 +59,10 @@ def current(graph: Any) -> Any:
 
 
 def identity(graph: Any) -> Any:
-    """Returns the object that identifies a graph all the time: the deferred graph, else the live graph.
+    """Returns the object that always identifies a graph: the deferred graph, or the live graph if there is none.
 
     Args:
-        graph: a live graph, or a deferred one.
+        graph: a live or deferred graph.
 
     Example:
         >>> class Live: "As a `tf.Graph`."
@@ -103,23 +103,23 @@ class LazyGraph:
 
     Args:
         read: the snapshot, read from the file without TensorFlow.
-        fill: puts the ops of the file into the graph; raises OpenError if TensorFlow refuses them. If a refusal is
-            given, stand-ins replace the refused ops. None: no ops can be put in.
+        fill: adds the ops of the file to the graph; raises OpenError if TensorFlow refuses them. If a refusal is given,
+            stand-ins replace the refused ops. None if no ops can be added.
         records: the records of applied plans in the file.
-        refusal: why TensorFlow will refuse the graph as a whole, if that is known already.
-        infer: finds the shapes that TensorFlow infers without filling the graph. Returns the snapshot with these
-            shapes, and why TensorFlow would not survive that here, or None if it would. Returns None if it was stopped.
-            Default: shapes are inferred when the graph is filled.
+        refusal: the reason why TensorFlow will refuse the graph as a whole, if it is known already.
+        infer: finds the shapes that TensorFlow infers, without filling the graph. Returns the snapshot with these
+            shapes, and the reason why filling the graph would end this process, or None if there is no such reason.
+            Returns None if it was stopped. Default: shapes are inferred when the graph is filled.
         leave: stops `infer`, which can then be called again.
-        judge: returns why no ops can be put in, or None if no reason is known. It takes time, and is called at most
-            once, before ops are put in. Default: no reason is known.
+        judge: returns the reason why no ops can be added, or None if no reason is known. It takes time, and is called
+            at most once, before ops are added. Default: no reason is known.
 
     Attributes:
         read: the snapshot, with the shapes that have been inferred.
         records: see above.
         refusal: why TensorFlow refuses the graph; None as long as no reason is known.
         filled: whether the ops are in the graph, including stand-ins for refused ones.
-        inferred: whether the shapes are known that can be inferred.
+        inferred: whether all shapes that can be inferred are known.
         leave: see above; callable from any thread.
     """
 
@@ -140,7 +140,7 @@ class LazyGraph:
 
     @property
     def hopeless(self) -> bool:
-        """Whether it is known by now that nothing of the graph can be made: it can only be looked at."""
+        """Whether it is known that no live graph can be made, so that the graph can only be viewed."""
         return self._fill is None
 
     @property
@@ -148,7 +148,7 @@ class LazyGraph:
         return self.filled or self.hopeless or self._answered
 
     def judge(self) -> None:
-        """Finds out whether it is hopeless, as far as that can be known before; callable from any thread."""
+        """Finds out whether the graph is hopeless, if that can be known in advance; callable from any thread."""
         with self._lock:
             if self._judge is not None:
                 danger, self._judge = self._judge(), None
@@ -173,11 +173,11 @@ class LazyGraph:
                 self.spoil(refusal)
 
     def wait_in(self, graph: Any) -> None:
-        """Attaches this to an empty live graph, or to a deferred one."""
+        """Attaches this content to an empty live graph, or to a deferred graph."""
         setattr(graph, _MARK, self)
 
     def snapshot(self, previous: Any, title: str) -> Any:
-        """Returns the snapshot under a title; the previous one if nothing more is known since."""
+        """Returns the snapshot with a title; the previous snapshot if no new shapes are known since."""
         if previous is not None and previous.outputs_of is self.read.outputs_of:
             return previous
         return replace(self.read, title=title)
@@ -186,7 +186,7 @@ class LazyGraph:
         """Fills the graph, once. If `whole` is not set, stand-ins replace the ops that TensorFlow refuses.
 
         Raises:
-            OpenError: TensorFlow refuses the graph, now or at an earlier call.
+            OpenError: if TensorFlow refuses the graph, now or at an earlier call.
         """
         with self._lock:
             if pending(graph) is not self:
@@ -205,7 +205,7 @@ class LazyGraph:
                 delattr(current(graph), _MARK)
 
     def spoil(self, refusal: OpenError) -> None:
-        """Notes that nothing of the graph can be made, and why."""
+        """Records that no live graph can be made, and the reason."""
         self.refusal, self._fill = refusal, None
 
 
@@ -223,7 +223,7 @@ def made(graph: Any, whole: bool = True) -> Any:
         whole: not with stand-ins for ops that TensorFlow refuses.
 
     Raises:
-        OpenError: TensorFlow refuses it.
+        OpenError: if TensorFlow refuses the graph.
     """
     waiting = pending(graph)
     if waiting is not None:
@@ -232,6 +232,6 @@ def made(graph: Any, whole: bool = True) -> Any:
 
 
 def filled(graph: Any) -> bool:
-    """Returns whether the ops of a live graph are there, stand-ins for some of them perhaps."""
+    """Returns whether a live graph contains its ops, or stand-ins for them."""
     waiting = pending(graph)
     return waiting is None or waiting.filled

@@ -19,14 +19,14 @@ from .tf_types import TFNodeDef
 
 @dataclass(frozen=True, eq=False)
 class Scopes:
-    """Name scopes as arrays: scope 0 is the root (``""``), a parent always comes before its children.
+    """Name scopes as arrays. Scope 0 is the root (``""``), and a parent always comes before its children.
 
-    An op whose own name is a scope (``w`` beside ``w/read``) lives inside that scope.
+    If the name of an op is also a scope (``w`` next to ``w/read``), the op is in this scope.
 
     Args:
         names: full scope names, without a slash at the end.
         parents: number of the parent scope; -1 for the root.
-        home: for each op, the scope it lives in.
+        home: for each op, the innermost scope that contains it.
 
     Example:
         >>> s = Scopes.of(["a/b", "a/c/d"])
@@ -45,16 +45,16 @@ class Scopes:
 
         Args:
             op_names: the names, in the order of the ops.
-            ops: name -> number of the op, if it exists already.
+            ops: name -> number of the op, if this mapping exists already.
         """
         root = cls([""], np.asarray([-1], np.int32), np.empty(0, np.int32), {"": 0})
         return root.extended(op_names, dict(zip(op_names, range(len(op_names)), strict=True)) if ops is None else ops)
 
     def extended(self, op_names: Sequence[str], ops: Mapping[str, int]) -> Scopes:
-        """Returns the tree with more ops; this one is unchanged.
+        """Returns the tree with more ops; this tree does not change.
 
         Args:
-            op_names: the names of the ops that come after these.
+            op_names: the names of the new ops, which come after the existing ops.
             ops: name -> number, for all ops.
 
         Example:
@@ -64,7 +64,7 @@ class Scopes:
         index, names, parents = dict(self.index), list(self.names), self.parents.tolist()
         paths = [op.rpartition("/")[0] for op in op_names]
         for path in dict.fromkeys(paths):
-            number, new = index.get(path), []  # from the innermost level up to one that is known; never recursion
+            number, new = index.get(path), []  # from the innermost level up to a known scope, without recursion
             while number is None:
                 new.append(path)
                 path = path.rpartition("/")[0]
@@ -83,7 +83,7 @@ class Scopes:
         return Scopes(names, np.asarray(parents, np.int32), homes, index)
 
     def called(self, name: str) -> list[str]:
-        """Returns the scopes of this name, or whose path ends with it, without regard to case; never the root.
+        """Returns the scopes with this name, or with a path that ends with it; case is ignored, and so is the root.
 
         Example:
             >>> Scopes.of(["a/conv/x", "a/Conv/y", "b/conv2/z"]).called("conv"), Scopes.of(["a/b/x"]).called("a/b")
@@ -96,17 +96,17 @@ class Scopes:
             positions.append(at)
             at = paths.find(line, at + 1)
         numbers = dict.fromkeys(np.searchsorted(starts, positions, "right").tolist())
-        return [self.names[i] for i in numbers if f"/{self.names[i].lower()}".endswith(end)]  # a name may have any sign
+        return [self.names[i] for i in numbers if f"/{self.names[i].lower()}".endswith(end)]  # `\n` may be in a name
 
     @cached_property
     def _paths(self) -> tuple[str, Ints]:
-        """The scopes but the root in lower case, a line for each with a slash before; and where these begin."""
+        """The scopes except the root in lower case, one line each after a slash; and the starts of these lines."""
         lines = [f"/{name.lower()}\n" for name in self.names[1:]]
         return "".join(lines), np.cumsum([0, *map(len, lines)])[:-1]
 
     @cached_property
     def _preorder(self) -> tuple[Ints, Ints]:
-        """For each scope its place in preorder, and the place after its last descendant."""
+        """For each scope, its place in preorder, and the place after its last descendant."""
         parents = self.parents.tolist()
         size = [1] * len(parents)
         for i in range(len(parents) - 1, 0, -1):
@@ -122,20 +122,18 @@ class Scopes:
 
     @cached_property
     def order(self) -> Ints:
-        """All ops by scopes in preorder: those of a scope itself, then those below it, each in graph order."""
+        """All ops by scopes in preorder: first the ops directly in a scope, then the ops below it, in graph order."""
         return np.argsort(self._preorder[0][self.home], kind="stable").astype(np.int32)
 
     @cached_property
     def _places(self) -> Ints:
-        """For each place in preorder, the number of ops of `order` before the scope there; and the number of all
-        ops.
-        """
+        """For each place in preorder, the number of ops in `order` before its scope; and the number of all ops."""
         begin, _ = self._preorder
         return _counted(begin[self.home], len(begin))
 
     @cached_property
     def spans(self) -> Ints:
-        """For each scope, the beginning and end of its ops in `order`, including all levels below."""
+        """For each scope, the start and end of its ops in `order`, including all levels below."""
         return self._places[np.stack(self._preorder, axis=1)]
 
     @cached_property
@@ -155,7 +153,7 @@ class Scopes:
         return numbers
 
     def ops(self, scope: int) -> list[int]:
-        """Returns the ops that live directly in a scope, in graph order."""
+        """Returns the ops that are directly in a scope, in graph order."""
         at = int(self._preorder[0][scope])
         numbers: list[int] = self.order[self._places[at] : self._places[at + 1]].tolist()
         return numbers
@@ -176,7 +174,7 @@ class Scopes:
         return [] if number is None else sorted(self.below(number).tolist())
 
     def mask(self, scope: str) -> NDArray[np.bool_]:
-        """Returns a mask over ops: those in `scope` and in all scopes below it; all false for no such scope."""
+        """Returns a mask of the ops in `scope` and in all scopes below it; all false if the scope does not exist."""
         out = np.zeros(len(self.home), np.bool_)
         number = self.index.get(scope.rstrip("/"))
         if number is not None:
@@ -185,7 +183,7 @@ class Scopes:
 
 
 def _counted(numbers: Ints, size: int) -> Ints:
-    """Returns for each number below `size` how often smaller ones are among these; and how many there are."""
+    """Returns for each number below `size` how many of the numbers are smaller; and how many numbers there are."""
     out = np.zeros(size + 1, np.int32)
     np.cumsum(np.bincount(numbers, minlength=size), out=out[1:])
     return out
@@ -220,7 +218,7 @@ def parts(name: str) -> dict[str, str] | None:
             out[unit] = number
         elif kind:
             out["device"] = kind.upper() + (f":{place}" if place else "")
-        elif old_kind.lower() in ("cpu", "gpu", "tpu"):  # the short form, as in /gpu:0
+        elif old_kind.lower() in ("cpu", "gpu", "tpu"):  # the short form, for example /gpu:0
             out["device"] = f"{old_kind.upper()}:{old_place}"
         else:
             return None
@@ -238,7 +236,7 @@ def text_of(fields: Mapping[str, str]) -> str:
 
 
 def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
-    """Returns the new device of an op on device `name`: the first rule that fits replaces the parts of `old`.
+    """Returns the new device of an op on device `name`. The first fitting rule replaces the parts of `old`.
 
     Args:
         name: the device of the op; empty if it has none.
@@ -265,7 +263,7 @@ def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
 
 
 def colocate(node: TFNodeDef, names: Mapping[str, str]) -> None:
-    """Renames the ops that a NodeDef is colocated with; ops without a new name are dropped.
+    """Renames the ops that a NodeDef is colocated with; colocations with ops without a new name are dropped.
 
     Args:
         node: the NodeDef, which is changed.
@@ -284,12 +282,12 @@ def _fits(have: str | None, required: str) -> bool:
     return have is not None and (have == required or have.partition(":")[0] == required)
 
 
-#: The characters that TensorFlow refuses in the name of a node: ``>`` must be followed by a letter, a digit or a dot.
+#: The characters that TensorFlow refuses in the name of an op: ``>`` must be followed by a letter, a digit or a dot.
 _ODD = re.compile(r"[^A-Za-z0-9_.\-/>]|>(?![A-Za-z0-9.])")
 _FIRST = re.compile(r"[A-Za-z0-9.]")
 
 
-#: Variable and training collections: a trainer, a Saver or an initializer must find their entries.
+#: Variable and training collections: a training loop, a Saver or an initializer must find their entries.
 COLLECTIONS_KEPT = frozenset(
     {
         "variables", "local_variables", "trainable_variables", "model_variables", "metric_variables",
@@ -301,13 +299,13 @@ COLLECTIONS_KEPT = frozenset(
 )  # fmt: skip
 
 
-#: Those in which optimizers look for the variables to train.
+#: The collections in which optimizers look for the variables to train.
 TRAINABLE_LISTS = frozenset({"trainable_variables", "trainable_resource_variables"})
 
-#: Of these a graph may hold one entry: a trainer that finds two gives up.
+#: The collections with at most one entry: a training loop raises an error if it finds two.
 SINGLES = frozenset({"global_step", "init_op", "local_init_op", "ready_op", "ready_for_local_init_op"})
 
-#: What "variables" keeps: the two lists that the copier of 2016 did not put under the namespace.
+#: The collections that collections="variables" keeps: the two lists that the copier of 2016 did not rename.
 VARIABLE_LISTS = frozenset({"variables", "trainable_variables"})
 
 
@@ -322,13 +320,13 @@ def under(scope: str, name: str) -> str:
 
 
 def valid_name(name: str, empty_parts: bool = False) -> bool:
-    """Returns whether a plan can give this name to an op or a name scope: TensorFlow imports it.
+    """Returns whether a plan can give this name to an op or a name scope, so that TensorFlow imports it.
 
-    Only new names are checked, never those that ops have already.
+    Only new names are checked, never the names of existing ops.
 
     Args:
         name: the name.
-        empty_parts: accept ``a//b`` too, as TensorFlow does; a person who types it makes a mistake.
+        empty_parts: whether to accept ``a//b`` too, as TensorFlow does; if a user types it, it is a mistake.
 
     Example:
         >>> valid_name("copy/a"), valid_name("Addons>Mul"), valid_name("a b"), valid_name("a//b")
@@ -368,14 +366,14 @@ def unfit(name: str, what: str, is_used: Callable[[str], object]) -> tuple[str, 
 def name_problem(
     name: str, is_used: Callable[[str], object], title: str, what: str = "a name of an op", key: str = "name"
 ) -> tuple[str, str] | None:
-    """Returns why a plan cannot give a name, and a suggestion; None if it can.
+    """Returns the problem of a name that a plan cannot give, and a suggestion; None if it can.
 
     Args:
         name: the name.
-        is_used: returns whether a name is not free.
+        is_used: returns whether a name is in use.
         title: the title of the graph.
         what: the use of the name, with its article.
-        key: the argument that gives the name.
+        key: the argument with the name.
 
     Example:
         >>> name_problem("a", {"a"}.__contains__, "graph")
@@ -389,7 +387,7 @@ def name_problem(
 
 
 def free_name(wish: str, is_used: Callable[[str], object], as_tensorflow: bool = False) -> str:
-    """Returns `wish`, or the first name with a number that is free: ``wish_2``; after ``wish_7`` it is ``wish_8``.
+    """Returns `wish`, or the first free name with a number, such as ``wish_2``; ``wish_7`` becomes ``wish_8``.
 
     Args:
         wish: the preferred name.
@@ -426,13 +424,13 @@ def tensor_name(thing: Any) -> str:
 
 
 def op_name(thing: Any) -> str:
-    """Returns the name of an op given by name, op, one of its tensors, or as a control input: ``^name``."""
+    """Returns the name of an op that is given by name, as an op, as one of its tensors, or as ``^name``."""
     text = thing if isinstance(thing, str) else str(getattr(thing, "name", thing))
     return text.lstrip("^").partition(":")[0]
 
 
 def outer_name(name: str, names: Container[str]) -> str | None:
-    """Returns the op of a name, or the call around it; None if neither is known.
+    """Returns the op with a name, or the call around it; None if neither is known.
 
     Example:
         >>> outer_name("a/call/b/c", {"a/call"}), outer_name("x", {"x"}), outer_name("y", {"x"})
@@ -444,7 +442,7 @@ def outer_name(name: str, names: Container[str]) -> str | None:
 
 
 def scopes_around(name: str) -> Iterator[str]:
-    """Yields the scopes that a name is in, the innermost first.
+    """Yields the scopes that contain a name, the innermost first.
 
     Example:
         >>> list(scopes_around("a/b/c"))
@@ -456,7 +454,7 @@ def scopes_around(name: str) -> Iterator[str]:
 
 
 def shared_scope(names: Sequence[str]) -> str:
-    """Returns the innermost scope that all of these names are in.
+    """Returns the innermost scope that contains all names.
 
     Example:
         >>> shared_scope(["a/b/c", "a/b/d/e"]), shared_scope(["a/b", "c"]), shared_scope([])
@@ -470,11 +468,11 @@ def shared_scope(names: Sequence[str]) -> str:
 
 
 def whole_name(whole: str, part: str, now: str) -> str:
-    """Returns the name of a partitioned variable after one of its parts has got another name.
+    """Returns the name of a partitioned variable after one of its parts was renamed.
 
     Args:
-        whole: the name that the variable had, under which it is saved.
-        part: the name that the part had.
+        whole: the old name of the variable, which is its name in a checkpoint.
+        part: the old name of the part.
         now: the new name of the part.
 
     Example:
@@ -488,7 +486,7 @@ def whole_name(whole: str, part: str, now: str) -> str:
 
 
 def renamed_again(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:
-    """Returns what two renamings do, one after the other.
+    """Returns the effect of two renamings, one after the other.
 
     Example:
         >>> renamed_again({"a": "b", "c": "d"}, {"b": "e", "f": "g"})
@@ -498,7 +496,7 @@ def renamed_again(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str
 
 
 def renamed_end(text: str, names: Mapping[str, str]) -> str:
-    """Returns an input or control input of a NodeDef with the new name of the op that it comes from, if there is one.
+    """Returns an input or control input of a NodeDef with the new name of its source op, if there is one.
 
     Example:
         >>> renamed_end("a/b:1", {"a/b": "c"}), renamed_end("^a/b", {"a/b": "c"}), renamed_end("a:1", {"a/b": "c"})
@@ -510,7 +508,7 @@ def renamed_end(text: str, names: Mapping[str, str]) -> str:
 
 
 def named(things: Any) -> dict[str, str]:
-    """Returns name -> tensor name for one tensor, several, or a dict; without names, by the ops.
+    """Returns name -> tensor name for one or more tensors, or a dict. The default names are those of the ops.
 
     Example:
         >>> named("a/b:0"), named({"x": "c:1"}), named(["a/b", "c/b:0"])
@@ -528,11 +526,11 @@ def named(things: Any) -> dict[str, str]:
 
 
 def plain_name(name: str, lead: str) -> str:
-    """Returns the name of a variable or an argument, without its output, as a name that an op can have.
+    """Converts the name of a variable or an argument, without its output, to a valid name of an op.
 
     Args:
         name: the name.
-        lead: the first letters if the name begins with a character that TensorFlow refuses there.
+        lead: the first letters of the result if the name begins with a character that TensorFlow refuses there.
 
     Example:
         >>> plain_name("my net/w:0", "arg"), plain_name("_x", "arg")
@@ -547,7 +545,7 @@ def _cleaned(name: str, lead: str) -> str:
 
 
 def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
-    """Returns whether a list of names begins with all those of another, in their order.
+    """Returns whether a list of names begins with all names of another list, in the same order.
 
     Example:
         >>> begins_with(["a", "b"], ["a"]), begins_with(["a"], ["a", "b"])
@@ -557,18 +555,18 @@ def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
 
 
 def starred(old: str, new: str, names: Iterable[str], request: str) -> dict[str, str]:
-    """Returns the names that `old` fits -> their new names by `new`: the one ``*`` in both means the same text.
+    """Returns old name -> new name for the names that fit `old`. The ``*`` in `old` and `new` means the same text.
 
     Raises:
-        PlanError: `old` or `new` does not have exactly one ``*``.
+        PlanError: if `old` or `new` does not have exactly one ``*``.
 
     Example:
         >>> starred("a/*/w", "b/*/v", ["a/conv/w", "a/w"], "rename()")
         {'a/conv/w': 'b/conv/v'}
     """
     if old.count("*") != 1 or new.count("*") != 1:
-        problem = f"{old!r} and {new!r} do not have one * each"
-        raise PlanError(request, problem, "Type {'old/*': 'new/*'}: * is the same text on both")
+        problem = f"{old!r} and {new!r} do not both have exactly one *"
+        raise PlanError(request, problem, "Type {'old/*': 'new/*'}: * is the same text in both")
     head, _, tail = old.partition("*")
     least = len(head) + len(tail)
     fits = (name for name in names if len(name) >= least and name.startswith(head) and name.endswith(tail))

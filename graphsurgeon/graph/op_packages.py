@@ -1,4 +1,4 @@
-"""The library that defines an op type, by the type's name, and messages for unknown op types."""
+"""Finds the library that defines an op type by the name of the type; messages for unknown op types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import PlanError, counted, few
 from .graph import Graph, Mask
 from .lazy_graph import pending
 
-#: Package -> pattern of the names of its op types; only names that no other library has.
+#: Package -> pattern of the names of its op types; only names that no other library uses.
 _PACKAGES = {
     package: re.compile(pattern)
     for package, pattern in (
@@ -33,7 +33,7 @@ _PACKAGES = {
     )
 }
 
-#: The suggestion to go on without such ops.
+#: The suggestion for a result without ops of unknown types.
 WITHOUT = (
     "or leave them out: ed.save(path, inputs=..., outputs=...), ed.function(inputs, outputs), or "
     "gs.open(tf.Graph()).plan().copy(ed.select(inputs=..., outputs=...)), between tensors that need none of them"
@@ -41,7 +41,7 @@ WITHOUT = (
 
 
 def package_of(kind: str) -> str:
-    """Returns the package that an op type is most likely from; empty if its name does not show it.
+    """Returns the package that most likely defines an op type; empty if the name does not show it.
 
     Example:
         >>> package_of("SentencepieceTokenizeOp"), package_of("Addons>EmbeddingBag"), package_of("MyOp")
@@ -51,18 +51,18 @@ def package_of(kind: str) -> str:
 
 
 def packages_of(kinds: Collection[str]) -> list[str]:
-    """Returns the packages that op types are likely from, each once."""
+    """Returns the packages that likely define op types, without duplicates."""
     return [package for package in dict.fromkeys(map(package_of, kinds)) if package]
 
 
 def unknown_counts(graph: Graph, among: Mask | None = None) -> dict[str, int]:
-    """Returns the op types that TensorFlow does not know here, the most frequent first, each with its ops.
+    """Returns the op types that are unknown to TensorFlow, the most frequent first, with their numbers of ops.
 
-    Op types that are only in functions count as zero, and come last.
+    Op types that are only in functions have the number zero, and come last.
 
     Args:
         graph: the snapshot.
-        among: the ops that count; default: all, and those in functions.
+        among: the ops to count; default: all ops, including those in functions.
 
     Example:
         >>> unknown_counts(Graph.of([("a", "MyOp", []), ("b", "Neg", ["a"])], unknown=frozenset({"MyOp", "Inner"})))
@@ -76,7 +76,7 @@ def unknown_counts(graph: Graph, among: Mask | None = None) -> dict[str, int]:
 
 
 def unknown_rows(graph: Graph) -> list[str]:
-    """Returns for each of these op types a line: its ops, and the package that it is likely from."""
+    """Returns a line for each unknown op type: its number of ops, and the package that likely defines it."""
     return [
         f"{kind}  {counted(n, 'ops') if n else 'in functions'}{f', likely of {of}' if (of := package_of(kind)) else ''}"
         for kind, n in unknown_counts(graph).items()
@@ -84,8 +84,9 @@ def unknown_rows(graph: Graph) -> list[str]:
 
 
 def unknown_words(graph: Graph, among: Mask | None = None) -> str:
-    """Returns the number of ops of unknown types, and the types, in words; empty if there are none. The arguments are
-    those of `unknown_counts`.
+    """Returns the number of ops of unknown types, and the types, as text; empty if there are none.
+
+    The arguments are those of `unknown_counts`.
 
     Example:
         >>> unknown_words(Graph.of([("a", "Addons>Parse", [])], unknown=frozenset({"Addons>Parse"})))
@@ -104,9 +105,9 @@ def unknown_words(graph: Graph, among: Mask | None = None) -> str:
 
 
 def refused(graph: Graph) -> str:
-    """Returns why TensorFlow refuses a graph, and what can still be done with it; empty if it accepts the graph.
+    """Returns why TensorFlow refuses a graph, and how it can still be used; empty if TensorFlow accepts the graph.
 
-    This is only what is known so far; `LazyGraph.judge` finds out more.
+    The text contains only the reasons that are known so far; `LazyGraph.judge` finds out more.
     """
     waiting = pending(graph.owner)
     if waiting is None or waiting.refusal is None:
@@ -117,7 +118,7 @@ def refused(graph: Graph) -> str:
 
 
 def refuse_unknown(graph: Graph, among: Mask, request: str) -> None:
-    """Refuses a request whose result would contain ops that TensorFlow does not know here.
+    """Refuses a request with a result that would contain ops of unknown types.
 
     Args:
         graph: the snapshot.
@@ -125,7 +126,7 @@ def refuse_unknown(graph: Graph, among: Mask, request: str) -> None:
         request: the request, for messages.
 
     Raises:
-        PlanError: one of them is such an op, or calls a function with such an op in it.
+        PlanError: if the result contains such an op, or calls a function with such an op.
     """
     lost = np.flatnonzero(graph.refused_ops & among).tolist() if graph.unknown else []
     if not lost:
@@ -134,5 +135,5 @@ def refuse_unknown(graph: Graph, among: Mask, request: str) -> None:
     packages = packages_of(unknown_counts(graph, among) or unknown_counts(graph))
     load = f"Import {few(packages)} and open the graph again" if packages else "Load the library that has them first"
     ops = few([repr(graph.names[i]) for i in lost])
-    problem = f"the result would hold {words}: {ops} of {graph.title}"
+    problem = f"the result would contain {words}: {ops} of {graph.title}"
     raise PlanError(request, problem, f"{load}, {WITHOUT}")

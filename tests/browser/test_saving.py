@@ -24,7 +24,7 @@ def test_a_file_that_is_there_is_replaced_only_where_somebody_says_so(page: Any,
         dialog.get_by_label("File or folder").fill("there.pb")
         dialog.get_by_label("Format").select_option("graph_def")
         dialog.get_by_role("button", name="Save", exact=True).click()
-        dialog.get_by_text("'there.pb' is there already").wait_for()
+        dialog.get_by_text("'there.pb' already exists").wait_for()
         shot(page, "saving-asks")
         dialog.get_by_role("button", name=answer).click()
         answered(page)

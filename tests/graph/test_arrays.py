@@ -62,10 +62,10 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     spoilt = {"none": b"", "text": b"x,y", "cut": whole[:400], "zip": b"PK\x03\x04" + bytes(60)}
     for name, data in spoilt.items():
         (tmp_path / name).write_bytes(data)
-        with refuses(PlanError, request, "that is not a file of arrays of numbers or texts", suggestion):
+        with refuses(PlanError, request, "the file is not a NumPy file (.npz)", suggestion):
             loaded(tmp_path / name, request, suggestion)
     np.save(tmp_path / "objects.npy", np.array([{}, None], object), allow_pickle=True)
-    with refuses(PlanError, request, "that is not a file of arrays of numbers or texts", suggestion):
+    with refuses(PlanError, request, "the file is not a NumPy file (.npz)", suggestion):
         loaded(tmp_path / "objects.npy", request, suggestion)
     with refuses(PlanError, request, "the file cannot be read: No such file or directory", suggestion):
         loaded(tmp_path / "nothing.npz", request, suggestion)

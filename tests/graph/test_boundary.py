@@ -154,7 +154,11 @@ def test_as_text():
 @pytest.mark.parametrize(
     ("inputs", "outputs", "words"),
     [
-        (["out:0"], ["net/mm:0"], ["'out:0' does not lead to 'net/mm:0'", "computed from. It is the other way round"]),
+        (
+            ["out:0"],
+            ["net/mm:0"],
+            ["'out:0' does not lead to 'net/mm:0'", "computed from. Inputs and outputs seem to be swapped"],
+        ),
         (["net/mm:0", "parts:1"], ["out:0"], ["'parts:1' does not lead to 'out:0'", "Leave it out"]),
         (["rate:0"], ["net/mm:0", "parts:0"], ["'rate:0' does not lead to 'net/mm:0' or 'parts:0'"]),
         (["parts:0", "rate:0"], ["net/mm:0"], ["'parts:0' and 'rate:0' do not lead", "Leave them out"]),

@@ -120,7 +120,9 @@ def test_a_function_that_calls_itself_is_not_unfolded_twice():
     found = calls([("x", "Placeholder", []), ("call", "itself", ["x"])], itself=itself)
     assert rows(found.everything().graph) == {"x": [], "call/again": ["x"]}
     assert found.find("call/again")[1].around == ("itself",)
-    problem = "reveal('call/again/x'): 'call/again' calls function 'itself', which it is inside of: without end"
+    problem = (
+        "reveal('call/again/x'): 'call/again' calls function 'itself', which contains it, so unfolding would not end"
+    )
     with refuses(SelectionError, problem, "one level up"):
         found.to("call/again/x")
     with refuses(SelectionError, "unfold('call/again'): 'call/again' calls function 'itself'", "one level up"):

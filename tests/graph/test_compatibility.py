@@ -41,7 +41,7 @@ def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
     assert str(one) == "the converter died (SIGSEGV), in a separate process"
     assert blockers(NET, ConversionResult(model=b"model")) == ()
     reported = Compatibility("net", "tflite", "TensorFlow 2", (one,), 8)
-    assert str(reported).splitlines()[0] == "net: it does not become TFLite, says TensorFlow 2"
+    assert str(reported).splitlines()[0] == "net: it does not become TFLite, according to TensorFlow 2"
     assert reported
     assert not reported.passed
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_frozen_is_said_before_a_converter_is_asked():
     said = (ConverterMessage(("mel",), "AssignAdd", VARIABLE, "'counted' (AssignAdd) in a function that 'mel' calls"),)
     found = blockers(NET, ConversionResult(said="failed", errors=said))
     assert str(Compatibility("net", "tfjs", "", found, 8)) == (
-        "net: 1 of 8 ops keeps it from TF.js; its converter is asked once it can be frozen\n"
+        "net: 1 of 8 ops keeps it from TF.js; the converter runs once it can be frozen\n"
         "  variable  'mel' (AssignAdd): it needs a variable, and freezing makes that a constant"
     )
 
@@ -78,6 +78,6 @@ def test_each_blocker_says_what_to_type():
         ),
     )
     reported = advised(found, {"gs.recipes.strip(ed)": ["b"]}, {"mel": "Cut it off: inputs='mel:0'"})
-    assert [one.replacement for one in reported] == ["Cut it off: inputs='mel:0'", "gs.recipes.strip(ed) takes it out"]
+    assert [one.replacement for one in reported] == ["Cut it off: inputs='mel:0'", "gs.recipes.strip(ed) removes it"]
     table = Compatibility("net", "tflite", "x", reported, 8).table()
-    assert table[1] == {**vars(found[1]), "replacement": "gs.recipes.strip(ed) takes it out"}
+    assert table[1] == {**vars(found[1]), "replacement": "gs.recipes.strip(ed) removes it"}

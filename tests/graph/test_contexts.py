@@ -83,8 +83,8 @@ class Value:
 def test_a_tensor_of_each_round_is_no_boundary():
     graph = Graph.of(LOOP)
     (fault,) = faults(graph, ["x:0", "row:0"], ["y:0"])
-    reads(fault, "cuts through a loop: 16 of its 19 ops are in it", "'row:0' is computed in each round",
-          "Take the loop whole: its inputs are x:0, rows:0; its outputs are total:0")  # fmt: skip
+    reads(fault, "cuts through a loop: 16 of its 19 ops are selected", "'row:0' is computed in each round",
+          "Select the whole loop: its inputs are x:0, rows:0; its outputs are total:0")  # fmt: skip
     assert len(faults(graph, ["more:0"], ["y:0"])) == 1
 
 
@@ -108,7 +108,7 @@ def test_a_branch_is_not_given_from_outside():
     for cut in ("double:0", "half:0"):
         (fault,) = faults(graph, ["x:0", "p:0", cut], ["y:0"])
         reads(fault, "cuts through a branch of a cond: 'joint' would always take 'half:0'",
-              "Take the cond whole, or cut after it: 'joint:0'")  # fmt: skip
+              "Select the whole cond, or cut after it: 'joint:0'")  # fmt: skip
 
 
 def test_a_cond_whole_or_cut_where_its_branches_still_depend_on_the_condition():

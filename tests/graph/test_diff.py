@@ -238,7 +238,7 @@ def test_what_cannot_be_paired_is_refused():
         diff(g, g, mapping={"y": "x"})
     with refuses(SelectionError, "diff(mapping={'x': 'y'})", "no op is called 'y'"):
         diff(g, g, mapping={"x": "y"})
-    with refuses(SelectionError, "'out' is the partner of 'x' already", "one op of the other"):
+    with refuses(SelectionError, "'out' is already the partner of 'x'", "Give each op a separate partner"):
         diff(g, g, mapping={"x": "out", "rate": "out"})
 
 

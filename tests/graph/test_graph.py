@@ -133,7 +133,7 @@ def test_find_proposes_the_nearest():
     assert g.find("net/mm") == g.index["net/mm"]
     with refuses(SelectionError, "find('net/mn')", "no op is called 'net/mn' in net", "Did you mean 'net/mm'"):
         g.find("net/mn")
-    with refuses(SelectionError, "Nothing there has a similar name; ed.find("):
+    with refuses(SelectionError, "No name is similar; ed.find("):
         g.find("zzzzzzzzzzzzzz")
     with refuses(SelectionError, "my question: no op is called"):
         g.find("net/mn", "my question")

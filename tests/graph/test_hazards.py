@@ -1,4 +1,4 @@
-"""Rows on which TensorFlow's graph optimiser crashes or hangs are reported, with the cure."""
+"""Rows on which TensorFlow's graph optimizer crashes or hangs are reported, with the cure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def graph(*ops: tuple[str, str, list[str]]) -> Graph:
 
 def test_a_long_row_of_identities_ends_the_process():
     assert hazards(graph(*row(20_001, "Identity"))) == [
-        "'x0' begins a row of 20,001 ops like Identity: TensorFlow's graph optimiser would end the process; "
+        "'x0' begins a row of 20,001 ops like Identity: TensorFlow's graph optimizer would end the process; "
         + GENERAL_ADVICE
     ]
     assert "disable_meta_optimizer = True" in GENERAL_ADVICE
@@ -31,7 +31,7 @@ def test_a_long_row_of_identities_ends_the_process():
 @pytest.mark.parametrize("kind", ["Neg", "Reciprocal", "Conj", "Invert", "LogicalNot", "Transpose", "Bitcast"])
 def test_a_long_row_of_what_undoes_itself_takes_minutes(kind):
     (text,) = hazards(graph(*row(5_001, kind)))
-    assert text.startswith(f"'x0' begins a row of 5,001 ops like {kind}: TensorFlow's graph optimiser may take minutes")
+    assert text.startswith(f"'x0' begins a row of 5,001 ops like {kind}: TensorFlow's graph optimizer may take minutes")
 
 
 @pytest.mark.parametrize("kind", ["Tanh", "Relu", "Add", "MatMul", "NoOp"])

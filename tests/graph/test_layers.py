@@ -79,7 +79,7 @@ def test_a_layer_as_an_end_is_what_it_gives():
     with refuses(SelectionError, "select(): there is no layer 'dropp'", "Did you mean 'drop'?"):
         ends(g, LAYERS, ["dropp"], "select()")
     silent = Layers((Layer("s", "Silent", "s", (LayerCall((), (), ()),)),))
-    with refuses(SelectionError, "the layer 's' gives no tensor", "Give a tensor by its name"):
+    with refuses(SelectionError, "the layer 's' has no output", "Give a tensor by its name"):
         ends(g, silent, ["s"], "select()")
 
 
@@ -104,8 +104,8 @@ def test_a_layer_whose_ops_are_gone_is_gone_and_said():
     new = moved(LAYERS, small(), CallTree(small(left)), {}, "step 2, remove it")
     assert [one.path for one in new] == ["net/a"]
     assert new.gone == {"net/b": "step 2, remove it", "drop": "step 2, remove it"}
-    assert str(new).endswith("net/b  is gone: step 2, remove it\ndrop  is gone: step 2, remove it")
-    with refuses(SelectionError, "layer('net/b'): the layer 'net/b' is gone: step 2, remove it", "ed.undo()"):
+    assert str(new).endswith("net/b  was removed: step 2, remove it\ndrop  was removed: step 2, remove it")
+    with refuses(SelectionError, "layer('net/b'): the layer 'net/b' was removed: step 2, remove it", "ed.undo()"):
         new.find("net/b")
     assert new.find("a").calls[1].inputs == ("net/a/mul:0",)  # it reads another tensor now
 

@@ -55,8 +55,8 @@ def test_they_are_counted(graph):
 
 def test_only_what_holds_them_is_refused(graph):
     refuse_unknown(graph, graph.mask([0, 4]), "save('x.pb')")
-    with refuses(PlanError, "save('x.pb')", "would hold 1 op", "'Addons>Gelu' (tensorflow_addons): 'c' of net",
+    with refuses(PlanError, "save('x.pb')", "would contain 1 op", "'Addons>Gelu' (tensorflow_addons): 'c' of net",
                  "Import tensorflow_addons and open the graph again, or leave them out"):  # fmt: skip
         refuse_unknown(graph, graph.mask([0, 3]), "save('x.pb')")
-    with refuses(PlanError, "would hold 3 ops of types", "'a', 'b', 'c' of net"):
+    with refuses(PlanError, "would contain 3 ops of types", "'a', 'b', 'c' of net"):
         refuse_unknown(graph, graph.mask(range(5)), "save('x.pb')")

@@ -97,7 +97,7 @@ def test_what_is_there_is_replaced_where_it_is_asked_or_our_own(tmp_path):
     file, own = tmp_path / "theirs", tmp_path / "ours"
     file.write_text("old")
     with refuses(
-        TargetExistsError, "save(): ", f"'{file}' is there already", "Choose another path, or type overwrite=True"
+        TargetExistsError, "save(): ", f"'{file}' already exists", "Choose another path, or type overwrite=True"
     ):
         refuse_there(file, False, "save()")
     refuse_there(file, True, "save()")
@@ -105,7 +105,7 @@ def test_what_is_there_is_replaced_where_it_is_asked_or_our_own(tmp_path):
     write_whole(own, b"one")
     refuse_there(own, False, "save()")
     own.write_text("changed by hand")
-    with refuses(TargetExistsError, "is there already"):
+    with refuses(TargetExistsError, "already exists"):
         refuse_there(own, False, "save()")
     own.chmod(0o400)
     claim(own)
@@ -226,7 +226,7 @@ def test_whoever_writes_or_asks_next_to_it_puts_it_back(tmp_path):
     assert there(tmp_path) == OLD | {"d": "d"}
     (tmp_path / "d").unlink()
     half_moved(tmp_path)
-    with refuses(TargetExistsError, "b' is there already"):
+    with refuses(TargetExistsError, "b' already exists"):
         refuse_there(tmp_path / "b", False, "save()")
 
 

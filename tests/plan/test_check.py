@@ -99,7 +99,7 @@ def test_a_loop_is_not_cut():
         ]
     )  # fmt: skip
     plan = Plan(Graph.of([])).copy(select(g, name=["merge", "switch"]), to="t", unmapped="placeholder")
-    fault(plan, "the selection cuts through a loop: 2 of its 5 ops are in it", "'enter:0' is computed in each round",
+    fault(plan, "the selection cuts through a loop: 2 of its 5 ops are selected", "'enter:0' is computed in each round",
           "its inputs are start:0; its outputs are exit:0")  # fmt: skip
     whole = Plan(Graph.of([])).copy(select(g), to="t")
     assert whole.check() == ()

@@ -42,7 +42,7 @@ def test_the_table_has_ends_scopes_and_variables():
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        ({"block*": "stage"}, "'block*' and 'stage' do not have one * each"),
+        ({"block*": "stage"}, "'block*' and 'stage' do not both have exactly one *"),
         ({"part*/w": "*/w"}, "no op matches 'part*/w'"),
         ({"x": "x"}, "names= is empty"),
         ({}, "names= is empty"),

@@ -73,7 +73,7 @@ def test_what_is_not_there_or_falls_apart():
     screen = blocks()
     with refuses(SelectionError, "find_like('blockz/'): nothing in graph has this name", "Did you mean"):
         screen.find_like(["blockz/"])
-    with refuses(SelectionError, "falls apart in 2 pieces", "Look for the pieces one by one"):
+    with refuses(SelectionError, "has 2 separate pieces", "Look for the pieces one by one"):
         screen.find_like(["blocka/neg", "tail"])
     with refuses(SelectionError, "replace('blockz/'): nothing in graph has this name"):
         screen.replace(["blockz/"], "Softplus")

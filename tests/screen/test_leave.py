@@ -69,7 +69,7 @@ def test_what_is_there_is_asked_about(tmp_path, format, suffix):
     screen, file = row_of_ops(), tmp_path / f"row{suffix}"
     file.write_text("somebody's")
     found = screen.save(str(file), format=format)
-    assert found == {"title": "Saved", "lines": [], "code": "", "there": f"{str(file)!r} is there already"}
+    assert found == {"title": "Saved", "lines": [], "code": "", "there": f"{str(file)!r} already exists"}
     assert file.read_text() == "somebody's"
     assert "saved" not in screen.state.status.text
     found = screen.save(str(file), format=format, there="replace")

@@ -333,7 +333,7 @@ def test_what_cannot_be_unfolded_says_why():
     screen = Screen(PlainSubject(read), facts=PlainFacts())
     assert boxes(screen)[node.name] == ("op", "PartitionedCall · function not in the graph")
     problem = f"unfold({node.name!r}): function {function.signature.name!r}, which {node.name!r} calls, is not in the"
-    with refuses(SelectionError, problem, "Open the file that holds the function too"):
+    with refuses(SelectionError, problem, "Open a file that also contains the function"):
         screen.unfold(node.name)
     with refuses(SelectionError, "unfold('x'): no scope, series, block or call has this name", "unfold"):
         screen.unfold("x")

@@ -291,7 +291,7 @@ def test_a_check_colours_what_is_in_the_way(ed, monkeypatch):
     reported = ed.screen.check("tflite", outputs="y:0", inputs="conv:0")
     assert asked == [("tflite", {"outputs": ["y:0"], "inputs": ["conv:0"], "prove": False})]
     assert reported["code"] == "ed.check('tflite', outputs='y:0', inputs='conv:0')"
-    assert reported["lines"][0] == "net: 1 of 9 ops keeps it from TFLite, says a converter"
+    assert reported["lines"][0] == "net: 1 of 9 ops keeps it from TFLite, according to a converter"
     shown = traits(ed.screen)
     scene = shown["scenes"]["source"]
     paint = {box["name"]: box["paint"]["text"] for box in scene["boxes"]}

@@ -222,7 +222,7 @@ def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
     with refuses(PlanError, "the file cannot be read: No such file", "np.save(path, array)"):
         feed_of("x:0", str(tmp_path / "none.npy"))
     (tmp_path / "text.npy").write_text("1 2 3")
-    with refuses(PlanError, "that is not a file of arrays of numbers or texts", "np.save(path, array)"):
+    with refuses(PlanError, "the file is not a NumPy file (.npz)", "np.save(path, array)"):
         feed_of("x:0", str(tmp_path / "text.npy"))
     with refuses(
         PlanError, "the file has no array of this name; it has 'x:0', 'y'", "np.savez(path, **{'z:0': array})"

@@ -91,7 +91,7 @@ GRAPHS = [
      lambda ed, _: gs.recipes.rename(ed, {"net/*": "new/*"})),
     ("graph/diff.py:pair", "Choose one of", lambda ed: gs.diff(ed, net(), by="size"),
      lambda ed, said: gs.diff(ed, net(), by=said.split("of ")[1].split(",")[0])),
-    ("graph/diff.py:_mapped", "one op of the other",
+    ("graph/diff.py:_mapped", "Give each op a separate partner",
      lambda ed: gs.diff(ed, net(), mapping={"x": "other", "other": "other"}),
      lambda ed, _: gs.diff(ed, net(), mapping={"x": "other", "other": "x"})),
     ("graph/search.py:hits", "Give words", lambda ed: ed.find(3), lambda ed, said: ed.find(said.name)),
@@ -173,13 +173,13 @@ LAYERS = [
 
 
 PARTS = [
-    Way("graph/control_flow.py:_loop_fault", "Take the loop whole",
+    Way("graph/control_flow.py:_loop_fault", "Select the whole loop",
         lambda ed: ed.plan().copy(ed.select(name="loop/*").where(lambda op: op.type not in ("Enter", "LoopCond")),
                                   to="copy", unmapped="keep"),
         lambda ed, said: ed.plan().copy(ed.select(inputs=["x:0", "n:0"],
         outputs=said.split("outputs are ")[1].rstrip(".")),
                                         to="copy", unmapped="keep"), looped),
-    Way("graph/control_flow.py:_branch_fault", "Take the cond whole",
+    Way("graph/control_flow.py:_branch_fault", "Select the whole cond",
         lambda ed: ed.plan().copy(ed.select(name=["cond/Merge", "y"]), to="copy", unmapped="placeholder"),
         lambda ed, _: ed.plan().copy(ed.select(inputs=["x:0", "p:0"], outputs="y:0"),
         to="copy", unmapped="placeholder"),

@@ -299,7 +299,7 @@ METHODS = [
      lambda ed, _: ed.plan().insert("Relu", on=["net/h:0"], name="r")),
     ("Plan.insert#3", "one name for each", lambda ed: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name=["r"]),
      lambda ed, _: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name=["r", "s"])),
-    ("Plan.insert#3", "one for all", lambda ed: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name=["r"]),
+    ("Plan.insert#3", "one name for all", lambda ed: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name=["r"]),
      lambda ed, _: ed.plan().insert("Relu", on=["net/h:0", "net/y:0"], name="r")),
     ("Plan.adapt", "to='op'", lambda ed: ed.plan().adapt("whole:0", to="z:0", input=0),
      lambda ed, _: ed.plan().adapt("whole:0", to="z", input=0)),

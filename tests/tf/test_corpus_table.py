@@ -15,7 +15,7 @@ def test_a_row_says_what_opens_what_is_equal_and_what_is_refused(corpus, capsys)
     assert equal[:6] == ["opened", "equal", "equal", "", "", "43 to 43 ops"]
     assert silent[:2] == ["opened", "as predicted, no numbers"]
     assert unknown[0] == "opened"
-    assert "refused: the result would hold 1 op of a type that TensorFlow does not know" in unknown[1]
+    assert "refused: the result would contain 1 op of a type that TensorFlow does not know" in unknown[1]
     assert "is not an op name that TensorFlow accepts" in closed[0]
 
 

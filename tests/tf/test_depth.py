@@ -13,7 +13,7 @@ from graphsurgeon.graph.concurrency import gc_paused
 
 tf1 = tf.compat.v1
 DEPTH = 100_000
-# TensorFlow's graph optimiser takes minutes or ends the process on such rows.
+# TensorFlow's graph optimizer takes minutes or ends the process on such rows.
 PLAIN = tf1.ConfigProto()
 PLAIN.graph_options.rewrite_options.disable_meta_optimizer = True
 
@@ -77,7 +77,7 @@ def test_what_the_optimiser_would_crash_or_hang_on_is_said_before():
         source, into = gs.open(chain(*kinds, depth=30_000)), gs.open(tf.Graph())
         plan = into.plan().copy(source.select(outputs=["op30000:0"]), to="t", unmapped="placeholder")
         (text,) = [w for w in plan.effect.warnings if "row" in w]
-        assert text.startswith(f"'t/op1' begins a row of 30,000 ops like {kinds[0]}: TensorFlow's graph optimiser")
+        assert text.startswith(f"'t/op1' begins a row of 30,000 ops like {kinds[0]}: TensorFlow's graph optimizer")
         assert outcome in text
         assert "disable_meta_optimizer = True" in text
         assert text in str(plan)

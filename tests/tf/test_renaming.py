@@ -164,7 +164,7 @@ def test_renames_that_cannot_be_say_why_and_what_to_type():
     m = model(optimizer=None)
     plan = gs.open(m.graph).plan()
     (one, *_) = plan.rename("nosuch", to="x").rename("y", to="z").check()
-    reads(one, "rename('nosuch', to='x')", "no op and no scope is called 'nosuch'", "similar name")
+    reads(one, "rename('nosuch', to='x')", "no op and no scope is called 'nosuch'", "No name is similar")
     (fault,) = plan.rename("net", to="model").rename("net/y", to="z").check()
     reads(fault, "rename('net/y', to='z')", "no op and no scope is called 'net/y'", "renamed it to 'model/y'")
     (fault,) = plan.rename({"x": "loss"}).check()

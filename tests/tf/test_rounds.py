@@ -86,4 +86,4 @@ def test_a_cut_that_leaves_a_variable_of_the_loop_open_is_refused(graph):
     src = gs.open(graph)
     block = src.select(inputs=["loop/Identity_1:0"], outputs="loop/next:0")
     plan = src.plan().copy(block, to="once", inputs={"loop/Identity_1:0": "other:0"}, unmapped="keep")
-    reads(plan.check()[0], "cuts through a loop", "is computed in each round", "Take the loop whole")
+    reads(plan.check()[0], "cuts through a loop", "is computed in each round", "Select the whole loop")

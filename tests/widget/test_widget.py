@@ -61,7 +61,7 @@ def test_an_error_of_the_screen_is_answered_shown_and_kept(widget):
     error = reply["error"]
     assert error["request"] == "mark_input('nowhere:0')"
     assert error["problem"] == "there is no tensor 'nowhere:0' in inception.pb: no op has that name"
-    assert error["suggestion"].startswith("Nothing there has a similar name")
+    assert error["suggestion"].startswith("No name is similar")
     assert widget.status["level"] == "error"
     assert widget.status["text"] == f"{error['request']}: {error['problem']}. {error['suggestion']}."
     assert str(widget.last_error).startswith("mark_input('nowhere:0')")

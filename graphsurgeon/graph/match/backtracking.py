@@ -1,4 +1,4 @@
-"""Backtracking: the search for a pattern: domains by arrays first, then iterative backtracking along edges."""
+"""The search for a pattern. It first computes domains with arrays, and then backtracks along edges, iteratively."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..graph import Graph, Ints, Mask
 from ..selection import OpView
 from .pattern import COMMUTATIVE, Pattern
 
-#: Sweeps over the edges of the pattern before the search; a pattern without rings needs two.
+#: The largest number of sweeps over the edges of the pattern before the search; a pattern without rings needs two.
 _SWEEPS = 8
 #: A task of the search: its kind, and the ops, inputs or tensors of the pattern that it is about.
 Task = tuple[Any, ...]
-#: A reason why the search stopped, put into words only when it is needed.
+#: A reason why the search stopped; its text is made only when it is needed.
 Why = Callable[[], str]
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One way to lay the pattern into the graph: its ops and its inputs, in the pattern's order."""
+    """One assignment of a pattern to the graph: op of the pattern -> op of the graph, and input -> tensor."""
 
     image: dict[int, int]
     bound: dict[Tensor, Tensor]
@@ -31,7 +31,7 @@ class Assignment:
 
 @dataclass
 class DeadEnd:
-    """The furthest point of the search without success: the placed ops, the pattern op in turn, and the reason."""
+    """The furthest point of an unsuccessful search: the placed ops, the next op of the pattern, and the reason."""
 
     image: dict[int, int]
     op: int
@@ -40,7 +40,7 @@ class DeadEnd:
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """A reason of a kind."""
+    """A reason why the search stopped, with its kind."""
 
     kind: str
     words: Why
@@ -56,8 +56,8 @@ class PatternSearch:
         graph: the graph to search.
         pattern: the pattern to look for.
         within: the ops that may be used.
-        narrow: remove ops that cannot fit with arrays first; without this, the search stops at the reason a person
-            would give.
+        narrow: whether to exclude ops that cannot fit before the search; without this, the search stops at a reason
+            that is easier to understand.
     """
 
     def __init__(self, graph: Graph, pattern: Pattern, within: Mask | None = None, narrow: bool = True) -> None:
@@ -122,11 +122,11 @@ class PatternSearch:
         self.domain[q] &= reached
 
     def starts(self, root: int) -> list[int]:
-        """Ops of the graph that the search from a pattern op may begin at, in graph order."""
+        """Returns the ops of the graph at which the search from a pattern op may begin, in graph order."""
         return [int(i) for i in np.flatnonzero(self.domain[root])]
 
     def best_root(self) -> int:
-        """The pattern op from which the search has the least to try."""
+        """Returns the pattern op from which the search has the fewest choices."""
         # One constant may be part of many matches, so the search does not begin at it.
         own = [p for p in self.ops if self.pattern.kinds(p) != {"Const"}]
         return min(own or self.ops, key=self._cost)
@@ -139,7 +139,7 @@ class PatternSearch:
         return cost
 
     def _spread(self, p: int, slot: int) -> float:
-        """How many readers an op has on average among which the search must choose."""
+        """Returns the average number of consumers of an op that the search must choose from."""
         at = p, slot
         if at not in self._spreads:
             here = np.flatnonzero(self.domain[p])
@@ -149,7 +149,7 @@ class PatternSearch:
         return self._spreads[at]
 
     def tasks(self, root: int) -> list[Task]:
-        """The order of the search from a root: an op's inputs first, readers only where there is no other way."""
+        """Returns the tasks of the search from a root: inputs first, and consumers only if there is no other way."""
         placed, bound, paired = {root}, set[Tensor](), set[tuple[int, int]]()
         out: list[Task] = [("root", root)]
         queue = [root]
@@ -181,7 +181,7 @@ class PatternSearch:
         return 2 if tensor in bound else 3 if tensor not in self.once else 4
 
     def _onward(self, placed: set[int], bound: set[Tensor]) -> Task | None:
-        """The next op that no input leads to: a reader, one at the other end of a control edge, or any."""
+        """Returns the next op that no input leads to: a consumer, an op at the end of a control edge, or any op."""
         rest = [p for p in self.ops if p not in placed]
         for anchors in (placed, set[int]()):
             for p in rest:
@@ -196,7 +196,7 @@ class PatternSearch:
     # -- the search -----------------------------------------------------------------------------
 
     def run(self, root: int, start: int, budget: int) -> Iterator[Assignment]:
-        """Yields the ways to lay the pattern with its root at an op; gives up after `budget` steps."""
+        """Yields the assignments of the pattern with its root at an op; stops after `budget` steps."""
         tasks = self.tasks_of(root)
         state = _SearchState({}, {}, {}, {}, {})
         frames: list[Iterator[Any]] = [iter([start])]
@@ -231,7 +231,7 @@ class PatternSearch:
             frames.append(reversed(choices) if following[0] == "reader" else iter(choices))
 
     def _nobody(self, task: Task, state: _SearchState) -> Why:
-        """Why a task has no choices, given the placed ops."""
+        """Returns why a task has no choices, given the placed ops."""
         image = {p: self.graph.names[op] for p, op in state.image.items()}
         if task[0] == "input":
             return lambda: f"{image[task[1]]!r} has too few inputs"
@@ -243,7 +243,7 @@ class PatternSearch:
         return lambda: f"no op waits for {image.get(task[-1], '')!r}"
 
     def tasks_of(self, root: int) -> list[Task]:
-        """The tasks from a root, worked out once."""
+        """Returns the tasks from a root, which are computed only once."""
         if root not in self._tasks:
             self._tasks[root] = self.tasks(root)
         return self._tasks[root]
@@ -265,7 +265,7 @@ class PatternSearch:
         return self._likely(p, readers)
 
     def _readers_of(self, p: int, tensor: Tensor) -> Sequence[int]:
-        """The ops that may match p among the consumers of a tensor, which are searched once if there are thousands."""
+        """Returns the consumers of a tensor that may match p; thousands of consumers are searched only once."""
         stack = self._readers.get((p, tensor))
         if stack is None:
             node, port = tensor
@@ -278,12 +278,12 @@ class PatternSearch:
         return stack
 
     def _likely(self, p: int, ops: Ints) -> list[int]:
-        """The ops among some that may match p; if none may, one of them, to explain why."""
+        """Returns those of some ops that may match p; if there are none, one op, to explain why."""
         fit = ops[self.domain[p][ops]]
         return list(dict.fromkeys((fit if len(fit) else ops[:1]).tolist()))
 
     def _slots(self, task: Task, state: _SearchState) -> list[int]:
-        """The inputs of the graph's op that may match one of the pattern's op; several if their order is free."""
+        """Returns the inputs of the graph's op that may match an input of the pattern's op; several if unordered."""
         _, p, slot, tensor = task
         op = state.image[p]
         count = int(self.graph.data.ptr[op + 1] - self.graph.data.ptr[op])
@@ -291,7 +291,7 @@ class PatternSearch:
         if not self.free[p] or (info is not None and info.dtype.startswith("string")):
             return [slot] if slot < count else []
         free = [at for at in range(count) if (p, at) not in state.slots]
-        # A tensor that is read only here may be anything: one choice covers all.
+        # If the pattern reads a tensor only here, any tensor matches, so one choice is enough.
         return free[:1] if tensor in self.once else free
 
     def _try(self, task: Task, choice: Any, state: _SearchState, changes: list[Any]) -> Why | None:
@@ -359,7 +359,8 @@ class PatternSearch:
         return "outside the ops to look in" if right else f"not of type {' or '.join(sorted(kinds))}"
 
     def _note(self, state: _SearchState, task: Task, why: Why) -> None:
-        # Of two that came as far, a wrong type explains least: if order is free, one of the orders ends so.
+        # If two dead ends are equally far, a wrong type is the weaker reason: with free order of inputs, one of the
+        # orders always ends with it.
         rank = len(state.image), getattr(why, "kind", "") != "kind"
         if rank > self._furthest:
             self._furthest = rank
@@ -378,7 +379,7 @@ class _SearchState:
     fed: dict[int, bool]
 
     def tensor(self, tensor: Tensor) -> Tensor:
-        """The graph's tensor for one of the pattern."""
+        """Returns the tensor of the graph for a tensor of the pattern."""
         return (self.image[tensor[0]], tensor[1]) if tensor[0] in self.image else self.bound[tensor]
 
 

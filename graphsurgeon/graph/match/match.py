@@ -1,4 +1,4 @@
-"""Match: all places of a graph that look like a pattern, and why there is none."""
+"""Match: all places in a graph that match a pattern, and the reason if there are none."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _STARTS = 100
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """One place that looks like the pattern.
+    """One place in a graph that matches a pattern.
 
     Args:
-        graph: the graph in which it was found.
+        graph: the graph with the match.
         pattern: the pattern.
         found: op of the pattern -> op of the graph, and tensor -> tensor, by number.
         read: reads the array of a constant.
@@ -47,11 +47,11 @@ class Match:
             name: the name of the op in the pattern.
 
         Raises:
-            SelectionError: the pattern does not look for an op of this name.
+            SelectionError: if the pattern contains no op with this name.
         """
         number = self.pattern.graph.index.get(name, -1)
         if number not in self.found.image:
-            raise SelectionError(f"op({name!r})", f"the pattern looks for no op {name!r}", one_of(name, self.ops))
+            raise SelectionError(f"op({name!r})", f"the pattern contains no op {name!r}", one_of(name, self.ops))
         return OpView(self.graph, self.found.image[number])
 
     def value(self, name: str) -> Any:
@@ -61,13 +61,13 @@ class Match:
             name: the name of the constant or input in the pattern.
 
         Raises:
-            SelectionError: the match is not a constant, or the pattern has no constant or input of this name.
+            SelectionError: if the match is not a constant, or the pattern has no constant or input with this name.
         """
         tensor = self.inputs.get(name) or f"{self.op(name).name}:0"
         op = self.graph.tensor(tensor)[0]
         array = self.read(self.graph.nodes[op]) if self.read and self.graph.types[op] == "Const" else None
         if array is None:
-            problem = f"{tensor!r} ({self.graph.types[op]}) holds no value that is known"
+            problem = f"{tensor!r} ({self.graph.types[op]}) has no known value"
             raise SelectionError(f"value({name!r})", problem, "Use it as a tensor, or freeze variables first")
         return array
 
@@ -89,18 +89,18 @@ class Match:
 
     @cached_property
     def inputs(self) -> dict[str, str]:
-        """Input of the pattern -> tensor of the graph; inputs that nothing in the pattern reads are left out."""
+        """Input of the pattern -> tensor of the graph; inputs without consumers in the pattern are left out."""
         names = {key: self._tensor(tensor) for key, tensor in self.pattern.inputs.items()}
         return {key: name for key, name in names.items() if name}
 
     @cached_property
     def outputs(self) -> dict[str, str]:
-        """Output of the pattern -> tensor of the graph; an op where it has no outputs."""
+        """Output of the pattern -> tensor of the graph, or the op if it has no outputs."""
         return {key: self._tensor(tensor) for key, tensor in self.pattern.outputs.items()}
 
     @cached_property
     def external(self) -> tuple[tuple[str, str, int], ...]:
-        """(tensor, reader, input) for inner tensors that ops outside the match read; constants do not count."""
+        """(tensor, consumer, input) for inner tensors with consumers outside of the match; constants do not count."""
         graph, mine, names = self.graph, set(self.found.image.values()), self.graph.names
         open_ = set(self.pattern.outputs.values())
         out = []
@@ -154,12 +154,12 @@ class Match:
 
 @dataclass(frozen=True)
 class PartialMatch:
-    """The best partial match, if there is no whole one.
+    """The best partial match, if there is no complete match.
 
     Args:
-        ops: op of the pattern -> op of the graph, as far as it went.
+        ops: op of the pattern -> op of the graph, for the ops that fit.
         of: the number of ops of the pattern.
-        stopped: the op of the pattern for which nothing fits.
+        stopped: the op of the pattern for which no op fits.
         why: the reason, naming ops of the graph.
         suggestion: the code to type instead, if an input of the function with an open rank is the reason.
     """
@@ -187,7 +187,7 @@ class Matches(Sequence[Match]):
         pattern: the pattern.
         found: the matches.
         best: the best partial match, if there is no match.
-        undecided: the number of ops from which the search was given up, because it took too many steps.
+        undecided: the number of start ops for which the search was stopped, because it took too many steps.
     """
 
     graph: Graph
@@ -215,7 +215,7 @@ class Matches(Sequence[Match]):
         return listed(self.graph, {i for match in self.found for i in match.found.image.values()})
 
     def nearest(self) -> PartialMatch | None:
-        """Returns the best partial match among all other ops; None if no other op comes near.
+        """Returns the best partial match among all other ops; None if there is none.
 
         Example:
             >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"]), ("c", "Log", ["x"])])
@@ -252,19 +252,19 @@ def match(
     steps: int = STEPS,
     read: Callable[[Any], Any] | None = None,
 ) -> Matches:
-    """Returns the places of a graph that look like a pattern: same types, same edges, all conditions true.
+    """Returns the places in a graph that match a pattern: the types and edges are the same, all conditions are true.
 
     Args:
         graph: the graph to search.
         pattern: the pattern to look for. Inputs of ops such as Add and Mul may be in any order. A control edge of the
             pattern must exist; others are reported, and so are consumers of inner tensors.
-        overlapping: one op may be part of several matches. Constants always may.
-        within: look among these ops only; default: all but orphans.
-        steps: the limit of steps for the search from one op; `Matches.undecided` counts the ops that reach it.
+        overlapping: whether an op may be part of several matches. Constants always may.
+        within: search only these ops; default: all ops except orphans.
+        steps: the limit of steps for the search from one op; `Matches.undecided` counts the ops that reach the limit.
         read: reads the array of a constant, for `Match.value`.
 
     Raises:
-        SelectionError: `within` is of another graph.
+        SelectionError: if `within` is of another graph.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"]), ("c", "Log", ["x"])])
@@ -307,7 +307,7 @@ def match(
 
 
 def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
-    """The code to type if a function makes other ops for inputs of known rank, and these ops are in the graph."""
+    """Returns the code to type if the pattern function makes other ops for known ranks that are in the graph."""
     reason = "" if pattern.ranked is None else "The ranks of its inputs are open, so TensorFlow makes other ops"
     there, first = set(graph.types), ""
     for code, other in pattern.ranked() if pattern.ranked is not None else ():
@@ -323,7 +323,7 @@ def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
 
 
 def _best(graph: Graph, pattern: Pattern, within: Any) -> PartialMatch:
-    """Searches once more, without sorting anything out before: for the best partial match and its reason."""
+    """Searches again, without excluding ops in advance, for the best partial match and the reason why it stops."""
     search = PatternSearch(graph, pattern, within, narrow=False)
     small = pattern.graph
     counts = {p: int(np.count_nonzero(search.domain[p])) for p in search.ops}

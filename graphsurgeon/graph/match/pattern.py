@@ -24,12 +24,12 @@ class Condition:
     """The conditions on an op; a condition that is not given is not checked.
 
     Args:
-        attributes: attribute -> value as Python writes it.
+        attributes: attribute -> its value in Python.
         same: attribute -> its bytes.
-        dtypes: of its outputs, in order; None for any.
-        shape: of output 0; None in it for any size.
-        test: is called with an `OpView`, and must be true.
-        value: the array that a constant must hold.
+        dtypes: the dtypes of the outputs, in order; None for any dtype.
+        shape: the shape of output 0; None in it for any size.
+        test: is called with an `OpView`, and must return true.
+        value: the array that a constant must contain.
         read: reads the array of a constant.
     """
 
@@ -42,7 +42,7 @@ class Condition:
     read: Callable[[Any], Any] | None = None
 
     def incompatibility(self, op: OpView) -> str:
-        """Returns why an op does not fit, in words; empty if it fits."""
+        """Returns the reason why an op does not fit; empty if it fits."""
         attributes: Mapping[str, Any] = getattr(op.node, "attr", None) or {}
         for key, value in self.attributes:
             if key not in attributes or not attribute_is(attributes[key], value):
@@ -65,7 +65,7 @@ class Condition:
             return ""
         shape = outputs[0].shape if outputs else None
         if shape is None:
-            return f"its rank is open, and the condition requires {shape_text(self.shape)}: leave shape= out"
+            return f"its rank is unknown, and the condition requires {shape_text(self.shape)}: leave shape= out"
         if len(shape) != len(self.shape):
             return f"its shape is {shape_text(shape)}, not {shape_text(self.shape)}"
         pairs = list(zip(self.shape, shape, strict=True))
@@ -82,14 +82,14 @@ class Condition:
             return ""
         value = self.read(op.node)
         same = value is not None and value.dtype == self.value.dtype and np.array_equal(value, self.value)
-        return "" if same else "it holds another value"
+        return "" if same else "it has another value"
 
     def _wrong_test(self, op: OpView) -> str:
-        return "" if self.test is None or self.test(op) else "the test given for it is false"
+        return "" if self.test is None or self.test(op) else "the given test returns false for it"
 
 
 def attribute_is(attribute: Any, value: Any) -> bool:
-    """Returns whether an attribute has a value, given as Python writes it: text, number, list, dtype or shape.
+    """Returns whether an attribute has a value, which is given in Python: text, number, list, dtype or shape.
 
     Example:
         >>> attribute_is([1, 2], [1, 2]), attribute_is(True, False)
@@ -133,7 +133,7 @@ def _is_type(number: int, value: Any) -> bool:
 
 
 CONSTANTS = ("any", "equal", "input")
-#: Op types whose inputs may be in any order. Add also joins texts, and then the order is kept.
+#: Op types with inputs that may be in any order. For texts, Add concatenates its inputs, so their order matters.
 COMMUTATIVE = frozenset(
     {
         "Add", "AddV2", "AddN", "Mul", "Maximum", "Minimum", "LogicalAnd", "LogicalOr", "Equal", "NotEqual",
@@ -145,18 +145,18 @@ _FEEDS = PLACEHOLDER_TYPES | {"_Arg"}
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Ops to look for, with their edges: any tensor may enter them.
+    """Ops to look for, with their edges. Any tensor may enter them.
 
     Args:
         graph: the small graph.
-        mask: the ops of it to look for.
-        inputs: name -> the tensor that matches any tensor; all its consumers must read the same one.
-        outputs: name -> a tensor that others may read. Any other tensor of the pattern is an inner one.
+        mask: the ops of the small graph to look for.
+        inputs: name -> a tensor that matches any tensor; all its consumers must read the same tensor.
+        outputs: name -> a tensor that other ops may read. All other tensors of the pattern are inner tensors.
         conditions: op number -> its conditions.
         types: op number -> the accepted op types, if not only its own.
-        made_of: the source of the pattern, and the options, for code; None if the pattern was extended since.
-        ranked: for a function with inputs of open rank: returns the next pattern that it makes with known ranks, with
-            the code that specifies these ranks.
+        made_of: the source of the pattern, and the options, for code; None if the pattern was extended since then.
+        ranked: for a function with inputs of unknown rank: yields the patterns that it makes with known ranks, each
+            with the code that specifies these ranks.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"])])
@@ -189,14 +189,15 @@ class Pattern:
         Args:
             graph: the small graph.
             inputs: tensors that match any tensor, by name or object, or name -> tensor. Default: placeholders.
-            outputs: tensors that others may read, the same way. Default: those without consumers in it.
-            attributes: attributes that must equal those of the pattern; ``all`` for all of each op. Default: none.
-            constants: a constant of the pattern matches ``any`` constant, only one that is ``equal``, or any tensor,
+            outputs: tensors that other ops may read, given like `inputs`. Default: the ops without consumers in it.
+            attributes: attributes that must equal those of the pattern; ``all`` for all attributes of each op. Default:
+                none.
+            constants: a constant of the pattern matches ``any`` constant, only an ``equal`` constant, or any tensor,
                 like an ``input``.
             read: reads the array of a constant; without it, its bytes are compared.
 
         Raises:
-            SelectionError: there are no ops to look for, they are not connected, or a tensor does not exist.
+            SelectionError: if there are no ops to look for, the ops are not connected, or a tensor does not exist.
         """
         if inputs is None:
             ins = {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.typed(_FEEDS)).tolist()}
@@ -225,13 +226,13 @@ class Pattern:
         constants: str = "any",
         read: Callable[[Any], Any] | None = None,
     ) -> Pattern:
-        """Makes a pattern of a selection: all like this. What enters it may be any tensor; arguments as for `of`.
+        """Makes a pattern of a selection, for similar ops. Any tensor may enter them.
 
         Args:
-            selection: the ops that the pattern looks like.
-            attributes: names of attributes that must be equal; ``all`` for all.
-            constants: ``any``, ``equal`` or ``input``.
-            read: reads the array that a constant holds; without it, its bytes are compared.
+            selection: the ops that the matches must be similar to.
+            attributes: names of attributes that must be equal; ``all`` for all attributes.
+            constants: ``any``, ``equal`` or ``input``, as for `of`.
+            read: reads the array of a constant; without it, its bytes are compared.
         """
         graph, mask = selection.graph, selection.mask.copy()
         if constants == "input":
@@ -252,7 +253,7 @@ class Pattern:
             raise SelectionError(f"pattern(constants={constants!r})", problem, f"Choose one of {', '.join(CONSTANTS)}")
         if not self.mask.any():
             raise SelectionError(
-                "pattern", "there is no op in it to look for", "Give outputs that are computed from the inputs"
+                "pattern", "it contains no op to look for", "Give outputs that are computed from the inputs"
             )
         self._refuse_apart()
         required = None if keys == "all" else frozenset([keys] if isinstance(keys, str) else keys)
@@ -273,7 +274,10 @@ class Pattern:
         return replace(self, conditions=conditions)
 
     def _refuse_apart(self) -> None:
-        """A pattern of several pieces would fit anywhere; an input that two pieces share holds them together."""
+        """Refuses a pattern of several unconnected pieces, because these would fit anywhere.
+
+        Two pieces with a common input are connected.
+        """
         graph = self.graph
         sources = np.array([op for op, _ in self.inputs.values()], np.int64)
         part = components(graph, ~self.mask, ~(self.mask | graph.mask(sources)))
@@ -282,7 +286,7 @@ class Pattern:
             first = [graph.names[int(np.flatnonzero(self.mask & (part == n))[0])] for n in sorted(pieces)[:2]]
             raise SelectionError(
                 "pattern",
-                f"it falls apart in {counted(len(pieces), 'pieces')}: no edge joins {first[0]!r} and {first[1]!r}",
+                f"it has {counted(len(pieces), 'separate pieces')}: no edge connects {first[0]!r} and {first[1]!r}",
                 "Look for the pieces one by one",
             )
 
@@ -299,15 +303,15 @@ class Pattern:
         """Returns the pattern with conditions on one of its ops.
 
         Args:
-            op: its name in the pattern.
-            test: is called with an `OpView` of the op of the large graph, and must be true.
+            op: the name of the op in the pattern.
+            test: is called with an `OpView` of the op of the large graph, and must return true.
             type: the accepted op types, such as ``("Add", "AddV2")``.
             attributes: attribute -> value, such as ``{"padding": "SAME", "strides": [1, 1, 1, 1], "T": "float32"}``.
-            dtype: of output 0, or of each output.
-            shape: static shape of output 0; None in it for any size.
+            dtype: the dtype of output 0, or the dtypes of all outputs.
+            shape: the static shape of output 0; None in it for any size.
 
         Raises:
-            SelectionError: the pattern does not look for an op of this name.
+            SelectionError: if the pattern contains no op with this name.
 
         Example:
             >>> g = Graph.of([("x", "Placeholder", []), ("sum", "Add", ["x", "x"])])
@@ -330,11 +334,11 @@ class Pattern:
 
     @property
     def numbers(self) -> list[int]:
-        """Numbers of the ops that are looked for, in the small graph."""
+        """Numbers of the ops to look for, in the small graph."""
         return [int(i) for i in np.flatnonzero(self.mask)]
 
     def kinds(self, op: int) -> frozenset[str]:
-        """Returns the op types that will do for an op.
+        """Returns the accepted op types for an op.
 
         Args:
             op: the number of the op in the pattern.

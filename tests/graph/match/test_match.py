@@ -283,7 +283,7 @@ def test_conditions():
     check("its output 1 is nothing, not float32", dtype=["float32", "float32"])
     check("its shape is (?, 3), not (?, 4)", shape=(None, 4))
     check("its shape is (?, 3), not (3,)", shape=(3,))
-    check("the test given for it is false", test=lambda op: op.name == "other")
+    check("the given test returns false for it", test=lambda op: op.name == "other")
     check("its attribute 'transpose_a' is not True", attributes={"transpose_a": True})
     check("net has no BatchMatMul", type="BatchMatMul")
     assert match(g, wanted.where("q", type=["BatchMatMul", "MatMul"]))
@@ -337,9 +337,9 @@ def test_outside_the_ops_to_look_in():
 
 
 def test_a_pattern_is_refused_that_looks_for_nothing_or_falls_apart():
-    with refuses(SelectionError, "pattern", "there is no op in it to look for", "outputs"):
+    with refuses(SelectionError, "pattern", "it contains no op to look for", "outputs"):
         pattern(X)
-    with refuses(SelectionError, "falls apart in 2 pieces", "'p' and 'q'", "one by one"):
+    with refuses(SelectionError, "has 2 separate pieces", "'p' and 'q'", "one by one"):
         pattern(X, Y, ("p", "Neg", ["x"]), ("q", "Neg", ["y"]))
     with refuses(SelectionError, "pattern(constants='same')", "any, equal, input"):
         pattern(X, ("p", "Neg", ["x"]), constants="same")

@@ -105,7 +105,7 @@ def test_a_boundary_through_a_loop_is_refused_with_the_loop_proposed():
     inner = ed.select(op="Sin")
     faults = ed.plan().copy(inner.ancestors() - ed.select(op="NextIteration"), to="c", unmapped="placeholder").check()
     assert faults
-    reads(faults[0], "cuts through a loop", "Take the loop whole", "its outputs are")
+    reads(faults[0], "cuts through a loop", "Select the whole loop", "its outputs are")
 
 
 def test_a_boundary_at_a_tensor_of_each_round_is_refused_and_the_proposed_one_runs():

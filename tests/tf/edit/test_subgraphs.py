@@ -188,7 +188,7 @@ def test_arguments_by_name_in_order_and_the_match():
         assert fresh.session().run(done["y:0"], {"x:0": [1.0, 2.0]}).tolist() == want
     assert given[0] == ("Mul", 1.0, [3.0, 4.0])
     found = ed.match(pattern)[0]
-    with refuses(SelectionError, "op('no')", "the pattern looks for no op 'no'"):
+    with refuses(SelectionError, "op('no')", "the pattern contains no op 'no'"):
         found.op("no")
     with refuses(SelectionError, "'x:0' (Placeholder) holds no value", "freeze variables first"):
         found.value("x")

@@ -567,7 +567,12 @@ def test_ends_that_are_wrong_are_told_as_in_a_selection_under_the_argument_they_
         tf.square(tf.exp(x, name="act"), name="gap")
     ed = gs.open(graph)
     make = getattr(ed, call)
-    with refuses(SelectionError, f"{call}(outputs='act", "'gap:0' does not lead to 'act:0'", "other way round"):
+    with refuses(
+        SelectionError,
+        f"{call}(outputs='act",
+        "'gap:0' does not lead to 'act:0'",
+        "Inputs and outputs seem to be swapped",
+    ):
         make("gap", "act")
     with refuses(SelectionError, f"{call}(inputs='imgg')", "there is no tensor 'imgg:0'", "Did you mean 'img'?"):
         make("imgg", "gap")

@@ -257,7 +257,7 @@ def test_an_unknown_op_type():
         gs.open(proto).op("x")
 
 
-HOLDS = "would hold 1 op of a type that TensorFlow does not know here, 'Sqare': 'y' of odd.pb"
+HOLDS = "would contain 1 op of a type that TensorFlow does not know here, 'Sqare': 'y' of odd.pb"
 
 
 class TestWithAnUnknownOp:

@@ -94,7 +94,7 @@ def test_a_plan_that_keeps_it_is_previewed_and_refused(ed):
     (fault,) = plan.check()
     reads(fault, f"does not know here, {TOKENIZER!r} (tensorflow_text): 'tok' of bert", "leave them out",
           "Import tensorflow_text and open the graph again")  # fmt: skip
-    with refuses(PlanError, "would hold 1 op"):
+    with refuses(PlanError, "would contain 1 op"):
         ed.apply(plan)
 
 
@@ -124,7 +124,7 @@ def test_a_call_of_a_function_that_holds_it():
     assert "unknown  MyOp  in functions" in str(ed)
     with refuses(OpenError, "does not know op type 'MyOp' (in a function)"):
         ed.session()
-    with refuses(PlanError, "would hold calls of functions with ops of a type", f"'MyOp': {call!r}"):
+    with refuses(PlanError, "would contain calls of functions with ops of a type", f"'MyOp': {call!r}"):
         ed.function("x:0", "y:0")
     assert ed.function("x:0", "n:0")([1.0, 2.0]).numpy().tolist() == [-1.0, -2.0]
     assert ed.function({"x": "x:0", "c": f"{call}:0"}, "y:0")([1.0, 2.0], [1.0, 1.0]).numpy().tolist() == [0.0, -1.0]

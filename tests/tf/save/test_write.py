@@ -228,9 +228,7 @@ def test_a_file_of_somebody_else_is_replaced_only_when_asked(kind, tmp_path):
     for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
         os.utime(path, (1, 1))  # as if another program had written it
     before = state(tmp_path)
-    with refuses(
-        TargetExistsError, f"save({str(tmp_path / PATHS[kind])!r}", " is there already", "type overwrite=True"
-    ):
+    with refuses(TargetExistsError, f"save({str(tmp_path / PATHS[kind])!r}", " already exists", "type overwrite=True"):
         save(2.0, kind, tmp_path)
     assert state(tmp_path) == before
     save(2.0, kind, tmp_path, overwrite=True)

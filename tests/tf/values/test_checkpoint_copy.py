@@ -33,7 +33,7 @@ def test_two_values_have_two_names():
 
 @pytest.mark.parametrize("rule", [{"a/*": "b"}, {"a": "b/*"}, {"*/*": "b/*"}])
 def test_a_pattern_has_one_star_on_both_sides(rule):
-    with refuses(PlanError, "do not have one * each", "Type {'old/*': 'new/*'}"):
+    with refuses(PlanError, "do not both have exactly one *", "Type {'old/*': 'new/*'}"):
         renamed(KNOWN, rule, "rename()")
 
 

@@ -299,7 +299,7 @@ def test_another_model_and_other_shapes(tmp_path):
     [
         ({"scope": "nett"}, ["no variable is under 'nett'", "'net'"]),
         ({"names": {"a": "net/x"}}, ["names={'a': 'net/x'} names no variable of the graph", "Did you mean"]),
-        ({"names": {"old/*": "net/w"}}, ["'net/w' and 'old/*' do not have one * each", "{'old/*': 'new/*'}"]),
+        ({"names": {"old/*": "net/w"}}, ["'net/w' and 'old/*' do not both have exactly one *", "{'old/*': 'new/*'}"]),
         ({"session": tf1.Session(graph=tf.Graph())}, ["that is not a session of graph"]),
         ({"exclude": "*"}, ["exclude= leaves no variable to restore", "Exclude fewer variables"]),
         ({"names": ["net/w"]}, ["names=['net/w'] is not a mapping", "what apply returned"]),
