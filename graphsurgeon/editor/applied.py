@@ -1,4 +1,4 @@
-"""The result of an applied plan: the new ops, and the new place of each source op."""
+"""The result of an applied plan: the new ops, and the copy of each source op."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ..plan.steps import EditStep
 
 @dataclass(eq=False)
 class Applied:
-    """The result of `Editor.apply`: ask it for a source name or object, get the copy.
+    """The result of `Editor.apply`. Index it with a source name or object to get the copy.
 
     Args:
         plan: the plan that was carried out.
-        graph: the live graph it was carried out on (for a materialised plan, the new one).
-        made: what was made there.
-        session: gives a session with the values of all its variables.
-        scope: the one copy that is meant, by its scope; None for all of them.
-        notes: more warnings than the plan itself can give.
+        graph: the live graph after the plan; for a materialised plan, the new graph.
+        made: the new ops and variables.
+        session: returns a session with the values of all variables.
+        scope: the scope of one copy, to which this result is limited; None for all copies.
+        notes: more warnings, in addition to those of the plan.
 
     Example:
         ``done["mixed4a:0"]`` is a tensor, ``done["conv1"]`` an op, ``done["w"]`` or ``done[w]`` a `tf.Variable`.
-        If a plan copies a thing twice, it is the last copy; ``done.under("first")["w"]`` is another.
+        If a plan copies an op twice, the result is the last copy; ``done.under("first")["w"]`` is in another copy.
     """
 
     plan: Plan
@@ -45,16 +45,16 @@ class Applied:
 
     @property
     def effect(self) -> PlanResult:
-        """What the plan said it would do."""
+        """The predicted result of the plan."""
         return self.plan.effect
 
     @property
     def parts(self) -> list[Applied]:
-        """One of these for each copy that was made, in order."""
+        """An `Applied` for each copy, in order."""
         return [replace(self, scope=copied.step.to) for copied in self.copies]
 
     def under(self, scope: str) -> Applied:
-        """Returns the same for one copy alone: the one that was made under `scope`.
+        """Returns this result limited to the copy under `scope`.
 
         Args:
             scope: the scope of the copy, equal to `to` of the step.
@@ -73,20 +73,22 @@ class Applied:
 
     @property
     def matches(self) -> list[Replacement]:
-        """For each match that was replaced, in order: `match`, and `outputs`, `ops`, `kept` by name."""
+        """The replaced matches, in order. Each has its `match`, and the names in `outputs`, `ops` and `kept`."""
         return list(self.effect.replaced)
 
     @property
     def copies(self) -> list[CopyResult]:
-        """What each copy step has made, and each `on_copies`."""
+        """The results of all copy steps and of all `on_copies`."""
         own = (c for c in self.effect.copies if c.role != "graft")
         return [c for c in own if self.scope is None or c.step.to == self.scope]
 
     def __getitem__(self, key: Any) -> Any:
-        """Returns the copy of a source op, tensor or variable, given by name or object; of a structure, its like.
+        """Returns the copy of a source op, tensor or variable, given by name or object.
+
+        For a structure of tensors, such as a `tf.RaggedTensor`, it returns the same structure of copies.
 
         Raises:
-            SelectionError: nothing of that name was copied.
+            SelectionError: the op was not copied.
         """
         if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "as_tensor")):
             from ..tf.copy.attachments import moved
@@ -118,7 +120,7 @@ class Applied:
             )
         now = self.effect.renamed.get(op_name, op_name)
         if stays and self.scope is None and now in self.effect.after.index:
-            # The rest of the destination is what it was, or went into the new graph.
+            # The op of the destination was not copied. It is the same op, or its counterpart in the new graph.
             return self._element(now, name.partition(":")[2])
         copied_ops = [c.source.names[i] for c in self.copies for i in c.ops.tolist()]
         title = next((c.source.title for c in self.copies if op_name in c.source.index), None)
@@ -130,29 +132,29 @@ class Applied:
         raise SelectionError(f"done[{name!r}]", f"no copy was made of {op_name!r}", how)
 
     def _replacement(self, name: str) -> str:
-        """The tensor that took the place of one of a match, or of the first output of an op; empty for none."""
+        """Returns the replacement of a tensor of a match, or of the first output of an op; empty if it has none."""
         outputs = [new for r in self.effect.replaced for old, new in r.outputs.items()
                  if name == old or name == old.partition(":")[0]]  # fmt: skip
         return outputs[0] if outputs and self.scope is None else ""
 
     @cached_property
     def _stayed(self) -> dict[str, str]:
-        """What a plan that builds the graph anew has taken over from the old one: name -> what it was called."""
+        """Name of an op in the graph built anew -> its name in the old graph."""
         names = self.effect.base.names
         new = self.effect.renamed
         return {new.get(name, name): name for i, name in enumerate(names) if i not in self.effect.removed}
 
     def original(self, thing: Any) -> Any:
-        """Returns what a thing of the result was before: of a copy its source, of a graph built anew the old thing.
+        """Returns the original of an op, tensor or variable: the source of a copy, or the old op of a graph built anew.
 
         Args:
-            thing: an op, tensor or variable that the plan has made or taken over, by name or object.
+            thing: an op, tensor or variable of the resulting graph, by name or object.
 
         Returns:
-            the op, tensor or variable, in the graph it comes from.
+            the original op, tensor or variable, in its own graph.
 
         Raises:
-            SelectionError: the plan has neither made it from another nor taken it over.
+            SelectionError: the op is not a copy, and not an op of a graph built anew.
         """
         name = str(getattr(thing, "name", thing))
         as_variable = not isinstance(thing, str) and hasattr(thing, "initializer")
@@ -175,7 +177,7 @@ class Applied:
         if colon:
             copied.source.tensor(name, f"done[{name!r}]")
         if copied.role == "slice" and copied.place[number] < 0:
-            return None  # what the copies read in its place is not a copy of it
+            return None  # the copies read a replacement, which is not a copy
         if colon and (number, int(port)) in copied.external:
             new, new_port = copied.external[number, int(port)]
             return self.graph.get_operation_by_name(new).outputs[new_port]
@@ -215,23 +217,24 @@ class Applied:
 
     @property
     def variable_names(self) -> dict[str, str]:
-        """The name that each variable of the source has now: of the copies, or of the graph itself without a copy."""
+        """Source variable -> its current name: that of its copy, or without a copy, its name in this graph."""
         copied = {v.was: v.name for one in self.copies for v in one.variables}
         base, new = self.effect.base, self.effect.renamed
-        numbers = {name: base.index.get(name) for name in base.state.variables}  # a live graph has those made since
+        numbers = {name: base.index.get(name) for name in base.state.variables}  # a live graph has newer variables too
         own = [name for name, at in numbers.items() if at is not None and at not in self.effect.removed]
         stay = {name: new.get(name, name) for name in own if name in new or not self.copies}
         return copied if self.scope is not None else stay | copied
 
     @property
     def untrained(self) -> dict[str, str]:
-        """Variables and frozen constants that have initial values, though values were given, each with the reason."""
+        """Variables and frozen constants that have initial values although values were given, each with the reason."""
         return {name: why for name, why in self.made.untrained.items() if self._holds(name)}
 
     @property
     def warnings(self) -> list[str]:
-        """What the copy could not be given, in sentences: loops and conds that were taken in part have no gradient,
-        tables and queues that are filled while a session runs start empty. And the warnings of the recipe.
+        """The warnings of the plan and its recipe, and the properties that copies lack.
+
+        Partly copied loops and conds have no gradient. Tables and queues that a running session fills start empty.
         """
         lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
         initial = untrained_text(self.untrained)
@@ -251,7 +254,7 @@ class Applied:
 
 
 def _element(graph: TFGraph, op: str, port: str = "") -> Any:
-    """An output of an op; without a port, the op itself, or the variable object if it is one."""
+    """Returns an output of an op; without a port, the variable object of the op if it has one, else the op."""
     from ..tf.values.variables import variable_objects
 
     op_object = graph.get_operation_by_name(op)

@@ -1,4 +1,4 @@
-"""An empty plan of an editor, with the functions of TensorFlow and of the picture that it needs."""
+"""Makes empty plans for an editor, with the functions of TensorFlow and of pictures that plans need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def new_plan(graph: Graph) -> Plan:
 
 
 def _refusal(graph: Graph) -> OpenError | None:
-    """Why TensorFlow refuses all of the graph of a snapshot, which can only be looked at then."""
+    """Returns the error if TensorFlow refuses the whole graph of a snapshot, so that it can only be viewed."""
     waiting = pending(graph.owner)
     if waiting is None:
         return None
@@ -37,7 +37,7 @@ def _refusal(graph: Graph) -> OpenError | None:
 
 
 class _TensorFlow(Backend):
-    """TensorFlow, which is imported when something is asked of it."""
+    """The functions of TensorFlow, which is imported at the first call."""
 
     def verdict(self, effect: PlanResult) -> InferenceResult:
         from ..tf.edit.validation import verdict

@@ -1,4 +1,4 @@
-"""Comparison of an original and its copy on the same feeds: how far apart they are, and the first op that differs."""
+"""Comparison of an original and its copy on the same feeds: differences of outputs, and the first op that differs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one output of the copy is from the original's.
+    """The difference of one output between the original and the copy.
 
     Args:
         output: name of the tensor in the source, or in the copy if several copies are compared.
-        absolute: largest absolute difference; 0 for equal texts, infinity for different ones or shapes.
+        absolute: largest absolute difference; 0 for equal texts, infinity for different texts or shapes.
         relative: `absolute` over the largest absolute value of the original.
         equal: whether all bits are equal.
     """
@@ -46,13 +46,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome of `compare`: one `Difference` for each output. It is true when all bits are equal.
+    """The outcome of `compare`: a `Difference` for each output. It is true if all bits are equal.
 
     Args:
-        rows: the outputs.
+        rows: the differences, one for each output.
         first_difference: the first op whose inputs agree and whose outputs differ. None if no output differs by more
-            than the tolerance, if it was not requested, or if it is not known.
-        unknown: why the first difference is not known although outputs differ; else empty.
+            than the tolerance, if it was not requested, or if it could not be found.
+        unknown: the reason if outputs differ but the first difference could not be found; else empty.
     """
 
     rows: tuple[Difference, ...]
@@ -95,30 +95,29 @@ def compare(
     first op with different outputs. Otherwise nothing is traced.
 
     Args:
-        source: the editor of the original, or anything `open` takes; its `session()` runs it.
-        copy: the result of `apply`; its editor's `session()` runs it. If the plan changed the source instead of copying
-            from it, the source before the plan is the original. Or another graph, as an editor or anything that `open`
-            takes: tensors of the same name are compared. An op whose name the other graph lacks is compared with the
-            op there at the same place.
+        source: the editor of the original, or anything that `open` accepts. It runs in its `session()`.
+        copy: the result of `apply`; it runs in the `session()` of its editor. If the plan changed the source without
+            copying from it, the original is the source before the plan. Or another graph: an editor or anything that
+            `open` accepts. Then tensors of the same name are compared. If the other graph has no op of a name, the op
+            at the same place in its structure is used.
         feeds: source tensor, or argument of an opened function -> array; or the path of an ``.npz`` file of these.
-            Placeholders that are not given get random numbers of their dtype and shape, one for each unknown dimension.
+            Other placeholders get random numbers of their dtype and shape. Unknown dimensions have size 1.
         outputs: source tensors to compare. Default: the outputs of the copied part. For graphs: the known outputs, or
-            all tensors without consumers whose ops only compute. If there are several copies, each is compared.
+            all tensors without consumers whose ops only compute. If there are several copies, all are compared.
         session: a session of the original, instead of the editor's own.
-        seed: of the random feeds.
-        where: whether to find the first op that differs; a trace takes about three times as long as a run. With
-            several copies, it is found for the first one that differs.
-        tolerance: how far two tensors may be apart, in parts of the largest absolute value, before a trace looks for
-            the op.
+        seed: the seed of the random feeds.
+        where: whether to find the first op that differs; a trace takes about three times as long as a run. With several
+            copies, only the first copy that differs is traced.
+        tolerance: the maximum difference of two tensors, relative to the largest absolute value, without a trace.
 
     Returns:
-        the differences; ``bool(...)`` is True when all bits are equal.
+        the differences; ``bool(...)`` is True if all bits are equal.
 
     Raises:
-        OpenError: one of them cannot be read.
-        SelectionError: there is no such tensor.
-        PlanError: nothing to compare, a feed that cannot be made up, a session of another graph, or a tolerance that is
-            none.
+        OpenError: a graph cannot be read.
+        SelectionError: a tensor does not exist.
+        PlanError: there is nothing to compare, a needed feed cannot be random, the session is of another graph, or the
+            tolerance is not valid.
 
     Example:
         >>> import tensorflow as tf, graphsurgeon as gs
@@ -183,7 +182,7 @@ def _editor(thing: Any) -> Editor:
 
 
 class _CopyByName:
-    """A graph as the copy of another whose tensors have the same names."""
+    """A graph that is treated as the copy of another graph with the same tensor names."""
 
     copies: tuple[Any, ...] = ()
 
@@ -206,7 +205,7 @@ class _CopyByName:
 
     @cached_property
     def _places(self) -> Mapping[str, str]:
-        """Op of the original -> the one in the same place of the copy."""
+        """Op of the original -> the op of the copy with the same name, or at the same place in its structure."""
         return same_places(self.source.snapshot, self.editor.snapshot)
 
     def session(self) -> Any:
@@ -214,7 +213,7 @@ class _CopyByName:
         return self.editor.session()
 
     def outputs(self) -> list[str]:
-        """Returns the outputs that both have: those that are known, or all that nothing reads and that only compute."""
+        """Returns the outputs of both graphs: the known ones, or all without consumers whose ops only compute."""
         opened_outputs = [name for name in self.source.opened.ends[1] if name in self]
         return opened_outputs or [
             name for name in asked_by_default(self.source, "compare()", "outputs") if name in self
@@ -222,7 +221,7 @@ class _CopyByName:
 
 
 def same_places(ours: Graph, theirs: Graph) -> dict[str, str]:
-    """Returns for each op its partner in another graph: of the same name, else in the same place."""
+    """Returns op -> its partner in another graph: of the same name, else at the same place in the structure."""
     if ours.index.keys() <= theirs.index.keys():
         return {name: name for name in ours.names}
     positions = pair(ours, theirs, "structure", meanings=(_role, _role)).tolist()
@@ -230,7 +229,7 @@ def same_places(ours: Graph, theirs: Graph) -> dict[str, str]:
 
 
 def _role(value: Any) -> bytes:
-    """Returns the part of an attribute that identifies an op: dtype and shape of a constant, any function of a call."""
+    """Returns the compared part of an attribute: dtype and shape of a constant, nothing of a function."""
     kind = value.WhichOneof("value")
     if kind == "tensor":
         return attribute_bytes(value.tensor.tensor_shape) + bytes([value.tensor.dtype])
@@ -238,10 +237,10 @@ def _role(value: Any) -> bytes:
 
 
 def _before_and_after(source: Editor, applied: Applied) -> tuple[Editor, Editor]:
-    """The graph before a plan that changed it, and after it.
+    """Returns editors of the graph before and after a plan that changed it.
 
     Raises:
-        PlanError: the plan was undone, or another was applied since: one of the two is not there any more.
+        PlanError: the plan was undone, or another plan was applied since.
     """
     after = _editor(applied.session())
     standing = [event.applied for event in source.history if not event.undone]
@@ -255,7 +254,7 @@ def _before_and_after(source: Editor, applied: Applied) -> tuple[Editor, Editor]
 def _all_feeds(
     source: Editor, copy: Applied | _CopyByName, names: list[str], feeds: Mapping[str, Any], seed: int
 ) -> dict[str, Any]:
-    """What the original is fed: what is given, and made up what is not."""
+    """Returns the feeds of the original: the given ones, and random feeds for other placeholders."""
     needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
     ends = [name for name in [*needed.boundary.inputs, *placeholders(source, needed)] if name not in feeds]
     return {**feeds, **made_up(source, dict.fromkeys(ends), np.random.RandomState(seed), "compare")}
@@ -281,7 +280,7 @@ def _first_difference(
     original: Any,
     tolerance: float,
 ) -> tuple[FirstDifference | None, str]:
-    """Returns the first op whose outputs differ from the original; else why it is not known."""
+    """Returns the first op whose outputs differ, and an empty text; or None, and the reason."""
     session = copy.session()
     editor = copy.editor if isinstance(copy, _CopyByName) else _editor(session)
     try:
@@ -294,7 +293,7 @@ def _first_difference(
         theirs = trace(editor, _feeds_of_copy(copy, fed), fetches, session=session, called=drawn)
     except SurgeryError as error:
         return None, f"they cannot be traced: {error}"
-    if isinstance(copy, _CopyByName):  # what is inside of calls has its place, too
+    if isinstance(copy, _CopyByName):  # ops inside calls have their partners, too
         places = same_places(graph, theirs.graph)
         called = {name: f"{places[op]}:{name.partition(':')[2]}" for name in ours if (op := op_name(name)) in places}
     difference = ours.first_difference(theirs, tolerance, called)
@@ -308,7 +307,7 @@ def _first_difference(
 
 
 def _tensor_map(source: Editor, copy: Applied | _CopyByName, tensors: Iterable[str]) -> dict[str, str]:
-    """Tensor of a trace of the original -> its name in one of the copy, those inside of calls too."""
+    """Returns tensor in a trace of the original -> its name in a trace of the copy, also inside calls."""
     index, counterparts = source.snapshot.index, dict[str, str]()
     for tensor in tensors:
         op, _, port = tensor.partition(":")
@@ -329,7 +328,7 @@ def _outputs(copy: Applied | _CopyByName) -> list[str]:
 
 
 def _cuts(copy: Applied | _CopyByName, names: list[str]) -> list[str]:
-    """The boundary tensors of the copy that lead to the outputs."""
+    """Returns the boundary inputs of the copy that the outputs depend on."""
     for copied in copy.copies:
         graph = copied.source
         cuts = [f"{graph.names[op]}:{port}" for op, port in copied.external]

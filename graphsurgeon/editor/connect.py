@@ -1,4 +1,4 @@
-"""Two or more graphs connected into one, with their values; outputs of one feed inputs of another."""
+"""Connects two or more graphs, with their values, into one: outputs of one graph feed inputs of another."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from .open import open as open_graph
 
 #: Ops that fill, close or name the source of a feed: without a feed, no op waits for them.
 _FILLS = ("QueueEnqueue", "QueueClose", "MakeIterator", "MultiDeviceIteratorInit", "IteratorToStringHandle", "Stage")
-#: Ops that only read how full a queue is; for a removed queue, a constant replaces the op.
+#: Ops that only read the number of elements in a queue. If the queue is removed, a constant replaces them.
 _QUEUE_QUERIES = frozenset({"QueueSize", "QueueSizeV2"})
-#: Datasets. A one-shot iterator has its own in a function; those of the program stay in the graph, without consumers.
+#: Datasets. A one-shot iterator has its dataset in a function. Other datasets stay in the graph, without consumers.
 _DATASET = re.compile(r"\w*Dataset(V\d+)?")
 
 
@@ -39,7 +39,7 @@ class RemovableOps:
 
     Args:
         mask: the ops.
-        constants: tensor of one of these ops that another op still reads -> the value that takes its place.
+        constants: tensor of a removed op that a remaining op reads -> the constant value that replaces it.
     """
 
     mask: Mask
@@ -47,12 +47,12 @@ class RemovableOps:
 
 
 def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] = ()) -> RemovableOps:
-    """Returns the ops that only serve tensors which are replaced from outside, with all ops that fill them.
+    """Returns the ops that are not needed once some tensors are replaced, with the ops that fill their queues.
 
     Args:
         graph: the graph.
-        replaced: tensors (op, output) that are replaced.
-        needed: ops that stay in any case.
+        replaced: the replaced tensors, as pairs (op, output).
+        needed: ops that always stay.
 
     Example:
         >>> g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"])])
@@ -79,12 +79,12 @@ def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed: Collection[i
 
 
 def _unread(graph: Graph) -> list[int]:
-    """Datasets that no op reads."""
+    """Returns datasets without consumers."""
     return [i for i, kind in enumerate(graph.types) if _DATASET.fullmatch(kind) and not graph.consumers.row(i).size]
 
 
 def _free(graph: Graph, op: int, removed: Mask, replaced_tensors: set[Tensor], feeds: set[int]) -> bool:
-    """Whether nothing that stays reads an op, or waits for it; a group of ops that waits for a filler need not."""
+    """Returns whether no remaining op reads an op or waits for it; a `NoOp` that waits for it does not count."""
     if any(not removed[reader] and (op, port) not in replaced_tensors for reader, port in graph.consumers.ends(op)):
         return False
     if op in feeds:
@@ -95,7 +95,7 @@ def _free(graph: Graph, op: int, removed: Mask, replaced_tensors: set[Tensor], f
 def _released(
     graph: Graph, holder: int, removed: Mask, replaced_tensors: set[Tensor], constants: dict[str, Any]
 ) -> list[int]:
-    """The ops that fill a queue or iterator which nothing empties any more."""
+    """Returns a queue or iterator that no remaining op reads from, with the ops that fill and query it."""
     users = [i for i in dict.fromkeys(graph.consumers.row(holder).tolist()) if not removed[i]]
     fills = [i for i in users if graph.types[i].startswith(_FILLS)]
     asks = [i for i in users if graph.types[i] in _QUEUE_QUERIES]
@@ -118,7 +118,7 @@ class _Model:
     initial: bool = False  # initial values are requested
     replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
     feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
-    given: set[str] = field(default_factory=set)  # its tensors that others read
+    given: set[str] = field(default_factory=set)  # its tensors that other graphs read
 
 
 def connect(
@@ -132,43 +132,43 @@ def connect(
     collections: str = "rename",
     title: str = "supergraph",
 ) -> Editor:
-    """Makes one graph of several, each under its name, with the values it has; none of them changes.
+    """Makes one graph of several, each under its name and with its values; the given graphs do not change.
 
-    What fed a replaced input stays out: its placeholder, its queues with their runners, its iterator.
-    Variables and collections are kept apart by the names: two `w` become `enc/w` and `dec/w`. Training collections
-    keep their names and hold both, so that the whole is trained as one model.
+    The previous source of a replaced input is left out: its placeholder, its queues with their runners, its iterator.
+    The names of the graphs separate variables and collections: two variables `w` become `enc/w` and `dec/w`. Training
+    collections keep their names and contain the variables of all graphs, so that the result trains as one model.
 
     Args:
         graphs: name -> graph, as anything that `open` takes: a ``.meta`` file with its checkpoint, a SavedModel, a live
-            graph or session, an editor, a Keras model. Of a SavedModel of TF2, the names are those of its signature.
+            graph or session, an editor, a Keras model. Tensors of a TF2 SavedModel are named as in its signature.
         connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
             begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder;
-            a placeholder that takes the place of what is computed gives a `UserWarning`: that may be the wrong way.
-            If no op has the name, it is the name of an argument or result of a signature, or of a Keras layer, meaning
-            its output: ``{"enc/features": "dec/x"}``.
-        inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
-            tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``. Instead of a name,
-            a `tf.TensorSpec` gives another shape than that of the tensor, such as another batch size than a queue's:
+            if a placeholder replaces a computed tensor, a `UserWarning` follows: the direction may be wrong. If no op
+            has the name, it is the name of an argument or result of a signature, or of a Keras layer, meaning its
+            output: ``{"enc/features": "dec/x"}``.
+        inputs: tensors that become new placeholders, for example inputs that a queue or an iterator has fed. Give a
+            list, or a mapping of tensor -> name; without a name, ``"enc/batch:0"`` becomes ``enc_batch``. A
+            `tf.TensorSpec` instead of the name sets another shape, for example without the batch size of a queue:
             ``{"enc/batch:0": tf.TensorSpec([None, 224, 224, 3], tf.float32, "images")}``.
         values: name -> the source of that graph's values, as in `Plan.copy`; needed for live graphs without session.
-            ``"initial"``, for one graph or for all, uses initial values if there are no others; one variable is
-            reset by ``variables={"its/name": "initial"}``.
+            ``"initial"``, for one graph or for all, uses initial values for variables without other values. To reset
+            one variable, give ``variables={"its/name": "initial"}``.
         variables: as in `Plan.copy`, for all graphs.
-        device: as in `Plan.copy`; graphs from elsewhere run anywhere when their devices are cleared.
+        device: as in `Plan.copy`; a graph with cleared devices runs on any machine.
         collections: as in `Plan.copy`.
-        title: what to call it.
+        title: the name of the new graph.
 
     Returns:
         an `Editor` of a new graph; its `session()` has all trained values. The plan that made it is in its `history`.
-        If the graphs are opened functions or models, its `inputs` and `outputs` are theirs, except for connected ones.
-        If two have the same name, the names of their graphs are their prefixes.
+        If the graphs are opened functions or models, it has their `inputs` and `outputs`, except the connected ones. If
+        two have the same name, the names of their graphs are their prefixes.
 
     Raises:
         OpenError: a graph cannot be read.
-        SelectionError: there is no such tensor; a layer gives several, or is called several times.
-        PlanError: the graphs feed each other in a cycle, an input is fed twice, a name or collection clashes, dtypes
-            or shapes do not fit, a value is missing, or variables only have their initial values, without
-            ``values="initial"``.
+        SelectionError: a tensor does not exist; a layer has several outputs, or is called several times.
+        PlanError: the graphs feed each other in a cycle, an input is fed twice, a name or collection clashes, dtypes or
+            shapes do not fit, or a value is missing. Variables that only have initial values are an error too, unless
+            ``values="initial"`` is given.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -220,9 +220,9 @@ def connect(
 
 
 def _ends_of(models: list[_Model], inner_ends: Mapping[str, Any], side: str, editor: Editor) -> dict[str, str]:
-    """The inputs or outputs of graphs that were joined: those that no other graph feeds or reads.
+    """Returns the inputs or outputs of the connected graphs that no other graph feeds or reads.
 
-    Each keeps its name. If two have the same name, the names of their graphs are their prefixes.
+    They keep their names. If two have the same name, the names of their graphs are their prefixes.
     """
     ends = [
         (model.name, key, under(model.name, tensor))
@@ -235,7 +235,11 @@ def _ends_of(models: list[_Model], inner_ends: Mapping[str, Any], side: str, edi
 
 
 def _untrained_reasons(plan: Plan, models: Mapping[str, _Model], request: str) -> dict[str, str]:
-    """Returns the variables of the supergraph that get initial values, and why; refuses those not requested."""
+    """Returns variable -> reason, for variables of the supergraph that get initial values.
+
+    Raises:
+        PlanError: initial values were not requested for one of them.
+    """
     reasons: dict[str, str] = {}
     refused: dict[str, str] = {}
     for copied in plan.effect.copies:
@@ -291,7 +295,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
 
 
 def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "inputs") -> tuple[_Model, str]:
-    """Returns the graph and the name of the tensor in it; `side` of its signature is searched first."""
+    """Returns the graph of a tensor, and its name there; `side` is the first side of the signature to search."""
     if not isinstance(thing, str):
         owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
         if len(owners) != 1:
@@ -325,7 +329,7 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
 
 
 def _tensor_of_word(word: str, editor: Editor, side: str, request: str) -> str:
-    """The tensor that is called so, in a graph, in its signature, or as what a layer gives."""
+    """Returns the tensor for a name of a tensor, of an input or output of the signature, or of a layer."""
     snapshot = editor.snapshot
     if word.partition(":")[0] in snapshot.index:
         return tensor_name(word)
@@ -341,7 +345,7 @@ def _tensor_of_word(word: str, editor: Editor, side: str, request: str) -> str:
 
 
 def _proposal(name: str, error: SelectionError) -> str:
-    """The suggestion of an error of a graph; the names that it proposes are those of the supergraph."""
+    """Returns the suggestion of an error of a graph, with the names of the supergraph."""
     if error.kind is Kind.UNKNOWN_NAME and not error.names:
         return (
             f"Nothing there has a similar name; gs.open(graphs[{name!r}]).find('part of the name') lists what there is"
@@ -350,7 +354,7 @@ def _proposal(name: str, error: SelectionError) -> str:
 
 
 def _refuse_unread(target: _Model, into: str, request: str) -> None:
-    """Refuses to feed a tensor that nothing reads."""
+    """Refuses to feed a tensor without consumers."""
     graph = target.editor.snapshot
     op, port = graph.tensor(into)
     if not graph.readers((op, port)):
@@ -365,7 +369,7 @@ def _refuse_unread(target: _Model, into: str, request: str) -> None:
 
 
 def _warn_reversed(models: Mapping[str, _Model], request: str) -> None:
-    """Says of a placeholder that takes the place of what is computed: the mapping may be the wrong way round."""
+    """Warns if a placeholder replaces a computed tensor: output and input of the mapping may be swapped."""
     for target in models.values():
         for into, source_tensor in target.replaced.items():
             source = models[target.feeds[into]]
@@ -403,7 +407,7 @@ def _replace(target: _Model, into: str, source: str, tensor: str, request: str) 
 
 
 def _order(models: dict[str, _Model], request: str) -> list[_Model]:
-    """The graphs, each after those that feed it."""
+    """Returns the graphs in topological order: first the graphs that feed others."""
     sorter = TopologicalSorter(dict.fromkeys(models, ()))
     for name, model in models.items():
         sorter.add(name, *filter(None, model.feeds.values()))
@@ -418,7 +422,7 @@ def _order(models: dict[str, _Model], request: str) -> list[_Model]:
 
 
 def _refuse_collections(models: Iterable[_Model], collections: str, request: str) -> None:
-    """Two graphs under ``collections='keep'`` may each have an entry of which TensorFlow takes only one."""
+    """Refuses two entries of a collection in which TensorFlow allows only one, under ``collections='keep'``."""
     if collections != "keep":
         return
     owners: dict[str, str] = {}
@@ -438,7 +442,7 @@ def _refuse_collections(models: Iterable[_Model], collections: str, request: str
 def _with_placeholders(
     inputs: Mapping[Any, Any] | Iterable[Any], models: dict[str, _Model], title: str, request: str
 ) -> Editor:
-    """An editor of a new graph, with a placeholder for each new input."""
+    """Returns an editor of a new graph with a placeholder for each new input."""
     from ..tf.graph_parts import graph_with_placeholders
 
     pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
@@ -467,7 +471,7 @@ def _several(things: Any) -> list[Any]:
 
 
 def _pass_through(models: dict[str, _Model]) -> None:
-    """A tensor that is replaced itself and read by another graph: that one reads the replacement."""
+    """If a graph reads a replaced tensor of another graph, makes it read the replacement."""
     whole = {under(m.name, t): new for m in models.values() for t, new in m.replaced.items()}
     for model in models.values():
         for tensor, new in model.replaced.items():
@@ -503,6 +507,6 @@ def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections:
 
 
 def _is_read(graph: Graph, op: int, port: int, mask: Any) -> bool:
-    """Whether a copied part reads a tensor, or the tensor has no consumer, which the plan reports."""
+    """Returns whether a copied op reads a tensor; also true without any consumer, which the plan then reports."""
     readers = graph.readers((op, port))
     return not readers or any(mask[reader] for reader, _ in readers)

@@ -1,4 +1,4 @@
-"""The differences between two graphs, whatever form the two are given in."""
+"""The differences between two graphs, given as anything that `open` accepts."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from .open import open
 
 
 def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None = None) -> Diff:
-    """Returns what differs between two graphs: ops, inputs, control inputs, attributes, devices, shapes.
+    """Returns the differences between two graphs: ops, inputs, control inputs, attributes, devices, shapes.
 
-    Functions are compared by what they compute, not by their names. What an editor has undone is left out.
+    Functions are compared by their computation, not by their names. Ops of undone plans are left out.
 
     Args:
-        a, b: the old and the new one: an editor, a snapshot (`Editor.snapshot` of before), or anything `open` takes: a
-            `tf.Graph`, a session, a path, a TF2 object.
-        by: how ops are paired: by ``name``; by ``structure`` too, where names differ; by the ``mapping`` alone.
-        mapping: op of `a` -> op of `b`, by names or objects (None: it has no partner).
+        a, b: the old and the new graph: an editor, an earlier `Editor.snapshot`, or anything that `open` accepts, such
+            as a `tf.Graph`, a session, a path or a TF2 object.
+        by: how ops are paired: by ``name``; by ``structure`` too, if names differ; or only by the ``mapping``.
+        mapping: op of `a` -> op of `b`, by names or objects; None means that the op has no partner.
 
     Returns:
-        a `Diff`: print it; `counts`, `table()` and `marks` are the same as data. As the last line of a cell it is
-        drawn: both graphs in one picture, with added, removed and changed ops marked, and counted in folded scopes.
+        a `Diff`: print it, or read `counts`, `table()` and `marks`. As the last line of a cell it is drawn: both graphs
+        in one picture, with added, removed and changed ops marked, and counted in folded scopes.
 
     Raises:
-        OpenError: one of them cannot be read.
-        SelectionError: `by` or the mapping does not fit.
+        OpenError: a graph cannot be read.
+        SelectionError: `by` or the mapping is not valid.
 
     Example:
         >>> import tensorflow as tf
@@ -101,5 +101,5 @@ def _snapshot(thing: Any) -> Graph:
     orphans = orphan_mask(graph)
     if not orphans.any():
         return graph
-    removed = orphans & ~needed_ops(graph, ~orphans)  # undone ops are not a difference, unless they have consumers
+    removed = orphans & ~needed_ops(graph, ~orphans)  # orphans are not a difference, unless they have consumers
     return cut_out(graph, np.flatnonzero(removed).tolist())

@@ -1,4 +1,4 @@
-"""The editor: the object a user holds, with a graph, its picture and its history."""
+"""The editor: a graph with its values, its history and its picture."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class Editor:
         """
         name = self._resolver(f"op({name!r})").op(name)
         op_name = self._current_name(name, "op")
-        if op_name is not name:  # that of a tensor ends in the number of an output
+        if op_name is not name:  # the name of a tensor ends in an output number
             op_name = op_name.partition(":")[0]
         self.snapshot.find(op_name, f"op({op_name!r})", lambda: self.layers.names)
         return self.graph.get_operation_by_name(op_name)
@@ -257,18 +257,18 @@ class Editor:
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
 
     def _resolver(self, request: str) -> ReferenceResolver:
-        """Returns the reader of the ops and tensors of a call."""
+        """Returns the resolver for the ops and tensors that are arguments of a call."""
         return ReferenceResolver(self.snapshot, self.layers, request, self._signature)
 
     @property
     def _signature(self) -> dict[str, str]:
-        """The tensor of each key of the inputs and outputs; a key of two tensors is left out."""
+        """Key of the inputs and outputs -> tensor; keys with two different tensors are left out."""
         pairs = {*self.inputs.items(), *self.outputs.items()}
         counts = Counter(key for key, _ in pairs)
         return {key: tensor for key, tensor in pairs if counts[key] == 1}
 
     def _current_name(self, thing: Any, verb: str) -> Any:
-        """Returns the name of an object of this graph. Any other object is returned for the snapshot to check."""
+        """Returns the name of an op or tensor of this graph. Other objects are returned unchanged for a later check."""
         graph, name = getattr(thing, "graph", None), getattr(thing, "name", None)
         if graph is None or name is None:
             return thing
@@ -359,7 +359,7 @@ class Editor:
 
         Raises:
             SelectionError: if a name does not exist (the message lists similar names), the boundary does not connect,
-                or a layer that is given as one of its tensors has several calls.
+                or a layer that is given instead of a boundary tensor has several calls.
 
         Example:
             >>> import graphsurgeon as gs, keras
@@ -395,7 +395,7 @@ class Editor:
         return selection if where is None else selection.where(where)
 
     def _around(self, things: Iterable[Any]) -> Graph:
-        """Returns the current graph, with the calls unfolded that the names lead into."""
+        """Returns the current graph. Calls are unfolded if a name is inside them."""
         now = self.snapshot
         references = [one for thing in things for one in (thing if isinstance(thing, (list, tuple, set)) else [thing])]
         paths = [one for one in references if isinstance(one, str) and "/" in one]
@@ -471,7 +471,7 @@ class Editor:
             attributes: attributes that must be equal to those of the pattern; ``all`` for all attributes.
             constants: which tensors a constant of the pattern matches: ``any`` constant, an ``equal`` constant, or any
                 tensor (``input``).
-            overlapping: whether an op may belong to several matches. Constants always may.
+            overlapping: whether an op may belong to several matches. A constant always may.
             within: search only these ops: a selection, or ops by name or object.
             steps: the maximum number of steps of the search from one op. The result counts the searches that reached
                 it.
@@ -1200,7 +1200,7 @@ class Editor:
 
         Returns:
             A `keras.Model`, not compiled. A subclassed model does not describe how its layers are connected, and other
-            graphs have no layers: one layer then computes everything.
+            graphs have no layers. In both cases, one layer computes everything.
 
         Raises:
             SelectionError: if a tensor does not exist.
@@ -1291,7 +1291,7 @@ class Editor:
 
         if source is not None and source is not self:
             self._screen = self._new_screen(source)
-        with gc_paused():  # or a full collection of the graph just opened stands before its first picture
+        with gc_paused():  # otherwise a garbage collection of the new graph may delay the first picture
             return GraphWidget(self.screen)
 
     def paint(
@@ -1369,7 +1369,7 @@ class Editor:
         return to_dot(self.screen.tree_of(keys), keys)
 
     def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
-        """Returns an HTML page that shows the graph and folds, unfolds and searches it, without kernel or network.
+        """Returns an HTML page to view, fold, unfold and search the graph, without kernel or network.
 
         The page is at most about 6 MB. In very large graphs the deepest scopes stay folded, and the page shows how
         many. The plan on screen is not part of the page; apply it first. The page has the shapes that the file states.

@@ -20,13 +20,13 @@ _ATTRIBUTES = 3_000_000  # letters of attributes that a page holds
 
 
 PATIENCE = 1.0
-"""How many seconds a static picture waits for shapes."""
+"""The time that a static picture waits for shapes, in seconds."""
 
 
 def infer(graph: Graph) -> None:
-    """Waits a moment for the shapes that TensorFlow infers of a file, by making the live graph.
+    """Makes the live graph of a file, so that TensorFlow infers shapes, and waits up to `PATIENCE` seconds.
 
-    If TensorFlow is not imported yet, no shapes are inferred. A longer import goes on in the background.
+    If TensorFlow is not imported yet, no shapes are inferred. A slower import of the graph continues in the background.
 
     Args:
         graph: the snapshot.
@@ -45,11 +45,11 @@ def infer(graph: Graph) -> None:
 
 
 class Picture(str):
-    """A picture as SVG text, which a notebook shows by itself, with no widget.
+    """A picture as SVG text, which a notebook shows without a widget.
 
     Args:
         svg: the picture.
-        words: what it shows, in words.
+        words: a description of the picture.
     """
 
     words: str
@@ -71,16 +71,16 @@ class Picture(str):
 
 
 def svg_of(screen: Any, unfolded: Iterable[str] | None = None) -> Picture:
-    """Returns the picture of what a screen shows, as `Editor.to_svg` does, with the shapes that are known."""
+    """Returns the picture of a screen, as `Editor.to_svg` does, with the known shapes."""
     svg = screen.svg() if unfolded is None else screen.svg_of(fold_keys(screen, unfolded, "to_svg"))
     return Picture(svg, f"{screen.source.title}: {counted(screen.source.snapshot.size, 'ops')}")
 
 
 def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]:
-    """Returns the scopes and calls to open; refuses what is not a list of names of some.
+    """Returns the scopes and calls to open.
 
     Raises:
-        SurgeryError: if it is something else, such as a path, or a name is not that of a scope or call.
+        SurgeryError: if `unfolded` is not a list of names, for example a path, or a name is not a scope or call.
     """
     from ..view.tree import find_item
 
@@ -106,18 +106,18 @@ def html_page(
     theme: str = "auto",
     direction: str = "auto",
 ) -> str:
-    """Returns the page of a snapshot, as `Editor.to_html` does of an editor.
+    """Returns an HTML page for a snapshot, as `Editor.to_html` does for an editor.
 
     Args:
-        graph: the snapshot; its title is the page's.
-        unfolded: fold keys of what is open at first; hidden helpers stay hidden.
-        marks: op number -> orphan.
+        graph: the snapshot; the page has its title.
+        unfolded: fold keys of the boxes that are open at first; hidden helpers stay hidden.
+        marks: op number -> mark, such as ``orphan``.
         theme: auto, light or dark.
         direction: TB, LR or auto.
 
     Raises:
-        SurgeryError: there is no such theme.
-        LayoutError: there would be more than 400 boxes, or no layout engine is there.
+        SurgeryError: the theme does not exist.
+        LayoutError: there would be more than 400 boxes, or no layout engine is installed.
     """
     from ..ui.page import ITEMS, compress, document, pack
     from ..view.layout import place
@@ -147,7 +147,7 @@ def html_page(
 
 
 def _details(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
-    """Returns the attributes of the ops in a page by name, as far as there is room, and what their types do."""
+    """Returns attributes of the ops in a page, up to `_ATTRIBUTES` letters, and documentation of their types."""
     from ..tf.open.op_facts import attribute_text, documentation
 
     attributes: dict[str, list[list[str]]] = {}

@@ -33,7 +33,7 @@ def restore(
 
     Args:
         timeline: the current graph.
-        values: what its variables hold.
+        values: the values of its variables.
         checkpoint, names, exclude, session: as in `Editor.restore`.
         more: its other arguments.
     """
@@ -58,10 +58,10 @@ def save(
 
     Args:
         timeline: the current graph.
-        values: what its variables hold.
-        opened: what was opened: its inputs and outputs are the default.
-        path: where to.
-        value_source: the `values` that were asked for.
+        values: the values of its variables.
+        opened: the opened graph, whose inputs and outputs are the default.
+        path: the file or folder to write.
+        value_source: the argument `values` of `Editor.save`.
         settings: the other arguments of `Editor.save`.
     """
     from ..tf.save.save import SaveRequest, save
@@ -89,7 +89,7 @@ def save(
 
 
 def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
-    """Names of local variables that hold no value to save, for example because their initializers were not run."""
+    """Returns names of local variables without a value to save, for example because they were not initialized."""
     from ..tf.values.initialization import holding
 
     local_variables = [info for info in base.state.variables.values() if info.local]
@@ -107,7 +107,7 @@ def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
 
 
 def _refuse_odd(request: str, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
-    """Refuses arguments of another kind than they can be."""
+    """Refuses arguments of a wrong type."""
     if not isinstance(path, (str, os.PathLike)):
         raise PlanError(request, f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
     if names is not None and not isinstance(names, (Mapping, Applied)):
@@ -122,5 +122,5 @@ def _refuse_odd(request: str, path: Any, names: Any, signatures: Any = None, tag
 
 
 def _renames(names: Any) -> dict[str, str]:
-    """Name in the checkpoint -> variable; of an applied plan, name in the source -> variable now."""
+    """Returns name in the checkpoint -> variable; for an applied plan, name in the source -> current name."""
     return names.variable_names if isinstance(names, Applied) else dict(names or {})

@@ -1,4 +1,4 @@
-"""A part of a graph as a TF2 function, and a graph with its function calls inlined."""
+"""Makes TF2 functions, Keras layers and Keras models of a graph, and graphs with inlined function calls."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
     """Returns a TF2 callable made from a part of a graph, as `Editor.function` does.
 
     Args:
-        editor: of the graph.
-        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
+        editor: the editor of the graph.
+        values: another editor or its `values`, a session, or a mapping; None: the values of `editor`.
         inputs, outputs: the tensors that become arguments and results.
-        name: what to call it.
-        also: ops that run along.
+        name: the name of the function.
+        also: ops to run with each call.
     """
     from ..tf.functions.graph_function import graph_function, updates_left_out
 
@@ -56,11 +56,11 @@ def layer_of(
     """Returns a Keras layer made from a part of a graph, as `Editor.keras_layer` does.
 
     Args:
-        editor: of the graph.
-        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
+        editor: the editor of the graph.
+        values: another editor or its `values`, a session, or a mapping; None: the values of `editor`.
         inputs, outputs: the tensors that become arguments and results.
         training: a tensor that is fed the training flag; or an editor of the graph to run in training.
-        name: what to call it.
+        name: the name of the layer.
         trainable: whether its weights are trained.
     """
     from ..tf.functions.graph_function import updates_left_out
@@ -91,14 +91,14 @@ def _training_facts(editor: EditorLike) -> Any:
 
 
 def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:
-    """Returns a Keras model that computes what a graph does, as `Editor.keras_model` does.
+    """Returns a Keras model that computes a graph, as `Editor.keras_model` does.
 
     Args:
-        editor: of the graph.
-        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
-        inputs, outputs: the tensors that the model takes and gives.
+        editor: the editor of the graph.
+        values: another editor or its `values`, a session, or a mapping; None: the values of `editor`.
+        inputs, outputs: the tensors that become the inputs and outputs of the model.
         training: a tensor that is fed the training flag; or an editor of the graph to run in training.
-        name: what to call it.
+        name: the name of the model.
     """
     from ..tf.functions.keras_model import keras_model
     from ..tf.open.snapshot import snapshot
@@ -121,7 +121,7 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
 
 
 def _refuse_no_outputs(opened: OpenedGraph, gives: Any, request: str) -> None:
-    """Refuses a function that returns nothing; of a file that serves several, these are named."""
+    """Refuses a function without outputs. The error lists the signatures of the file."""
     if isinstance(gives, (Mapping, list, tuple)) and not gives:
         ways = [f"gs.open(..., signature={one.name!r})" for one in opened.serving.signatures]
         others = f", or open what is served: {few(ways)}" if ways else ""
@@ -131,7 +131,7 @@ def _refuse_no_outputs(opened: OpenedGraph, gives: Any, request: str) -> None:
 def _boundary(
     graph: Graph, opened: OpenedGraph, layers: Layers, inputs: Any, outputs: Any, verb: str, request: str
 ) -> tuple[Any, Any]:
-    """The tensors that a layer takes and gives; by default those of the function that was opened."""
+    """Returns the input and output tensors; by default those of the opened function."""
     takes = (
         opened.inputs
         if inputs is None
@@ -143,7 +143,7 @@ def _boundary(
 def _refuse_unconnected(
     graph: Graph, layers: Layers, inputs: Any, takes: Any, gives: Any, also: Any, request: str
 ) -> None:
-    """Refuses inputs that were asked for and lead to no result, and results that are the inputs themselves."""
+    """Refuses requested inputs that no output depends on, and outputs that are the inputs themselves."""
     from ..tf.functions.graph_function import arguments, tensors_of
 
     if inputs is None:
@@ -165,7 +165,11 @@ def _refuse_unconnected(
 
 
 def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str, named: bool = False) -> Any:
-    """Ends in the form they are given in, with tensors for the names of layers; named: by these names, if all are."""
+    """Returns tensor names in the structure of the given references.
+
+    A layer name becomes the outputs of the layer. If `named`, and all references are such names, the result is a dict
+    by name.
+    """
 
     def one(thing: Any) -> Any:
         if isinstance(thing, Selection):
@@ -190,7 +194,7 @@ def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str,
 
 
 def _selected_tensors(selection: Selection, verb: str) -> SelectionError:
-    """The error that a selection is given for tensors; it names the tensors of its boundary."""
+    """Returns the error for a selection that is given instead of tensors. It lists the boundary tensors."""
     graph, edge = selection.graph, selection.boundary
     fed = [f"{graph.names[op]}:0" for op in selection.numbers if graph.types[op] in PLACEHOLDER_TYPES]
     takes, gives = [*edge.inputs, *fed], [*edge.outputs]
@@ -206,7 +210,7 @@ _LISTED_MOST = 4
 
 
 def _value_source(editor: EditorLike, values: Any) -> Any:
-    """What gives values: a session, a mapping, or a call that gives a session; by default those of an editor."""
+    """Returns the source of values: a session, a mapping, or a function that returns a session."""
     from ..tf.values.transfer import giver_of
 
     values = editor.values if values is None else values
@@ -215,13 +219,13 @@ def _value_source(editor: EditorLike, values: Any) -> Any:
 
 
 def _as_packed(opened: OpenedGraph) -> Any:
-    """The results of a function in the form that it returns them in: one, several, or by name."""
+    """Returns the output names in the structure that the opened function returns: one, a list or a dict."""
     names = list(opened.outputs.values())
     if opened.packed is None:
         return names[0] if len(names) == 1 else dict(opened.outputs)
     try:
         form = opened.packed(range(len(names)))
-    except (TypeError, ValueError):  # sparse and ragged results: their parts, by name
+    except (TypeError, ValueError):  # sparse and ragged results: their component tensors, by name
         return dict(opened.outputs)
     if isinstance(form, int):
         return names[form]
@@ -233,13 +237,13 @@ def _as_packed(opened: OpenedGraph) -> Any:
 
 
 def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[Any]) -> tuple[OpenedGraph, str]:
-    """Returns a new graph in which function calls are replaced by what they compute, and the call that makes it.
+    """Returns a new graph in which function calls are replaced by their bodies, and the code of this call.
 
     Args:
         graph: the snapshot.
-        opened: what was opened.
-        values: what its variables hold.
-        calls: the call ops meant, by name or object; none: all of them.
+        opened: the opened graph.
+        values: the values of its variables.
+        calls: the call ops to replace, by name or object; empty for all.
     """
     from ..tf.functions.inline import inlined
     from ..tf.functions.insides import body

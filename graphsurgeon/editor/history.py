@@ -1,4 +1,4 @@
-"""The history of an editor: its present graph, and the plans that were applied, undone and applied again."""
+"""The history of an editor: its current graph, and the plans that were applied, undone and redone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def before(editor: EditorLike) -> Any:
 
 _CLOCK = itertools.count(1)
 _LOGS = "graphsurgeon_logs"
-"""The attribute of a live graph that has the logs of its editors."""
+"""The attribute of a live graph for the logs of its editors."""
 
 
 @dataclass(eq=False)
@@ -60,19 +60,19 @@ class Event:
     """One entry of the history: an applied plan.
 
     Args:
-        number: which step of the history it is; a number is never given twice.
-        applied: what it made; None once it can no longer be done again.
-        seconds: how long the apply took.
-        undone: it was taken back.
+        number: the number of the step; no number is used twice.
+        applied: the result of the plan; None once the plan can no longer be redone.
+        seconds: the duration of the apply.
+        undone: whether the plan is undone.
         before: the graph that a materialised plan replaced.
-        when: seconds since 1970, when it was applied.
+        when: the time of the apply, in seconds since 1970.
         text: the plan in words.
         counts: how many ops it added and removed, and how many variables it made.
-        record: what the graph keeps of it, so that provenance is saved with it.
-        names: the ops it made.
+        record: its provenance record, which the graph keeps and saves.
+        names: the ops that it made.
         layers: the Keras layers of the graph after it.
-        turns: the moments, counted over all editors, at which it was done, undone, redone …
-        values: a sentence about the sources of the variables' values after it was done, undone or redone.
+        turns: the moments of its apply, undo, redo, and so on, from one clock for all editors.
+        values: a sentence about the sources of the variables' values after the last apply, undo or redo.
     """
 
     number: int
@@ -91,7 +91,7 @@ class Event:
 
     @classmethod
     def of(cls, number: int, applied: Applied, seconds: float, **about: Any) -> Event:
-        """Returns the entry of a plan that was applied just now."""
+        """Returns the entry of a plan that was just applied."""
         effect = applied.effect
         counts = {"added": len(applied.made.ops), "removed": len(effect.removed), "variables": len(applied.made.infos)}
         text = steps_text(effect.steps)
@@ -103,16 +103,16 @@ class Event:
         return self.applied is None
 
     def turned(self) -> list[int]:
-        """Returns its turns with one more, for now."""
+        """Returns its turns, followed by the current moment."""
         return [*self.turns, next(_CLOCK)]
 
     def drop(self) -> None:
-        """Lets go of the graphs, and of what they were to remember; the entry stays."""
+        """Releases the graphs and the provenance record; the entry stays in the history."""
         self.applied = self.before = None
         self.record = b""
 
     def is_applied_at(self, moment: int) -> bool:
-        """Returns whether it was in force at a moment."""
+        """Returns whether the plan was applied, and not undone, at a moment."""
         return sum(turn < moment for turn in self.turns) % 2 == 1
 
     def __repr__(self) -> str:
@@ -125,22 +125,22 @@ class Event:
 
 @dataclass(eq=False)
 class Log:
-    """How a graph was opened, and what an editor has done to it since; code is written from it.
+    """How a graph was opened, and the plans that an editor has applied since. `Editor.to_code` uses it.
 
     Args:
         code: the Python that opens the graph.
-        title: what it is called.
-        live: it came from no file, but from a live graph or session.
-        size: how many ops it had when it was opened.
+        title: the name of the graph.
+        live: whether it was opened from a live graph or session, not from a file.
+        size: its number of ops when it was opened.
         graph: the live graph that was opened.
         events: the entries, oldest first.
-        follows: the log of the editor this one was made from, at which moment, and the call that made it.
-        sessions: sessions that the editor gave.
-        session: the session that was opened, if one was.
-        stored: gives the values of variables as they lie in the file that was opened, by op name.
-        snapshots: those that the editor has taken.
-        editor: gives None once the editor is gone.
-        file: the file that was opened, if it was one.
+        follows: if another editor made this one: the log of that editor, the moment, and the call.
+        sessions: sessions that the editor has returned.
+        session: returns the session that was opened, or None.
+        stored: returns the stored, unread values of variables in the opened file, by op name.
+        snapshots: the snapshots that the editor has taken.
+        editor: returns the timeline of the editor; None once that is deleted.
+        file: the file that was opened, or None.
         first_layers: the Keras layers of the graph as it was opened.
     """
 
@@ -166,27 +166,27 @@ class Log:
         return live[-1].layers if live else self.first_layers
 
     def gives(self, graph: Graph) -> bool:
-        """Returns whether opening it again gives a graph as it is in a snapshot: nothing was added or applied."""
+        """Returns whether opening the graph again gives the same graph as a snapshot, as nothing was changed since."""
         if self.follows is not None and self.follows[0].at(self.follows[1]):
             return False
         return graph.owner is current(self.graph()) and (graph.size == self.size or (self.live and not self.events))
 
     def at(self, moment: int) -> list[Event]:
-        """Returns what was in force at a moment, oldest first."""
+        """Returns the plans that were applied, and not undone, at a moment, oldest first."""
         return [event for event in self.events if event.is_applied_at(moment)]
 
     def now(self) -> list[Event]:
-        """Returns what is in force, oldest first."""
+        """Returns the plans that are applied and not undone, oldest first."""
         return [event for event in self.events if not event.undone]
 
     def tell(self, values: str) -> None:
-        """Notes the sources of the values of a session's variables, below the last step that was done or undone."""
+        """Notes the sources of a session's values in the entry that was applied, undone or redone last."""
         if values and self.events:
             max(self.events, key=lambda event: event.turns[-1]).values = values
 
 
 def moment() -> int:
-    """Returns the present, to be compared with the turns of events."""
+    """Returns the current moment, to compare with the turns of events."""
     return next(_CLOCK)
 
 
@@ -202,25 +202,25 @@ def logs_of(graph: TFGraph | None) -> list[Log]:
 
 
 def layers_of(graph: Graph) -> Layers:
-    """Returns the Keras layers of the graph of a snapshot; for the graph after a plan, those before the plan."""
+    """Returns the Keras layers of the graph of a snapshot. For a preview, these are the layers before the plan."""
     logs = logs_of(graph.origin)
     log = next((log for log in logs if graph.folded in log.snapshots), logs[-1] if logs else None)
     return NO_LAYERS if log is None else log.layers
 
 
 def _register(log: Log, graph: TFGraph) -> None:
-    """Attaches the log to a live graph. The log holds the graph, so a table of logs would never release it."""
+    """Attaches the log to a live graph. A global table of logs would keep every graph alive."""
     others = (other for other in getattr(graph, _LOGS, ()) if not other.live or other.editor() is not None)
     setattr(graph, _LOGS, [*others, log])
 
 
 class History(list[Event]):
-    """The applied plans, oldest first; printed, a table.
+    """The applied plans, oldest first; prints as a table.
 
-    Below a plan it lists the sources of the variables' values in the `session` after it, or after its undo or redo.
-    A variable keeps the last value that it had in any session of the editor, under any name, also if a plan had removed
-    it for a while. A variable that no session has held gets the value from its plan, else from the opened file, else
-    its initial value.
+    Below a plan, the table shows the sources of the variables' values in the first `session` after it was applied,
+    undone or redone. A variable keeps the last value that it had in any session of the editor, under any name, also if
+    a plan had removed it for a while. A variable that no session has held gets the value from its plan, else from the
+    opened file, else its initial value.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -238,7 +238,7 @@ class History(list[Event]):
 
     @property
     def renamed(self) -> dict[str, str]:
-        """Op of the opened graph -> its current name, if the plans in force have renamed it."""
+        """Op of the opened graph -> its current name, if plans that are not undone have renamed it."""
         names: dict[str, str] = {}
         for event in self:
             if not event.undone and event.before is not None:
@@ -265,7 +265,7 @@ class History(list[Event]):
         """Returns the table as text; without `times`, it is the same each time a notebook runs.
 
         Args:
-            times: whether the time of each step is given.
+            times: whether to show the time and duration of each step.
         """
         if not self:
             return "no plan was applied yet"
@@ -308,7 +308,10 @@ def _cell(value: Any) -> str:
 
 
 def _layers_copied(effect: PlanResult) -> list[tuple[Layers, dict[str, str], str]]:
-    """The layers of what is copied, as far as editors know it, with what it is called in the copy, and its scope."""
+    """Returns for each copy: the layers of its source graph, source op or tensor -> name in the copy, and the scope.
+
+    Copies from graphs without known layers are left out.
+    """
     copies = []
     for one in effect.copies:
         log = log_of(one.source.folded) if one.role != "graft" else None
@@ -324,7 +327,7 @@ def _layers_copied(effect: PlanResult) -> list[tuple[Layers, dict[str, str], str
 def _layers_after(
     event: Event, layers: Layers, copies: list[tuple[Layers, dict[str, str], str]], graph: Graph
 ) -> Layers:
-    """Returns the layers after a plan: the earlier ones with their current ops, and those of copies."""
+    """Returns the layers after a plan: the earlier layers with their current ops, and the layers of copies."""
     from ..tf.functions.insides import body
 
     calls, effect = CallTree(graph, body), event.applied.effect
@@ -337,17 +340,17 @@ def _layers_after(
 
 
 class Changes:
-    """Who hears of each apply, undo and redo."""
+    """The watchers of an editor, which are called after each apply, undo and redo."""
 
     def __init__(self) -> None:
         self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """Calls a method after each of them, for as long as the object lives whose method it is."""
+        """Calls a bound method after each apply, undo and redo, until its object is deleted."""
         self._watchers.append(weakref.WeakMethod(callback))
 
     def tell(self) -> None:
-        """Calls them all."""
+        """Calls all watchers."""
         self._watchers = [watcher for watcher in self._watchers if watcher() is not None]
         for watcher in self._watchers:
             callback = watcher()
@@ -356,27 +359,27 @@ class Changes:
 
 
 class VariableStore(Protocol):
-    """What has the values of the variables, while plans come and go."""
+    """The interface of `Values` that `Timeline` uses."""
 
     def session(self) -> Any:
-        """A session with all values."""
+        """Returns a session with all values."""
 
     def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
-        """Called when a plan has built a graph anew: variable of the new one -> variable of the old one; new names."""
+        """Notes that a plan has built a graph anew, as `Values.moved` does."""
 
 
 class Timeline:
-    """The live graph of an editor as it is now, and the plans that made it so.
+    """The current live graph of an editor, and the plans that made it.
 
     Args:
-        opened: what was opened.
-        snapshot: an earlier snapshot of it, if there is one: only what has been added since is read.
+        opened: the opened graph.
+        snapshot: an earlier snapshot of the graph, or None: only ops added since then are read.
         follows: see `Log`.
-        changes: the existing watchers, if there are any.
+        changes: the existing watchers, or None.
 
     Attributes:
-        log: what was done.
-        changes: who hears of it.
+        log: how the graph was opened, and the plans applied since.
+        changes: the watchers to call after each change.
     """
 
     _graph = LiveGraphAttribute()
@@ -401,13 +404,13 @@ class Timeline:
 
     @property
     def graph(self) -> TFGraph:
-        """The live graph; that of a file is made when it is first asked for."""
+        """The live graph. The graph of a file is made on first access."""
         live: TFGraph = made(self._graph)
         return live
 
     @property
     def live(self) -> TFGraph:
-        """The same, with stand-ins for ops that TensorFlow does not know: `Graph.refused_ops` says which these are."""
+        """The live graph. Stand-in ops replace ops unknown to TensorFlow, which `Graph.refused_ops` lists."""
         live: TFGraph = made(self._graph, whole=False)
         return live
 
@@ -418,7 +421,7 @@ class Timeline:
 
     @property
     def snapshot(self) -> Graph:
-        """The current graph as an immutable value; as read from the file if its live graph was not needed yet."""
+        """The current graph as an immutable value; read from the file if the live graph was not needed yet."""
         waiting = pending(self._graph)
         if waiting is None:
             from ..tf.open.snapshot import snapshot
@@ -432,12 +435,12 @@ class Timeline:
 
     @property
     def layers(self) -> Layers:
-        """The Keras layers of the graph as it is now."""
+        """The Keras layers of the current graph."""
         return self.log.layers
 
     @property
     def orphans(self) -> frozenset[str]:
-        """Names of ops left without a role, by this editor or another one of the graph."""
+        """Names of the orphans that this editor, or another editor of the graph, has left."""
         return frozenset(orphans_of(self._graph))
 
     def origin(self, op: TFOp) -> OpOrigin:
@@ -455,7 +458,13 @@ class Timeline:
 
     @gc_paused()
     def apply(self, plan: Plan, values: VariableStore, record: bool = True) -> Applied:
-        """Carries out a plan, all of it or nothing, as `Editor.apply` does; `values` hears of a graph built anew."""
+        """Carries out a plan, all of it or nothing, as `Editor.apply` does.
+
+        Args:
+            plan: the plan.
+            values: the store of the variables' values, to be notified if the graph is built anew.
+            record: whether to keep provenance in the graph.
+        """
         from ..tf.protos import naming_memory
 
         with naming_memory("apply(plan)"):
@@ -500,7 +509,7 @@ class Timeline:
                     values.moved(before, result.graph, result.origins, effect.renamed)
                     if self.log.code:
                         _register(self.log, result.graph)
-            # From here on it is done: nothing may fail after this line.
+            # The plan is applied: nothing may fail after this line.
             self._add(event)
         except BaseException as error:
             self._graph, self._snapshot = before, previous
@@ -518,7 +527,7 @@ class Timeline:
         return applied
 
     def undo(self) -> Event:
-        """Takes the last applied plan back, as `Editor.undo` does."""
+        """Undoes the last applied plan, as `Editor.undo` does."""
         from ..tf.copy.append import withdraw
 
         event = next((e for e in reversed(self.events) if not e.undone), None)
@@ -527,7 +536,7 @@ class Timeline:
         return self._turn(event, event.before, withdraw)
 
     def redo(self) -> Event:
-        """Does the plan that was undone last again, as `Editor.redo` does."""
+        """Redoes the plan that was undone last, as `Editor.redo` does."""
         from ..tf.copy.append import restore
 
         live = max((e.number for e in self.events if not e.undone), default=0)
@@ -537,7 +546,13 @@ class Timeline:
         return self._turn(event, event.applied.graph, restore)
 
     def _turn(self, event: Event, other: Any, change: Callable[[Any, bytes], None]) -> Event:
-        """Undoes or redoes a plan: the `other` graph is the current one, or the collections `change`."""
+        """Undoes or redoes a plan.
+
+        Args:
+            event: the entry of the plan.
+            other: the graph that becomes the current one, if the plan is materialised.
+            change: removes or restores the additions of an appended plan, such as collection entries.
+        """
         turns = event.turned()
         if event.before is not None:
             self._graph, self._snapshot = other, None
@@ -555,13 +570,13 @@ class Timeline:
         return event
 
     def _add(self, event: Event) -> None:
-        """Enters an applied plan; what was undone before can then no longer be done again."""
+        """Adds an applied plan to the history; plans that are undone can then no longer be redone."""
         for old in [e for e in self.events if e.undone and not e.dropped]:
             old.drop()
         self.events.append(event)
 
     def _read_back(self, plan: Plan, applied_ops: AppliedOps) -> list[str]:
-        """Reads the result, and returns the differences from the prediction of the plan."""
+        """Reads the resulting graph, and returns its differences from the prediction of the plan."""
         from ..tf.copy.append import differences
         from ..tf.open.snapshot import confirm_snapshot
 
@@ -600,14 +615,14 @@ class Timeline:
 
 
 def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> PlanError:
-    """Returns what to say of a plan that failed after TensorFlow had taken its nodes.
+    """Returns the error for a plan that failed after TensorFlow had added its ops.
 
-    It reads no op: memory may have run out, and the constants among them can be large.
+    No op is read: constants can be large, and memory may have run out.
 
     Args:
-        error: why it failed.
+        error: the original error.
         plan: the plan.
-        orphans: names of the ops that stay.
+        orphans: names of the ops that stay in the graph.
     """
     request, problem, suggestion, kind = "apply(plan)", f"{type(error).__name__}: {error}", "", Kind.PLAN
     if isinstance(error, SurgeryError):

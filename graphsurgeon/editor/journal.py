@@ -1,11 +1,11 @@
-"""The journal: the edits of a file's graph, written to disk as they are made, so that a dead kernel loses none.
+"""The journal: the edits of a file's graph, written to disk at once, so that none is lost if the kernel dies.
 
-A journal is one file in a separate folder, never in the folder of the model. It begins with the opened graph. Each plan
-that is applied, undone or redone adds a record, and so do plans, marks and saved views made by hand. A
-record is a line: the version of the format, its length, its checksum, and JSON, which a strict reader reads (`packed`):
-data, never code. Each is on the disk before the next thing is done.
+A journal is one file in a separate folder, never in the folder of the model. Its first record identifies the opened
+graph. Each plan that is applied, undone or redone adds a record. Plans, marks and saved views made on screen add
+records, too. A record is a line: the version of the format, its length, its checksum, and JSON. It is data, never code,
+and it is on the disk before the next action.
 
-`recover` opens the file again and does what the records say.
+`recover` opens the file again and repeats the records.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .serialization import MOST_RECORD, StepEncoder, file_of
 
 #: The setting: a folder, or ``off``.
 SETTING = "GRAPHSURGEON_JOURNALS"
-#: Of the format; a journal of another is not read.
+#: The version of the format. A journal of another version is not read.
 VERSION = 1
-#: Bytes that one journal and all of them may have; how many are kept of one file, and for how many days.
+#: The maximum bytes of one journal and of all journals, the maximum journals of a file, and their maximum age in days.
 MOST, MOST_ALL, KEPT, DAYS = 64 << 20, 256 << 20, 4, 60
 _PROCESS = uuid.uuid4().hex
 _SUFFIX = ".journal"
@@ -45,7 +45,7 @@ def folder(requested: bool = False) -> Path | None:
     """Returns the folder of journals, by the variable ``GRAPHSURGEON_JOURNALS``; None if it is ``off``.
 
     Args:
-        requested: the user has requested a journal, so the setting ``off`` does not count.
+        requested: whether the user has requested a journal, so that the setting ``off`` is ignored.
     """
     setting = os.environ.get(SETTING)
     off = setting is not None and setting.strip().lower() in ("", "0", "off", "no", "none")
@@ -62,19 +62,19 @@ def folder(requested: bool = False) -> Path | None:
 
 
 def line(record: Mapping[str, Any]) -> bytes:
-    """Returns a record as it is written: version, length, checksum, JSON."""
+    """Returns the line of a record: version, length, checksum, JSON."""
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     return b"gs%d %d %s %s\n" % (VERSION, len(body), _checksum(body), body)
 
 
 @dataclass
 class Records:
-    """What a journal holds.
+    """The records of a journal.
 
     Args:
         records: the complete records, in order, up to the first damaged one.
-        damage: what is wrong with the rest; empty if nothing is. An incomplete last record is left out without a
-            note, because its action was not done.
+        damage: a description of the damage; empty without damage. An incomplete last record is left out without a note,
+            because its action was not done.
     """
 
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -85,14 +85,14 @@ class Records:
         """Reads a journal.
 
         Raises:
-            OpenError: it cannot be read, or is of another version.
+            OpenError: the journal cannot be read, or has another version.
         """
         request = f"recover(journal={str(path)!r})"
         try:
             lines = path.read_bytes().split(b"\n")
         except OSError as error:
             raise OpenError(request, f"it cannot be read: {error.strerror}", "Check its permissions") from error
-        journal, torn = cls(), lines.pop()  # after the last line break there is nothing, or an incomplete record
+        journal, torn = cls(), lines.pop()  # the last part is empty, or an incomplete record
         for number, text in enumerate(lines):
             record = _read(text, request)
             if record is None:
@@ -110,7 +110,7 @@ class Records:
 
     @property
     def unsaved(self) -> int:
-        """How many plans were applied, undone or redone since the last save; one that waits on screen counts too."""
+        """The number of plans applied, undone or redone since the last save, plus one for a plan on screen."""
         count = drafted = 0
         for one in self.records:
             if one["kind"] == "saved":
@@ -147,17 +147,17 @@ def _checksum(body: bytes) -> bytes:
 
 
 class Journal:
-    """The journal of one editor. It is made when there is something to write.
+    """The journal of one editor. Its file is created with the first record.
 
     Args:
-        log: what is done in the editor.
+        log: the log of the editor.
         place: the folder of journals; None: nothing is written.
 
     Attributes:
-        log: what is done in the editor.
-        path: the file, once there is one.
+        log: the log of the editor.
+        path: the file; None until it is created.
         place: the folder of journals.
-        notes: what the journal lacks, and, for a recovered editor, what could not be restored.
+        notes: sentences about actions that are not in the journal, and, after recovery, about those not restored.
         offer: a sentence about an earlier journal of the same file; empty if there is none.
     """
 
@@ -175,7 +175,7 @@ class Journal:
 
     @property
     def words(self) -> list[str]:
-        """What to know of it, in sentences."""
+        """Sentences about the journal: the offer to recover, and the notes."""
         return [*([self.offer] if self.offer and not self._recorded else []), *self.notes]
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ class Journal:
         return "\n".join([f"journal: {where}", *(f"  {text}" for text in self.words)])
 
     def changed(self) -> None:
-        """Writes the plans that were applied, undone and redone since."""
+        """Writes the plans that were applied, undone and redone since the last call."""
         turns = [(turn, at, event) for event in self.log.events for at, turn in enumerate(event.turns)]
         for turn, at, event in sorted(turns, key=lambda one: one[0]):
             if turn <= self._last:
@@ -202,10 +202,10 @@ class Journal:
             self._last = turn
 
     def record_screen(self, state: Any) -> None:
-        """Writes what was planned, marked and saved as a view on screen since.
+        """Writes the plan, the marks and the saved views of the screen, if they have changed.
 
         Args:
-            state: what the screen shows.
+            state: the state of the screen.
         """
         steps = state.draft.steps if state.draft is not None else ()
         common = 0
@@ -227,10 +227,10 @@ class Journal:
             self._last_screen = now
 
     def saved(self, path: str) -> None:
-        """Notes that the graph was written to a file: what was done by then is not lost any more.
+        """Notes that the graph was written to a file, so that the edits until now are no longer unsaved.
 
         Args:
-            path: where to.
+            path: the written file or folder.
         """
         if self._recorded:
             with self._writing():
@@ -238,7 +238,7 @@ class Journal:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Whatever fails, the surgery goes on; the journal ends, and says so."""
+        """Ends the journal with a note if writing fails. The edit itself goes on."""
         if self._place is None:
             return (yield)
         try:
@@ -266,7 +266,7 @@ class Journal:
             raise NotSerializable("it would be too large")
         if not os.fstat(self._number).st_nlink:
             raise NotSerializable("it was deleted")
-        # Of a record that was interrupted, no byte stays.
+        # Remove the bytes of an interrupted record.
         os.ftruncate(self._number, self._end)
         os.lseek(self._number, self._end, os.SEEK_SET)
         rest = memoryview(data)
@@ -274,7 +274,7 @@ class Journal:
             rest = rest[os.write(self._number, rest) :]
         os.fsync(self._number)
         self._end += len(data)
-        now = time.time_ns()  # finer than the times of files: it decides which of two journals was written last
+        now = time.time_ns()  # finer than file times; `_newest_first` orders journals by it
         assert self.path is not None
         os.utime(self.path, ns=(now, now))
 
@@ -301,11 +301,11 @@ class Journal:
         return {**about, "steps": [encoder.step(step) for step in effect.steps], "lost": encoder.lost}
 
     def source(self, log: Log, when: int) -> int:
-        """Returns the number of a graph that plans take from, and writes what it is where that is new.
+        """Returns the number of a source graph of a plan, and writes a record of it if it is new.
 
         Args:
-            log: of its editor.
-            when: the moment at which it is meant.
+            log: the log of its editor.
+            when: the moment whose state of the graph is used.
         """
         record = {"kind": "source", "of": _source(log, when)}
         text = json.dumps(record)
@@ -315,16 +315,16 @@ class Journal:
         return self._sources[text]
 
     def reaches(self, log: Log) -> bool:
-        """Returns whether a graph can be made again: whether it came from a file.
+        """Returns whether a graph can be opened again, because it came from a file.
 
         Args:
-            log: of its editor.
+            log: the log of its editor.
         """
         return file_of(log) is not None
 
 
 def _source(log: Log, when: int | None) -> dict[str, Any]:
-    """How a graph is made again: from which file, and what was done to it by a moment; None: nothing."""
+    """Returns the file of a graph, and the plans applied to it until a moment; None for no plans."""
     if log.follows is not None:
         parent, moment, call = log.follows
         source: dict[str, Any] = {"from": _source(parent, moment), "call": call}
@@ -347,21 +347,21 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _NoSources:
-    """Replaces a journal while the sources of a source are written: their own sources are not."""
+    """Replaces the journal while a source graph is written. Source graphs of that graph are refused."""
 
     log: Log
 
     def reaches(self, log: Log) -> bool:
-        """Whatever it is, `source` says more."""
+        """Returns whether a graph came from a file, as `Journal.reaches` does."""
         return file_of(log) is not None
 
     def source(self, log: Log, when: int) -> int:
-        """Refuses it."""
+        """Refuses a nested source graph."""
         raise NotSerializable(f"{self.log.title} was itself made of {log.title}")
 
 
 def _digest(file: OpenedFile) -> str:
-    """Returns a digest of the bytes of a file; empty if they are not the opened ones."""
+    """Returns a digest of the bytes of a file; empty if the file has changed since it was opened."""
     main = Path(file.main)
     try:
         stat = main.stat()
@@ -386,7 +386,7 @@ def _key(path: str) -> str:
 
 
 def _free(path: Path) -> bool:
-    """Whether no editor writes to a journal at this moment."""
+    """Returns whether no editor is writing to a journal."""
     try:
         number = os.open(path, os.O_RDWR)
     except OSError:
@@ -398,7 +398,7 @@ def _free(path: Path) -> bool:
 
 
 def journals(path: Any, place: Path | None = None) -> list[Path]:
-    """Returns the journals of a file, that which was written to last first.
+    """Returns the journals of a file, the most recently written first.
 
     Args:
         path: the file, or the folder of a SavedModel.
@@ -411,7 +411,7 @@ def journals(path: Any, place: Path | None = None) -> list[Path]:
 
 
 def _newest_first(paths: Iterable[Path]) -> list[Path]:
-    """Journals by when they were written to last."""
+    """Returns journals, the most recently written first."""
     times: list[tuple[int, str, Path]] = []
     for one in paths:
         with suppress(OSError):
@@ -420,11 +420,11 @@ def _newest_first(paths: Iterable[Path]) -> list[Path]:
 
 
 def clean(place: Path, key: str) -> None:
-    """Drops journals that are old, more than are kept of one file, or more than there is room for.
+    """Deletes journals beyond the limits of age, of number for one file, and of total size.
 
     Args:
         place: the folder of journals.
-        key: of the file that is about to get one more.
+        key: the key of the file that is about to get a new journal.
     """
     paths = _newest_first(place.glob(f"*{_SUFFIX}"))
     oldest, own_count, budget = time.time() - DAYS * 86400, 0, MOST_ALL - MOST
@@ -440,7 +440,7 @@ def clean(place: Path, key: str) -> None:
 def offered(file: OpenedFile, place: Path) -> str:
     """Returns a sentence about the unsaved work in the newest journal of a file; empty if there is none.
 
-    What this process has done itself is not offered, nor what another is doing at this moment.
+    A journal of this process, and a journal that an editor is writing to, are not offered.
 
     Args:
         file: the file.

@@ -1,4 +1,4 @@
-"""Opening: makes an editor of a file, a graph, a session, a function or a model."""
+"""Opens a file, a graph, a session, a function or a model in an editor."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def open(
         inline: replace function calls by their bodies, as `Editor.inlined` does.
         title: the title in messages and pictures.
         trust: True imports a file without a trial, and allows it to run (see `Editor.trust`). False imports it in a
-            separate process first. By default, a separate process imports it to infer shapes, and nothing waits for
-            that. If that process crashes or hangs, or the file is known to crash TensorFlow, the graph can be viewed,
-            and the editor names the op.
-        timeout: time limit of that import, in seconds, plus one second for each thousand ops.
+            separate process first. By default, a separate process imports it in the background to infer shapes. If that
+            process crashes or hangs, or the file is known to crash TensorFlow, the graph can only be viewed, and the
+            editor names the op.
+        timeout: time limit of the import in the separate process, in seconds, plus one second per thousand ops.
         journal: keep a journal on disk, from which `gs.recover(path)` restores the edits after a crash of the kernel.
             Default: for files, in ``~/.local/state/graphsurgeon/journals`` or in the folder named by the environment
             variable ``GRAPHSURGEON_JOURNALS``; ``off`` turns it off. The journal is created when the first plan is
@@ -61,7 +61,7 @@ def open(
         arguments and results of a TF2 object to names of tensors.
 
     Raises:
-        OpenError: if the thing cannot be read as a graph, or a journal is requested for a graph that is not in a file.
+        OpenError: if `thing` cannot be read as a graph, or a journal is requested for a graph that is not in a file.
 
     Example:
         >>> import tensorflow as tf

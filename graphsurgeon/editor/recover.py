@@ -1,4 +1,4 @@
-"""Recovery: opens a file again and repeats the edits of its journal."""
+"""Opens a file again and repeats the edits of its journal."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .serialization import StepDecoder
 
 
 def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: bool | None = None) -> Editor:
-    """Opens a file, and does again what was done to it before the kernel died, up to the last step.
+    """Opens a file, and repeats the edits that were made before the kernel died, up to the last step.
 
-    Plans are applied, undone and redone as they were; a plan made by hand that was not applied yet, the marks and the
-    saved views are on screen again. ``print(ed)`` and ``ed.journal.notes`` list what cannot be restored: Python
-    functions in steps, ops copied from graphs without a file, values trained in a session. If a step cannot be
-    repeated, the steps after it are not repeated either.
+    Plans are applied, undone and redone in the same order. An unapplied plan, the marks and the saved views return to
+    the screen. Python functions in steps, ops copied from graphs without a file, and values trained in a session cannot
+    be restored; ``print(ed)`` and ``ed.journal.notes`` list them. If a step cannot be repeated, later steps are left
+    out.
 
-    A journal is data and never runs code, and it does not say that a file is trusted.
+    A journal is data and never runs code, and it does not make a file trusted.
 
     Args:
-        path: the file, as it was given to `gs.open`.
-        journal: which journal; default: the newest one of the file that has anything.
+        path: the file, the same as for `gs.open`.
+        journal: the path of a journal; default: the newest journal of the file that has edits.
         changed: restore even if the file has changed since.
         trust: as in `gs.open`.
 
@@ -36,7 +36,8 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
         an editor with a new journal.
 
     Raises:
-        OpenError: there is no journal of it, it is damaged from the start, or the file has changed or is gone.
+        OpenError: the file has no journal, its journal is damaged from the start, or the file has changed or is
+            missing.
 
     Example:
         >>> import os, tempfile, graphsurgeon as gs, tensorflow as tf
@@ -71,7 +72,7 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
 
 
 def _journal_of(path: Any, journal: Any, request: str) -> tuple[Records, Path]:
-    """The journal that is meant, or the newest that has anything."""
+    """Returns the given journal, or the newest journal of the file that has edits, with its path."""
     damage = ""
     for one in journals(path) if journal is None else [Path(journal)]:
         records = Records.read(one)
@@ -87,15 +88,15 @@ def _journal_of(path: Any, journal: Any, request: str) -> tuple[Records, Path]:
 
 
 class _JournalReader:
-    """Does what the records of a journal say.
+    """Repeats the records of a journal.
 
     Args:
         request: the request, for messages.
         trust: as in `gs.open`.
 
     Attributes:
-        steps: reads the steps of plans.
-        notes: what could not come back.
+        steps: the decoder of the steps of plans.
+        notes: sentences about edits that could not be restored.
     """
 
     def __init__(self, request: str, trust: bool | None) -> None:
@@ -105,7 +106,7 @@ class _JournalReader:
         self.steps = StepDecoder(request, self._place)
 
     def opened(self, of: Any, changed: bool, journal: bool) -> Any:
-        """Opens what was opened, and does to it what was done before it was taken from."""
+        """Opens the graph of a record, and repeats the plans that the record lists."""
         if "from" in of:
             editor = self.opened(of["from"], changed, journal)
             editor = editor.inlined(*_inlined(of["call"]))
@@ -127,7 +128,7 @@ class _JournalReader:
         return editor
 
     def replay(self, editor: Any, records: Records) -> None:
-        """Does it all, as far as it goes; `notes` says what does not."""
+        """Repeats the records until one fails; `notes` gets the reason."""
         numbers: dict[int, int] = {}
         turns: set[tuple[int, int]] = set()
         draft: list[Any] = []
@@ -139,7 +140,7 @@ class _JournalReader:
             try:
                 if "turn" in record:
                     turn = (record["number"], record["turn"])
-                    if turn in turns:  # it was written twice, by an interrupt in between
+                    if turn in turns:  # an interrupt caused it to be written twice
                         continue
                     turns.add(turn)
                 if kind == "source":
@@ -190,7 +191,7 @@ class _JournalReader:
         return int(editor.history[-1].number)
 
     def _restore_screen(self, editor: Any, draft: Sequence[Any], looks: Mapping[str, Any]) -> None:
-        """Puts on screen what was planned by hand, the marks and the views."""
+        """Restores the plan, the marks and the saved views of the screen."""
         if not draft and not looks:
             return
         from ..ui.state import Marks, NavEntry
@@ -209,7 +210,7 @@ class _JournalReader:
         editor.screen.restore(state)
 
     def _place(self, number: int) -> Any:
-        """The editor of another file; it is opened once."""
+        """Returns the editor of another file, which is opened once."""
         one = self._sources[number]
         if isinstance(one, dict):
             one = self._sources[number] = self.opened(one, False, False)

@@ -1,4 +1,4 @@
-"""The whole history of an editor as one Python file that repeats it."""
+"""Writes the history of an editor as a Python file that repeats it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
 
     Args:
         log: the history.
-        snapshot: the graph as it is now.
-        path: where to write it.
+        snapshot: the current graph.
+        path: the file to write.
         arrays: write long arrays to an ``.npz`` file next to it; otherwise they are arguments.
-        overwrite: replace files that are there.
+        overwrite: replace existing files.
 
     Raises:
-        PlanError: a plan uses what an undone one has made; `arrays` without a `path`; it cannot be written there,
-            or something is there already.
+        PlanError: a plan uses an op of an undone plan; `arrays` is given without a `path`; the file exists or cannot be
+            written.
     """
     if arrays and path is None:
         problem = "there is no place to write the arrays to"
@@ -60,7 +60,7 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
 
 
 class _Script:
-    """The lines of a script while they are made; also the names of things, like `core.code.Names`."""
+    """Collects the lines of a script, and provides names for code of plans, as `core.code.Names` does."""
 
     short = True
 
@@ -68,11 +68,11 @@ class _Script:
         self.beside = beside
         self.saved: dict[str, Any] = {}
         self._lines: list[str] = []
-        self._open: list[tuple[Log, list[Event], str]] = []  # the editors so far, and what was done in each
+        self._open: list[tuple[Log, list[Event], str]] = []  # the editors so far, and the plans applied in each
         self._sources = Sources()
         self._words: set[str] = set()
         self._event: Event | None = None
-        self._log: Log | None = None  # of what is being written
+        self._log: Log | None = None  # the log that is being written
         self._main: Log | None = None
 
     def text(self, log: Log, snapshot: Graph) -> str:
@@ -99,7 +99,7 @@ class _Script:
     # -- editors ----------------------------------------------------------------------------------
 
     def _at(self, log: Log, when: int) -> str:
-        """Returns the variable of an editor as it was at a moment; opens it and repeats its steps if needed."""
+        """Returns the variable of an editor with the steps until a moment. Writes its opening and steps if needed."""
         events_at = log.at(when)
         for number, (open_log, events, word) in enumerate(self._open):
             if open_log is log and events_at[: len(events)] == events:
@@ -143,7 +143,7 @@ class _Script:
             if any(isinstance(step, RebuildStep) for step in effect.steps):
                 self._lines += [f"# step {event.number}", f"{word}.rebuild()"]
                 continue
-            for step in effect.steps:  # sources first: what is done to them stands before this step
+            for step in effect.steps:  # sources first: their steps come before this step
                 if isinstance(step, CopyStep):
                     self.of(step.selection.graph)
             copy_lines, calls = plan_lines(effect, self, self._sources)
@@ -152,7 +152,7 @@ class _Script:
             self._lines += [f"# step {event.number}", *functions, *copy_lines, *calls, f"{word}.apply(plan)"]
 
     def _refuse_undone(self, log: Log, event: Event) -> None:
-        """A plan may stand on the orphans of an undone one: then that one cannot be left out."""
+        """Refuses a plan that uses orphans of an undone plan, because the script leaves out undone plans."""
         effect, base = event.applied.effect, event.applied.effect.base
         live = log.at(event.turns[0])
         dead = {name: e.number for e in log.events if e not in live for name in e.names if name in base.index}
@@ -172,10 +172,10 @@ class _Script:
                 "Give the plans alone: plan.to_code()",
             )
 
-    # -- what things are called ---------------------------------------------------------------------
+    # -- names of things ----------------------------------------------------------------------------
 
     def of(self, graph: Graph) -> str:
-        """Returns the variable that holds the editor of a graph."""
+        """Returns the name of the variable for the editor of a graph."""
         assert self._event is not None
         log = self._log_of(graph)
         if log is None:
@@ -193,20 +193,20 @@ class _Script:
         return word
 
     def _log_of(self, graph: Graph) -> Log | None:
-        """The log of a graph; of one that a step is done to, the log that has the step."""
+        """Returns the log of a graph. For the graph that the current step changes, it is the log of the step."""
         graph = graph.folded
         own = self._event is not None and graph.owner is self._event.applied.effect.base.owner
         return self._log if own else log_of(graph)
 
     def query(self, selection: Selection) -> Query:
-        """Returns how ops are selected; by their names where the query could find others now."""
+        """Returns the query of a selection, or a query by names if the original could now match other ops."""
         log = self._log_of(selection.graph)
         if log is None or not log.events or _stable(selection.query):
             return selection.query
         return Query("names", tuple(selection.names))
 
     def values(self, step: CopyStep | RenameStep) -> str:
-        """Returns the source of the values of a copy, or of renamed variables."""
+        """Returns code for the source of the values of a copy, or of renamed variables."""
         from ..tf.values.transfer import giver_of
 
         assert self._event is not None
@@ -224,7 +224,7 @@ class _Script:
         )
 
     def _provider_of(self, provider: Any, source: Graph) -> tuple[Graph, Log] | None:
-        """The graph whose editor gives values: an editor was given, or a session that one has given or opened."""
+        """Returns the graph and log of the editor that provides values; None if no editor or session of one does."""
         snapshot = getattr(provider, "snapshot", None)
         graph = snapshot if isinstance(snapshot, Graph) else source
         log = self._log_of(graph)
@@ -233,7 +233,7 @@ class _Script:
         return graph, log
 
     def constants(self, step: CopyStep) -> str:
-        """Returns the arrays that a copy takes for tensors."""
+        """Returns code for the arrays that replace tensors in a copy."""
         assert self._event is not None
         return self._arrays(dict(step.constants), "constants", f"{{tensor: array}}, of step {self._event.number}")
 
@@ -256,7 +256,7 @@ class _Script:
 
 
 def _stable(query: Query) -> bool:
-    """Whether a query finds the same ops after others were added."""
+    """Returns whether a query matches the same ops after other ops were added."""
     if query.verb == "names":
         return True
     if query.verb == "select":
@@ -268,7 +268,7 @@ def _stable(query: Query) -> bool:
 
 
 def _has_values(log: Log, provider: Any, values: Mapping[str, Any]) -> bool:
-    """Whether an editor that is opened again gives these values: those of its session, or as they lie in its file."""
+    """Returns whether an editor that is opened again has these values, from its session or its file."""
     if log.session() is not None and (provider is log.session() or hasattr(provider, "snapshot")):
         return True
     if all(hasattr(value, "read") for value in values.values()):
@@ -287,7 +287,7 @@ def _array(value: Any) -> Any:
 
 
 def _values_of(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
-    """The values that a copy has got, or what was renamed, by the names of the source."""
+    """Returns the values of a copy or of renamed variables, by the names in the source."""
     from ..tf.copy.append import constant_of
 
     applied_ops, effect = applied.made, applied.effect
@@ -300,7 +300,7 @@ def _values_of(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
 
 
 def _manual_ops(log: Log, events: list[Event], now: Graph) -> list[str]:
-    """Ops of a graph that no step has made, and that were not there when it was opened."""
+    """Returns ops that were added since the graph was opened, but not by a step."""
     if events and events[-1].dropped:
         return []
     known_names = set(events[-1].applied.effect.after.names) if events else set(now.names[: log.size])

@@ -1,6 +1,6 @@
-"""The steps of plans and the marks on a screen as plain data, and back.
+"""Converts steps of plans and marks of a screen to plain data, and back.
 
-Of a graph that is in no file there is no journal; its page outlives the kernel all the same.
+The journal uses it for graphs from files. The page uses it for any graph, to restore the plan after a kernel restart.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ from ..plan.serialization import NotDeserializable, NotSerializable, deserialize
 from ..plan.steps import CopyStep, RenameStep, ReplaceStep, Step
 from .history import Event, Log, log_of, logs_of
 
-#: Bytes that one plan may have.
+#: The maximum number of bytes of a plan.
 MOST_RECORD = 16 << 20
-#: What of a session's or an editor's values comes back.
+#: The note about values of a session or an editor.
 FROM_FILE = "variables have the values of the file: what was trained since is not in the journal"
 _LATER = sys.maxsize
-"""The moment after all that was done."""
+"""A moment after all events."""
 
 
 class RecordContext(Protocol):
-    """The place that steps are written to."""
+    """The journal or page that steps are written to."""
 
     @property
     def log(self) -> Log:
-        """What is done in the editor of the plans."""
+        """The log of the editor of the plans."""
 
     def reaches(self, log: Log) -> bool:
-        """Returns whether the graph of an editor can be found again."""
+        """Returns whether the graph of an editor can be restored."""
 
     def source(self, log: Log, when: int) -> int:
-        """Returns the number of a graph that plans take from, as it is at a moment."""
+        """Returns the number of a source graph of a plan, in its state at a moment."""
 
 
 class StepEncoder:
-    """Steps as data: their selections as the names of ops, and where values come from.
+    """Converts steps to data. A selection becomes a list of op names, and values become a reference to their source.
 
     Args:
-        place: the place that it is written to; it has the graphs that are copied from.
-        base: the graph that the plan is for.
-        events: those of the editor.
+        place: the journal or page to write to, which numbers the source graphs.
+        base: the graph of the plan.
+        events: the history of the editor.
     """
 
     def __init__(self, place: RecordContext, base: Graph, events: Sequence[Event]) -> None:
@@ -62,7 +62,7 @@ class StepEncoder:
         self.lost: list[str] = []
 
     def step(self, step: Step) -> Any:
-        """Returns a step as data; of one that cannot be written down, why not."""
+        """Returns a step as data, or the reason why it cannot be written."""
         try:
             if isinstance(step, ReplaceStep):
                 return self._replace(step)
@@ -89,7 +89,7 @@ class StepEncoder:
         return [self._graph(selection.graph), selection.names, *ends]
 
     def _graph(self, graph: Graph) -> Any:
-        """Returns the location of a graph: this one, this one before a step, or another file."""
+        """Returns a reference to a graph: None for the current graph, its state before a step, or a source graph."""
         owner = graph.folded.owner
         if owner is self._base.owner:
             return None
@@ -127,7 +127,7 @@ class StepEncoder:
         return {"values": None if log is self._place.log else ["source", self._place.source(log, _LATER)]}
 
     def _replace(self, step: ReplaceStep) -> Any:
-        """A replacement is asked for again: what looks like a selection, by an op type."""
+        """Returns a replacement as the arguments of `Plan.replace`; only replacements by an op type can be written."""
         if not isinstance(step.by, str):
             raise NotSerializable(f"the Python function {getattr(step.by, '__name__', step.by)!r}")
         what, options, within = step.given, step.options, step.within
@@ -154,14 +154,14 @@ class _EncodedValues:
 
 
 class StepDecoder:
-    """Steps of data.
+    """Converts data back to steps.
 
     Args:
         request: the request, for messages.
-        place: gives the editor of another graph, of what `RecordContext.source` has numbered.
+        place: returns the editor of a source graph by its number from `RecordContext.source`.
 
     Attributes:
-        before: number of a step of the history -> the graph as it was before it.
+        before: number of a step of the history -> the graph before the step.
     """
 
     def __init__(self, request: str, place: Callable[[int], Any]) -> None:
@@ -171,7 +171,7 @@ class StepDecoder:
         self._base: Graph | None = None
 
     def plan(self, editor: Any, records: Sequence[Any]) -> Plan:
-        """Returns the plan that steps say, for an editor."""
+        """Returns the plan for an editor with the steps of some records."""
         self._editor = editor
         plan: Plan = editor.plan()
         plan = replace(plan, base=plan.backend.settled(plan.base))
@@ -232,21 +232,21 @@ def file_of(log: Log) -> OpenedFile | None:
     return log.file if log.follows is None else file_of(log.follows[0])
 
 
-#: So long a text may be: of what a page may keep in all, a fifth.
+#: The maximum length of a text: a fifth of the storage of a page.
 _MOST = 1 << 20
 #: Identifies this process: its plans are not offered for recovery while it runs.
 _PROCESS_ID = secrets.token_hex(8)
 
 
 class DraftCodec:
-    """What is planned and marked on one screen.
+    """Converts the plan and the marks of a screen to a text, and back.
 
     Args:
-        editors: of its destination and its source, which may be one.
-        logs: what is done in each of them; None if the steps of the source are not recorded.
+        editors: the editors of the destination and of the source, which may be the same.
+        logs: their logs; None if the steps of the source are not recorded.
 
     Attributes:
-        log: what is done to the graph that the plan changes.
+        log: the log of the destination.
     """
 
     def __init__(self, editors: Sequence[Any], logs: tuple[Log, Log | None]) -> None:
@@ -262,15 +262,15 @@ class DraftCodec:
 
     @property
     def by(self) -> str:
-        """Who makes it: a word that no other process has."""
+        """Identifies the process that makes the text."""
         return f"{_PROCESS_ID}-{os.getpid()}"  # a kernel may be forked from another
 
     def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
         """Returns a plan and marks as a text; empty if there are none, or they are too large for a page.
 
         Args:
-            plan: what is planned.
-            marks: the tensors that are marked: inputs, outputs, and those that are copied with what computes them.
+            plan: the plan.
+            marks: the marked tensors: inputs, outputs, and those included together with their ancestors.
         """
         base, steps, marked = self._last
         if base is not plan.base or steps is not plan.steps or marked != marks:
@@ -283,13 +283,13 @@ class DraftCodec:
         return self._text
 
     def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
-        """Returns the plan and the marks of a text, and what to know of them.
+        """Returns the plan and the marks of a text, and notes about them.
 
         Args:
-            text: what `written` has given to a page; it is read as data, never as code.
+            text: a text from `written`, which is read as data, never as code.
 
         Raises:
-            PlanError: it is not whole, holds what could not be kept, or was made for another graph and does not fit.
+            PlanError: the text is incomplete, contains a step that could not be kept, or does not fit this graph.
         """
         request, how, other = "put_back()", "Run the code of the plan in a cell, or forget it", ""
         try:
@@ -311,19 +311,19 @@ class DraftCodec:
     # -- writing its steps --------------------------------------------------------------------------
 
     def reaches(self, log: Log) -> bool:
-        """Returns whether a graph is one of the screen.
+        """Returns whether a graph is on the screen.
 
         Args:
-            log: of its editor.
+            log: the log of its editor.
         """
         return log in self._logs
 
     def source(self, log: Log, when: int) -> int:
-        """Returns which graph of the screen it is.
+        """Returns the number of a graph of the screen: 0 for the destination, 1 for the source.
 
         Args:
-            log: of its editor.
-            when: it is meant as it is.
+            log: the log of its editor.
+            when: not used; the current state is meant.
         """
         return self._logs.index(log)
 

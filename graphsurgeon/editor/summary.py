@@ -1,4 +1,4 @@
-"""A graph in a few lines of text."""
+"""Describes a graph in a few lines of text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HELPER_TYPES = (
     "PlaceholderV2",
 )
 
-#: What gradients and shapes leave over; shown after the answers.
+#: Unused ops of gradients and shape computations; listed after other outputs.
 _HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
 #: Ops with several results, each read through a separate Identity or Exit.
 _CALL_TYPES = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
@@ -54,10 +54,10 @@ def summary(
     Args:
         graph: the graph.
         orphans: names of ops left without a role.
-        warnings: what to know.
-        serving: the signatures of the file, and which of them the graph is.
-        layers: its Keras layers: its ends are given by their names.
-        results: of a function, names of the tensors that it returns; no other tensor is an output.
+        warnings: sentences for the last lines.
+        serving: the signatures of the file, and the one that was opened.
+        layers: its Keras layers; inputs and outputs are listed by the names of layers.
+        results: names of the tensors that a function returns; other tensors of the function are not outputs.
         new_ops: names of the ops that plans have added; those without consumers are outputs.
     """
     edges = len(graph.data.node)
@@ -109,7 +109,7 @@ def summary(
 
 
 def _saving(graph: Graph) -> Mask:
-    """The ops that save or restore, what only they read, and what hangs on them."""
+    """Returns the ops that save or restore, the ops that only they need, and their descendants."""
     core = graph.typed(SAVERS)
     if not core.any():
         return core
@@ -122,7 +122,7 @@ def _saving(graph: Graph) -> Mask:
 
 
 def _signature_rows(serving: ServingInfo) -> list[tuple[str, list[str]]]:
-    """The signatures of a file; of one that was opened, how many others there are, and what was left out."""
+    """Returns rows about the signatures of a file, and about ops that were left out for the opened signature."""
     names = [one.name for one in serving.signatures]
     if not serving.opened:
         return [("signatures", names)]
@@ -133,7 +133,7 @@ def _signature_rows(serving: ServingInfo) -> list[tuple[str, list[str]]]:
 
 
 def _end(graph: Graph, layers: Layers, i: int) -> str:
-    """An input or output in words: by the name of its layer, if it has one."""
+    """Returns the text of an input or output, with the name of its layer if it has one."""
     info, name = graph.info(i, 0), graph.names[i]
     giver = end_of(i, lambda op: next(iter(graph.data.row(op).tolist() * (graph.types[op] == "Identity")), None))
     tensors = {f"{graph.names[op]}:0" for op in (i, giver)}
@@ -144,7 +144,7 @@ def _end(graph: Graph, layers: Layers, i: int) -> str:
 
 
 def _outputs(graph: Graph, results: Sequence[str], new_ops: frozenset[str]) -> list[int]:
-    """The outputs that are known, then those that look like some; of a function those that were added to it."""
+    """Returns the known outputs, then likely outputs. For a function, only ops added by plans are likely outputs."""
     result_ops = [graph.index[op] for op in map(op_name, results) if op in graph.index]
     return list(
         dict.fromkeys([*result_ops, *(i for i in outputs_of(graph) if not result_ops or graph.names[i] in new_ops)])
@@ -171,7 +171,7 @@ def outputs_of(graph: Graph) -> list[int]:
 
 
 def _is_leftover(graph: Graph, i: int, has_consumers: Mask, loop_scopes: set[str]) -> bool:
-    """Whether this is an unused result of a loop, cond or call of which another result is used."""
+    """Returns whether an op is an unused result of a loop, cond or call that has another, used result."""
     if graph.types[i] == "Exit":
         return graph.names[i].rpartition("/")[0] in loop_scopes
     if graph.types[i] != "Identity" or len(graph.data.row(i)) != 1:

@@ -1,4 +1,4 @@
-"""Values of variables transferred from one model to another by name, mapping or layer; no op is added."""
+"""Transfers values of variables from one model to another by name, mapping or layer; no op is added."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ def transfer(
     first: int | None = None,
     partial: bool = False,
 ) -> Transferred:
-    """Copies values of variables from one model to another; both stay as they are otherwise, and can go on training.
+    """Copies values of variables from one model to another; nothing else changes, and both can be trained further.
 
     Args:
         source: an editor (its session), a session, a Keras model or layer, a `tf.Module`, the path of a checkpoint, or
             a mapping of name to array.
         to: an editor, a session, a Keras model or layer, or a `tf.Module`.
-        names: variable of the source -> variable of the target; ``*`` matches the same text on both sides, as in
-            ``{"teacher/*": "student/*"}``. Nothing else is copied then.
-        first: copy the first so many layers, in the order of the models, whatever they are called. A layer is a Keras
-            layer with weights, or in a graph a scope with a variable that is trained.
-        partial: without `names` and `first`, variables of the same name are copied; those of the target that the
-            source does not have are a fault unless this is true. If no name is the same, the models must be
-            equal layer by layer.
+        names: variable of the source -> variable of the target. Other variables are not copied. ``*`` matches the same
+            text on both sides, for example ``{"teacher/*": "student/*"}``.
+        first: the number of layers to copy, in the order of the models; their names may differ. A layer is a Keras
+            layer with weights, or in a graph a scope with a trainable variable.
+        partial: whether variables of the target may be missing in the source. It matters if neither `names` nor `first`
+            is given: then variables of the same name are copied. If no name matches, the models must be equal layer by
+            layer.
 
     Returns:
-        the pairs. ``report.again()`` copies once more, without looking for them again: for every cycle of a training.
+        the pairs. ``report.again()`` copies their values again, for example after each training cycle.
 
     Raises:
         OpenError: a checkpoint cannot be read.
-        PlanError: a name is not there, the models do not match, or shapes or dtypes differ. Nothing is copied then.
+        PlanError: a name does not exist, the models do not match, or shapes or dtypes differ. Then nothing is copied.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf

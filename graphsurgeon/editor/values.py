@@ -27,10 +27,10 @@ class ValueReport:
     """The sources of the values of the variables of a session.
 
     Args:
-        carried: variable -> what it was called in the session that held it.
-        planned: variables that got what a plan gave them.
+        carried: variable -> its name in the session that held its value.
+        planned: variables that got their value from a plan.
         initial: variables that start from their initial values.
-        warnings: what to know of variables whose values are not there.
+        warnings: messages about variables whose values are missing.
 
     Example:
         >>> print(ValueReport({"v": "w", "b": "b"}, ["t/w"], []))
@@ -61,14 +61,14 @@ class ValueReport:
 
 @dataclass(frozen=True)
 class _DetachedValue:
-    """What a variable held in the last session that had it, when the editor went on to another graph."""
+    """The value of a variable in its last session. The current graph of the editor does not have the variable."""
 
     session: weakref.ref[TFSession]
     info: VariableInfo
     value: Any
 
     def read(self) -> Any:
-        """Returns the value: the current one if the session is still open, since it may have been used meanwhile."""
+        """Returns the current value if the session is still open, else the saved one."""
         from ..tf.values.initialization import read_if_open
 
         session = self.session()
@@ -77,14 +77,14 @@ class _DetachedValue:
 
 
 class Values:
-    """The values of an editor's variables: of the session or file that was opened, of plans, of its sessions since.
+    """The values of an editor's variables, from the opened session or file, from plans and from later sessions.
 
     The rule: a variable keeps the last value that it had in any session of the editor, under any name, also if a plan
     had removed it for a while. A variable that no session has held gets the value from its plan, else from the opened
     file, else its initial value.
 
     Args:
-        opened: what was opened.
+        opened: the opened graph, with its session or file.
         timeline: the current graph, and the plans that made it.
     """
 
@@ -118,7 +118,7 @@ class Values:
 
     @property
     def snapshot(self) -> Graph:
-        """The graph whose values these are."""
+        """The current graph."""
         return self._timeline.snapshot
 
     @property
@@ -143,14 +143,14 @@ class Values:
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of ops that a file wants run once, also one that was copied from; and what they are fed."""
+        """The initialization ops that the opened or copied files list, and the values to feed to them."""
         names, feeds = list(getattr(self._source, "init_ops", ())), dict(getattr(self._source, "asset_feeds", {}))
         copied, paths = self._copied_init_ops
         return list(dict.fromkeys([*names, *copied])), feeds | paths
 
     @property
     def _copied_init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """The same of what plans have copied, as far as it is there."""
+        """The same for files that plans have copied from; ops that are not in the current graph are left out."""
         pairs = [pair for event in self._timeline.log.now() for pair in event.applied.made.init_ops]
         here = [(name, fed) for name, fed in pairs if name in self.snapshot.index]
         return [name for name, _ in here], {tensor: path for _, fed in here for tensor, path in fed.items()}
@@ -162,20 +162,20 @@ class Values:
 
     @property
     def uninitialized(self) -> frozenset[str]:
-        """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
+        """Names of variables without a value: the checkpoint lacks them, and no initialiser of theirs can run."""
         from ..tf.values.initialization import cannot_start
 
         if self._source is None:
-            return frozenset()  # a session of the caller's may have got values in any way
+            return frozenset()  # the caller's session may have got its values in any way
         graph, variables = self._timeline.live, self.snapshot.state.variables
         initialized = self._filed(graph, variables)
         missing = [v for v in variables.values() if v.op not in initialized]
         return frozenset(v.op for v in missing if not v.initializer or cannot_start(graph, v))
 
     def stored(self) -> Mapping[str, Any] | None:
-        """Returns the values of variables as they lie in the file that was opened, unread, by op name.
+        """Returns the stored values of variables in the opened file, unread, by op name.
 
-        None if they are elsewhere: in a session, or if a plan has changed the graph since.
+        Returns None if a session has the values, or if a plan has changed the graph since.
         """
         if self._session is not None or self._timeline.events or not hasattr(self._source, "stored"):
             return None
@@ -187,8 +187,8 @@ class Values:
     ) -> Any:
         """Returns a session with all values, as `Editor.session` does.
 
-        Without `initialise`, what a session of the caller's has never held stays without a value. If `quiet`, nothing
-        warns of variables whose values are not there: they are about to get some.
+        Without `initialise`, variables that the caller's session has not initialized stay without a value. With
+        `quiet`, missing values give no warning, because the caller is about to set them.
         """
         from ..tf.run.sessions import refuse_untrusted
 
@@ -214,15 +214,15 @@ class Values:
         return new
 
     def reader(self) -> Any:
-        """Returns the session to read values from: in one of the caller's nothing is initialised."""
+        """Returns the session to read values from; it initialises no variable in the caller's session."""
         return self.session(initialise=False)
 
     def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
         """Returns the variables that have no value but their initial one, as `Editor.untrained` does.
 
         Args:
-            local: local ones too, which are meant to have none.
-            names: the variables to tell of; sessions are not asked about others. None: all.
+            local: whether to include local variables, which are not expected to have a trained value.
+            names: the variables to check; the values of others are not looked up. None: all.
         """
         from ..tf.values.initialization import untrained
         from ..tf.values.sessions import ValueAssignment
@@ -243,7 +243,7 @@ class Values:
         return {info.op: why[info.op] for info in targets if info.op in why and (local or not info.local)}
 
     def value(self, name: str) -> Any:
-        """Returns what a constant or variable holds, as `Editor.value` does."""
+        """Returns the value of a constant or variable, as `Editor.value` does."""
         from ..tf.open.op_facts import value
 
         stored = self._at_rest(op_name(name))
@@ -264,7 +264,7 @@ class Values:
         return None if number in self._planned(self._timeline.log.now()) else filed.get(number)
 
     def in_other(self, graph: TFGraph) -> Any:
-        """Returns the values for the variables of the same names in another graph, as what a file gives."""
+        """Returns the values for variables of the same names in another graph, in the form of a source of values."""
         from ..tf.values.sessions import SessionValues
         from ..tf.values.variables import variable_infos
 
@@ -282,7 +282,7 @@ class Values:
 
         Args:
             before, after: the graphs.
-            names: variable of the new graph -> the variable of the old one that it is.
+            names: variable of the new graph -> the same variable in the old graph.
             renamed: op of the old graph -> its name in the new one, if it differs.
         """
         old_names = self._names.get(before, {})
@@ -291,11 +291,11 @@ class Values:
         self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
 
     def _called_now(self, graph: TFGraph) -> Mapping[str, str]:
-        """Returns op of the opened graph -> its name in a graph made by plans, if it differs."""
+        """Returns op of the opened graph -> its name in `graph`, which plans have made, if the name differs."""
         return self._names.get(graph, {})
 
     def _filed(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
-        """Returns which variables of a graph, given by name, have a value in the file that was opened."""
+        """Returns those of the named variables of a graph that have a value in the opened file."""
         opened, covered = self._opened(), self._source.covered() if self._source is not None else frozenset()
         if graph is opened or opened is None:
             return covered & frozenset(names)
@@ -311,23 +311,23 @@ class Values:
 
         Args:
             graph: the graph.
-            own: the session to go on from, of this graph or another; None for none.
+            own: the session to take values from, of this graph or another; None if there is no session.
             config: a ConfigProto for a new session.
-            events: the steps that are in force.
-            initialise: variables that `own` has never held start from their initial values. Otherwise they have none if
-                `own` is a session of the caller's.
+            events: the applied steps that are not undone.
+            initialise: whether variables without a value in `own` start from their initial values. If false and `own`
+                is the caller's session, they stay without a value.
 
         Returns:
             `own` itself if it is a session of `graph`, else a new session; and the sources of the values.
 
         Raises:
-            PlanError: a value cannot be read or set, or a table not be filled; a session that is new is closed then.
+            PlanError: a value cannot be read or set, or a table cannot be filled. A new session is then closed.
         """
         from ..tf.values.sessions import new_session, placed
 
         opened = self._opened()
         if own is None and self._source is not None and graph is not opened and self._stored() is None:
-            # Only a session of the graph as it was opened can tell what its values were.
+            # Only a session of the opened graph can read the values.
             there = [event for event in events if event.applied.graph is opened]
             first, transferred = self._open_session(opened, None, config, there)
             with closing(first):
@@ -344,11 +344,11 @@ class Values:
             try:
                 return new, self._assign_values(new, own, events, request, initialise)
             except BaseException:
-                new.close()  # it has no user yet: its memory is released at once
+                new.close()  # no other code uses it yet: its memory is released at once
                 raise
 
     def _reasons(self, graph: TFGraph, report: ValueReport, events: list[Event], own: Any) -> dict[str, str]:
-        """Why variables hold initial values, of those whose values come from where a report says."""
+        """Returns the reason for each variable of the report that holds only its initial value."""
         from ..tf.values.initialization import untrained
 
         results = [event.applied.made for event in events]
@@ -362,7 +362,7 @@ class Values:
         return why
 
     def _lacking(self, graph: TFGraph, initial: Iterable[str]) -> list[str]:
-        """What to say of the variables of the file that start anew, as its values are not there."""
+        """Returns warnings about variables of the file that start from initial values, for lack of other values."""
         if not self._has_initial_source:
             return []
         opened = self._opened()
@@ -376,11 +376,11 @@ class Values:
     def _assign_values(
         self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool
     ) -> ValueReport:
-        """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
+        """Gives the variables of a session their values by the rule: all in a new session, missing ones in an open one.
 
         Args:
             session: the session.
-            own: the session to go on from: of another graph, or `session` itself; None for none.
+            own: the session to take values from: `session` itself, or one of another graph; None for a first session.
             events, initialise: as for `_open_session`.
             request: the request, for messages.
         """
@@ -401,7 +401,7 @@ class Values:
         initialized, before = self._initialized_before(graph, own, targets, request)
         settled_events = frozenset() if own is None else self._applied_events.get(own, frozenset())
         ran = getattr(source, "init_ops", ()) if filed else ()
-        if ran:  # what the file wants run once may have set more
+        if ran:  # the initialization ops of the file may have set more variables
             more = [info for info in targets if info.op not in initialized]
             initialized |= holding(session, within_reach(graph, [*initialized, *ran], more), request)
         if new and own is not None:
@@ -447,7 +447,7 @@ class Values:
         return frozenset(), self._before(own, request)
 
     def _pending(self, session: TFSession, events: list[Event]) -> list[Event]:
-        """The steps whose values a session has not got."""
+        """Returns the steps whose values a session has not received yet."""
         return [event for event in events if event.number not in self._applied_events.get(session, ())]
 
     def _decide(
@@ -461,7 +461,7 @@ class Values:
         before: Mapping[int, VariableInfo],
         graph: TFGraph,
     ) -> None:
-        """Decides by the rule which value each variable of a session gets."""
+        """Decides by the rule of `Values` which value each variable of a session gets."""
         from ..tf.values.initialization import cannot_start
 
         planned, again = self._planned(events), self._planned(pending)
@@ -489,7 +489,7 @@ class Values:
                     report.initial.append(name)
 
     def _planned(self, events: Iterable[Event]) -> dict[int, Any]:
-        """Variable -> the value that the steps give it; an array, or what a checkpoint stores."""
+        """Returns variable -> the value that the steps give it: an array, or an unread value of a checkpoint."""
         results = [event.applied.made for event in events]
         return {self._id(one.graph, name): value for one in results for name, value in one.values.items()}
 
@@ -499,7 +499,7 @@ class Values:
         return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
 
     def _before(self, old: Any, request: str) -> dict[int, VariableInfo]:
-        """Variable -> what it is in an older session that holds its value."""
+        """Returns variable -> its counterpart in an older session, for the variables that have a value there."""
         from ..tf.values.variables import variable_infos
 
         infos, removed = variable_infos(old.graph), self._removed_variables(old.graph)
@@ -510,9 +510,9 @@ class Values:
         return {self._id(old.graph, name): infos[name] for name in initialized}
 
     def _initialized_in(self, session: TFSession, infos: Iterable[VariableInfo], request: str) -> frozenset[str]:
-        """Returns which variables hold a value in a session; it is asked about those of which that is not known.
+        """Returns the variables that hold a value in a session.
 
-        Variables with a value keep a value. Variables without one may get it from the user of the session.
+        The session is queried only for variables that had no value before: these may have been set since.
         """
         from ..tf.values.initialization import holding
 
@@ -522,7 +522,7 @@ class Values:
         return initialized
 
     def _detach(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
-        """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""
+        """Keeps the values of variables that only the old session has, if an undo or a redo can bring them back."""
         from ..tf.values.initialization import read_all
 
         alive = {number for names in self._ids.values() for number in names.values()}
@@ -545,14 +545,14 @@ class Values:
         self._assigned_steps |= numbers
 
     def _opened(self) -> Any:
-        """The graph that was opened; None if it is deleted."""
+        """Returns the opened graph; None if it is deleted."""
         return current(self._first())
 
     def _removed_variables(self, graph: TFGraph) -> frozenset[str]:
         return frozenset(orphans_of(graph))
 
     def _id(self, graph: Any, name: str) -> int:
-        """The number of a variable: the same in all graphs in which it is."""
+        """Returns the number of a variable, which is the same in all graphs that contain it."""
         ids = self._ids.setdefault(identity(graph), {})
         if name not in ids:
             ids[name] = next(self._numbers)
@@ -560,7 +560,7 @@ class Values:
 
 
 def _lost_warnings(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
-    """What to say of variables that have no value, as the checkpoint that their initialisers read is not there."""
+    """Returns warnings about variables without a value because the checkpoint of their initialisers is missing."""
     from ..tf.values.initialization import lost_checkpoint
 
     lost = {info.op: path for info in empty if info.initializer and (path := lost_checkpoint(graph, info))}

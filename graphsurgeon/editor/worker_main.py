@@ -19,7 +19,7 @@ from .open import open as open_graph
 
 
 def main() -> None:
-    """Does what the folder asks for that the command line names."""
+    """Runs the request in the folder that the command line names."""
     folder = Path(sys.argv[1])
     request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
     stopped = threading.Event()
@@ -41,8 +41,8 @@ def run(folder: Path, request: Any, stopped: threading.Event) -> None:
 
     Args:
         folder: the folder of the graph and its feeds.
-        request: what is asked for.
-        stopped: once it is set, the run ends; what ran by then is in the trace.
+        request: the request.
+        stopped: once it is set, the run ends, and the trace contains the ops that ran until then.
     """
 
     def watch(count: int, of: int) -> bool:
@@ -56,7 +56,7 @@ def run(folder: Path, request: Any, stopped: threading.Event) -> None:
 
 
 def _listen(stopped: threading.Event) -> None:
-    """Waits for the word to stop; ends with the process that started this one."""
+    """Waits for the message to stop. Ends this process when the parent process ends."""
     while os.read(0, len(STOP)):  # not `sys.stdin`: a thread that reads it keeps Python from ending
         stopped.set()
     os.kill(os.getpid(), signal.SIGTERM)
