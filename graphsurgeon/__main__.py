@@ -1,4 +1,4 @@
-"""The command line, for people without a notebook: graphsurgeon view model.pb -o model.html."""
+"""The command line, for use without a notebook: graphsurgeon view model.pb -o model.html."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FORMATS: dict[str, Callable[[Any, Any], str]] = {
     "html": lambda ed, given: str(ed.to_html(given.unfold, given.theme)),
     "svg": lambda ed, given: str(ed.to_svg(given.unfold)),
 }
-"""Format -> what writes it."""
+"""Format -> function that returns the text of the file."""
 VERSION: str = sys.modules["graphsurgeon"].__version__  # this package is loaded, however its command line is run
 PACKAGES = ("tensorflow", "numpy", "anywidget", "jupyterlab", "notebook")
-"""What else a report of a fault should name the version of."""
+"""Packages whose versions a bug report should list."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SurgeryError as error:
         print(f"graphsurgeon: {error}", file=sys.stderr)
     except BrokenPipeError:
-        # the reader has what it wanted; Python must not complain again when it ends
+        # the reader of the pipe has closed it; Python must not report this again when it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         refusal = SurgeryError(f"writing {options.output!r}", error.strerror or str(error), "Give another path with -o")
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _called() -> str:
-    """Returns how a person calls this: by the command that pip installs, or as a module."""
+    """Returns the name of the command: the script that pip installs, or the module."""
     return "graphsurgeon" if Path(sys.argv[0]).stem == "graphsurgeon" else "python -m graphsurgeon"
 
 
@@ -126,7 +126,7 @@ def _view(options: argparse.Namespace) -> int:
         options.output = f"{Path(options.model).name.split('.')[0] or 'graph'}.{options.format or 'html'}"
     form = options.format or _format_of(options.output)
     if options.unfold is not None:
-        # a scope is open only where those around it are
+        # a scope is open only if the scopes around it are open
         scopes = [scope.strip("/").split("/") for scope in options.unfold if scope.strip("/")]
         options.unfold = ["/".join(parts[: i + 1]) + "/" for parts in scopes for i in range(len(parts))]
     if not Path(options.model).exists():

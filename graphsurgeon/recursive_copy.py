@@ -1,12 +1,12 @@
-"""The recursive copier of 2016: same names, same argument order, same meaning, on today's engine.
+"""The recursive copy functions of 2016, with the same names, argument order and meaning.
 
-What an earlier call has copied into a namespace is used again by the next, so that several calls build one copy.
-Source of the method: the graph copier that became `tf.contrib.copy_graph`, whose names are here too.
+A call reuses the ops that earlier calls have copied into the same namespace, so that several calls build one copy. The
+functions became `tf.contrib.copy_graph`; its function names are also available.
 
-A text is a namespace and everything else names variables, so both orders of these two arguments are understood:
-``copy_variable_to_graph(w, graph, "N", {})`` as in 2016, ``copy_variable_to_graph(w, graph, {}, "N")`` too. Only where
-`copy_to_graph` and `get_copied` get a string alone as third argument, it means what it meant in 2016: a dictionary
-without names, and no namespace. This gives a warning.
+The arguments for namespace and variables may be given in either order, because a namespace is always a text. The call
+``copy_variable_to_graph(w, graph, "N", {})`` of 2016 works, and so does ``copy_variable_to_graph(w, graph, {}, "N")``.
+There is one exception. If a text is the third and last argument of `copy_to_graph` or `get_copied`, it has the meaning
+of 2016: no variables, and no namespace. This causes a warning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .graph.selection import Selection, listed
 from .graph.tf_types import TFGraph
 from .graph.training import downstream, writers_of
 
-#: destination graph -> source graph -> (namespace, what the copies wait for) -> names of source ops with a copy there.
+#: destination graph -> source graph -> (namespace, ops that the copies wait for) -> names of the copied source ops.
 _COPIED: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[tuple[str, frozenset[str]], set[str]]]] = (
     WeakKeyDictionary()
 )
@@ -41,18 +41,19 @@ def copy_variable_to_graph(
     scope: str = "",
     values: Any = None,
 ) -> Any:
-    """Copies a variable, with what computes its initial value, into another graph.
+    """Copies a variable, with the ops that compute its initial value, into another graph.
 
     Args:
         org_instance: a `tf.Variable` of a TF1 graph, reference or resource.
         to_graph, namespace, copied_variables, values: see `copy_to_graph`.
-        scope: another name of `namespace`, that of `tf.contrib.copy_graph`.
+        scope: the name of `namespace` in `tf.contrib.copy_graph`.
 
     Returns:
-        the new `tf.Variable`, in the same collections (``C`` for the lists of variables, else ``namespace/C``).
+        the new `tf.Variable`. It is in the same collections of variables, and in ``namespace/C`` for any other
+        collection ``C``.
 
     Raises:
-        PlanError: as `copy_to_graph`.
+        PlanError: as for `copy_to_graph`.
 
     Example:
         >>> import tensorflow as tf
@@ -89,28 +90,28 @@ def copy_to_graph(
     values: Any = None,
     after: Any = None,
 ) -> Any:
-    """Copies an op, tensor or variable and all it needs into another graph; or computes it again in its own.
+    """Copies an op, tensor or variable, with all ops that it needs, into another graph; or recomputes it in its graph.
 
-    What it needs are its inputs, its control inputs, and the ops that an op was made for: gradients know these, so a
-    training op comes with its loss, and the copies know their like among each other.
+    It needs its inputs, its control inputs, and the forward ops of gradients. Copying a training op therefore copies
+    its loss, too. The copies of gradient ops refer to the copies of their forward ops.
 
     Args:
-        org_instance: a `tf.Operation`, `tf.Tensor` or `tf.Variable`; a training op brings the whole model along.
-        to_graph: the `tf.Graph` that gets the copy.
-        copied_variables: name -> variable of copies made so far, a dict; these are used, whatever they are called,
-            and new ones are added. A list of variables counts by their names.
-        namespace: name scope of the copy; empty for none.
-        values: a session of the source graph: current values become the initial values of the copies.
-        after: ops or tensors of the source graph that set its variables, if `to_graph` is the source graph: the
-            copy reads the same variables again once these have run. Only what depends on a variable is copied; it
-            reads the same placeholders, batches and constants. An active `tf.control_dependencies` means the same.
+        org_instance: a `tf.Operation`, `tf.Tensor` or `tf.Variable`; with a training op, the whole model is copied.
+        to_graph: the `tf.Graph` to copy into.
+        copied_variables: a dict of name -> variable that was copied before, whose name may differ. These variables are
+            used, and new variables are added to the dict. A list of variables is used by their names.
+        namespace: the name scope of the copy; empty for none.
+        values: a session of the source graph, whose current values become the initial values of the copies.
+        after: ops or tensors of the source graph that set its variables, if `to_graph` is the source graph. The copy
+            reads the same variables again after these ops. Only ops that depend on a variable are copied. They read the
+            same placeholders, batches and constants. An active `tf.control_dependencies` has the same effect.
 
     Returns:
         the copy of `org_instance`.
 
     Raises:
-        PlanError: an argument is of a wrong kind, or the namespace holds something else of one of the names. Nothing
-            is changed then.
+        PlanError: an argument has a wrong type, or the namespace contains other ops of the same names. Then nothing has
+            changed.
 
     Example:
         >>> import tensorflow as tf
@@ -155,14 +156,14 @@ def copy_op_to_graph(
 
     Args:
         org_instance, to_graph, values, after: see `copy_to_graph`.
-        variables: its `copied_variables`, or any iterable of them; those that are needed and missing are copied too.
-        scope: its `namespace`; it may also be given instead of `variables`.
+        variables: `copied_variables`, or any iterable of variables; other variables that are needed are copied too.
+        scope: `namespace`; it may also be given instead of `variables`.
 
     Returns:
         the copy of `org_instance`.
 
     Raises:
-        PlanError: as `copy_to_graph`.
+        PlanError: as for `copy_to_graph`.
 
     Example:
         >>> import tensorflow as tf
@@ -184,11 +185,11 @@ def get_copied(original: Any, graph: TFGraph, copied_variables: Any = None, name
     """Returns the copy of an op, tensor or variable that `copy_to_graph` has made.
 
     Args:
-        original, graph, copied_variables, namespace: what `copy_to_graph` was given, and its `copied_variables` since.
+        original, graph, copied_variables, namespace: the same arguments as for `copy_to_graph`.
 
     Raises:
-        PlanError: an argument is of a wrong kind.
-        SelectionError: there is no copy of it; the nearest names are proposed.
+        PlanError: an argument has a wrong type.
+        SelectionError: there is no copy. The message suggests the namespace that has a copy, if there is one.
 
     Example:
         >>> import tensorflow as tf
@@ -212,10 +213,10 @@ def get_copied_op(org_instance: Any, graph: TFGraph, scope: str = "", variables:
     """Returns the copy of an op or tensor like `get_copied`, with the name and arguments of `tf.contrib.copy_graph`.
 
     Args:
-        org_instance, graph, scope, variables: what `copy_op_to_graph` was given.
+        org_instance, graph, scope, variables: the same arguments as for `copy_op_to_graph`.
 
     Raises:
-        PlanError, SelectionError: as `get_copied`.
+        PlanError, SelectionError: as for `get_copied`.
 
     Example:
         >>> import tensorflow as tf
@@ -228,21 +229,21 @@ def get_copied_op(org_instance: Any, graph: TFGraph, scope: str = "", variables:
     return _require_copy(_copy_call("get_copied_op", org_instance, graph, scope, variables))
 
 
-# -- what is asked ------------------------------------------------------------------------------------------
+# -- the request --------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _CopyCall:
-    """What a call asks for, with each argument looked at and of its kind.
+    """The checked arguments of a call.
 
     Args:
-        verb: the function.
+        verb: the name of the function.
         thing: the op, tensor or variable of the source.
         graph: the graph of the copies.
         scope: their name scope; empty for none.
-        known: name in `graph` -> variable of it that is used under that name.
-        book: the dict of the caller that new variables are added to, or None.
-        text: the string that was given instead of variables, if one was.
+        known: name in `graph` -> variable of `graph` to use for this name.
+        book: the caller's dict, to which new variables are added, or None.
+        text: the string that was given instead of variables; empty if none was.
     """
 
     verb: str
@@ -260,7 +261,7 @@ class _CopyCall:
 
     @property
     def is_variable(self) -> bool:
-        """Whether the request is for a variable."""
+        """Whether a variable is to be copied."""
         return hasattr(self.thing, "initializer")
 
     def tell(self) -> None:
@@ -274,7 +275,7 @@ class _CopyCall:
 
 
 def _copy_call(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) -> _CopyCall:
-    """Looks at the arguments of a call; nothing is done before all of them are of their kind."""
+    """Checks the arguments of a call, before anything is done."""
     from .tf import graph_parts
 
     request = f"{verb}({_word(thing)}, ...)"
@@ -303,14 +304,14 @@ def _copy_call(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any
     if isinstance(variables, str):
         return _CopyCall(verb, thing, graph, bare_scope, {}, None, variables)
     variables_by_name = _replacement_map(variables, request)
-    # A dict may serve several graphs: each has its own variables under these names.
+    # The dict may have variables of several graphs.
     mine = {name: v for name, v in variables_by_name.items() if v.graph is graph}
     book = variables if isinstance(variables, MutableMapping) else None
     return _CopyCall(verb, thing, graph, bare_scope, mine, book, "")
 
 
 def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
-    """Variables by the names under which they are used: from a dict, an iterable, or one alone."""
+    """Returns name -> variable, from a dict, an iterable of variables, or one variable."""
     from .tf import graph_parts
 
     how = "Give a dict of name to tf.Variable, as {'CopiedOps/w:0': w}, or a list of variables"
@@ -337,7 +338,7 @@ def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
 
 
 def _either(namespace: Any, scope: Any, request: str) -> Any:
-    """The one that is given of two names of one argument."""
+    """Returns the value of an argument with two names. Refuses two values."""
     if not isinstance(scope, str):
         problem = f"a scope is a text, and {_word(scope)} is of type {type(scope).__name__}"
         raise PlanError(request, problem, "Give scope='CopiedOps', or '' for none")
@@ -378,7 +379,7 @@ def _require_copy(call: _CopyCall) -> Any:
 
 
 def _other_scope_hint(call: _CopyCall) -> str:
-    """Returns the other namespace that has a copy of the requested thing; empty if there is none."""
+    """Returns a suggestion with another namespace that has the copy; empty if there is none."""
     scopes = {scope for scope, _ in _COPIED.get(call.graph, {}).get(call.thing.graph, {})}
     others = (replace(call, scope=scope) for scope in sorted(scopes - {call.scope}))
     other_scope = next((other.scope for other in others if _find(other) is not None), None)
@@ -389,7 +390,7 @@ def _other_scope_hint(call: _CopyCall) -> str:
 
 
 def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
-    # 1. What to copy: the thing and all that it needs.
+    # 1. Select the requested op, with all ops that it needs.
     thing, scope = call.thing, call.scope
     same = thing.graph is call.graph
     source = open(thing.graph, title="the source")
@@ -397,12 +398,12 @@ def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
     waits = _ops_to_wait_for(call, after, values)
     target = thing.op.name if hasattr(thing, "op") else thing.name
     block, readers = _ops_to_recompute(call, source, target) if waits else (_needed_block(source, target), ())
-    # 2. What is there already, from earlier calls or as variables the caller brings.
+    # 2. Find existing copies, from earlier calls or in the caller's variables.
     books = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(thing.graph, {})
     copied_ops = books.setdefault((scope, frozenset(waits)), set())
     reuse = {name: under(scope, name) for name in copied_ops}
     reuse.update({} if waits else _replacements(call, source, destination))
-    # 3. Copy the rest, with current values as initial ones if a session is given.
+    # 3. Copy the rest, with current values as initial values if a session is given.
     constants, apart = _current(source, block, set(reuse), values)
     fresh = _selection_of(source.snapshot, [name for name in block if name not in reuse])
     if fresh:
@@ -427,7 +428,7 @@ def _apply(call: _CopyCall, destination: Any, plan: Any, fresh: Selection) -> se
         is_taken = scope in there or any(under(scope, name) in there for name in fresh)
         how = f"Choose another namespace: {free!r} is free" if is_taken else faults[0].suggestion
         raise PlanError(call.request, faults[0].problem, how)
-    applied = destination.apply(plan, record=False)  # the lists of the graph are as they were in 2016
+    applied = destination.apply(plan, record=False)  # the collections are the same as in 2016
     names: set[str] = set()
     for copied in applied.effect.copies:
         if copied.source.owner is call.thing.graph:
@@ -445,7 +446,7 @@ def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
 
 
 def _needed_block(source: Any, target: str) -> Selection:
-    """An op, its ancestors, the ops that these were made for, the ancestors of those, and so on."""
+    """Returns an op with its ancestors, the forward ops of gradients among them, their ancestors, and so on."""
     from .tf import graph_parts
 
     ops = source.graph.get_operations()
@@ -462,7 +463,7 @@ def _needed_block(source: Any, target: str) -> Selection:
 
 
 def _keep_originals(call: _CopyCall, names: set[str]) -> None:
-    """Sets the original op of each copy whose source has one to the copy of that one."""
+    """If a gradient op was copied, makes its copy refer to the copy of its forward op."""
     from .tf import graph_parts
 
     source, scope = call.thing.graph, call.scope
@@ -478,7 +479,7 @@ def _keep_originals(call: _CopyCall, names: set[str]) -> None:
 
 
 def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, str]:
-    """Ops of variables that the caller says are copied: these are not made again."""
+    """Returns op of a source variable -> op of the caller's variable that is used instead."""
     from .plan.dependencies import variable_parts
 
     graph, there = source.snapshot, destination.snapshot
@@ -512,11 +513,11 @@ def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, s
     return reuse
 
 
-# -- computing again ----------------------------------------------------------------------------------------
+# -- recomputing --------------------------------------------------------------------------------------------
 
 
 def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
-    """Names of the ops that a copy within the graph has to wait for; none: it is a plain copy."""
+    """Returns the names of the ops that a copy within the graph has to wait for; empty for a plain copy."""
     from .tf import graph_parts
 
     same, after_tops = call.thing.graph is call.graph, []
@@ -547,7 +548,7 @@ def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
 
 
 def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Selection, list[str]]:
-    """Returns the ops that must be computed again if variables change, and those of them that read variables."""
+    """Returns the ops to recompute after variables change, and the ops among them that read variables."""
     graph = source.snapshot
     needed = source.select(name=[target]).ancestors().mask
     writers = writers_of(graph)
@@ -574,7 +575,7 @@ def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Select
 
 
 def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Returns new initial values: by tensor, and by variable if the tensor has other consumers."""
+    """Returns new initial values: tensor -> array, and (variable, array) if the tensor has other consumers."""
     if values is None:
         return {}, []
     from .tf.values.variables import fetch
@@ -594,7 +595,7 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict
 
 
 def _with_initial_value(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
-    """The plan, with a constant as the initial value of one copied variable alone."""
+    """Returns the plan with a constant as the initial value of one copied variable."""
     from .tf.values.variables import constantly
 
     name = f"{info.initializer}/value"

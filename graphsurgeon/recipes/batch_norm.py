@@ -17,7 +17,7 @@ from ..plan.plan import Plan
 from .freeze import constant, unknowns
 from .subject import ASSIGNS, RecipeContext, Tensor, below, recipe_context, remove_unused
 
-#: Ops between the statistics of a batch and the op that keeps their average.
+#: Ops between the statistics of a batch and the op that updates their moving average.
 _AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
 #: Ops that forward the same numbers, in another shape or dtype.
 _SAME = frozenset({"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
@@ -36,7 +36,7 @@ _SPREAD = _SAME | _REDUCED | {"DivNoNan", "Mul", "RealDiv"}
 
 @dataclass(frozen=True)
 class Averages:
-    """The averaged tensors: tensor -> the variables that keep its average, and those that only lead to others."""
+    """Tensor -> the variables with its moving average, and the variables used on the way to another average."""
 
     variables: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
     between: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -46,7 +46,7 @@ class Averages:
 
 
 def settle_moments(context: RecipeContext, plan: Plan, needed: Mask, averages: Averages) -> Plan:
-    """Makes ops that normalize by a mean and a variance of the batch, as single ops, read the averages of these.
+    """Makes unfused batch normalization read the moving averages of mean and variance.
 
     Args:
         context: the subject of the recipe.
@@ -55,7 +55,7 @@ def settle_moments(context: RecipeContext, plan: Plan, needed: Mask, averages: A
         averages: the averages in the graph.
 
     Raises:
-        PlanError: if no variable keeps an average of one.
+        PlanError: if no variable keeps the average of a mean or variance.
     """
     graph = context.graph
     roots = [op for op in context.typed(*_ROOTS) if needed[op]]
@@ -107,7 +107,7 @@ def moving_averages(context: RecipeContext) -> Averages:
 
     def ahead(tensor: Tensor) -> list[Tensor]:
         sources = context.reads(tensor[0]) if graph.types[tensor[0]] in _AVERAGE_SOURCES else []
-        return sources + [context.reads(one)[1] for one in _assigned(context, tensor[0])]  # an average without its bias
+        return sources + [context.reads(one)[1] for one in _assigned(context, tensor[0])]  # a debiased average
 
     for op in context.typed(*ASSIGNS):
         reads = context.reads(op)
@@ -123,7 +123,7 @@ def moving_averages(context: RecipeContext) -> Averages:
 
 
 def _assigned(context: RecipeContext, op: int) -> list[int]:
-    """The ops that assign the output of an op: the op itself, or those that a read of their variable waits for."""
+    """Returns the op itself if it assigns a variable, else the assignments that a read of a variable waits for."""
     graph = context.graph
     if graph.types[op] in ASSIGNS:
         return [op]
@@ -132,7 +132,7 @@ def _assigned(context: RecipeContext, op: int) -> list[int]:
 
 
 def _back(context: RecipeContext, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
-    """A tensor and the tensors it is computed from through some types of ops, the nearest first."""
+    """Returns a tensor, and the tensors that it is computed from by ops of some types, the nearest first."""
     out, visited = [tensor], {tensor}
     for one in out:
         if context.graph.types[one[0]] in through:
@@ -143,7 +143,7 @@ def _back(context: RecipeContext, tensor: Tensor, through: frozenset[str]) -> li
 
 
 def _is_batch(context: RecipeContext, tensor: Tensor, averages: Averages) -> bool:
-    """Whether a tensor is averaged, and computed from sums but not from a variable that keeps its average."""
+    """Returns whether a tensor is a statistic of the batch: averaged, and computed from sums, not from its average."""
     variables = averages.of(tensor)
     if not variables:
         return False
@@ -163,7 +163,7 @@ def _follow(
     context: RecipeContext, tensor: Tensor, average: str, inside: set[int], reroutes: dict[str, str],
     fitted: list[tuple[str, str, list[str]]],
 ) -> None:  # fmt: skip
-    """Collects, for the consumers of a statistic in any shape, how they will read the average.
+    """Collects how the consumers of a statistic will read the average, also if its shape differs.
 
     Args:
         context: the subject of the recipe.
@@ -195,13 +195,13 @@ def _follow(
 
 
 def _centred(context: RecipeContext, op: int) -> list[tuple[Tensor, Tensor]]:
-    """(data, center) of the difference that an op squares, in either order of the inputs."""
+    """Returns pairs (data, center) if an op squares the difference of data and center, in either order."""
     types, reads = context.graph.types, context.reads(op)
     if types[op] == "SquaredDifference":
         return [(reads[0], reads[1]), (reads[1], reads[0])]
     if not _is_square(context, op):
         below = [context.reads(one)[0] for one, _ in reads[1:2] if types[op] == "Sub" and _is_square(context, one)]
-        return [(reads[0], centre) for centre in below]  # the mean of squares less the square of the mean
+        return [(reads[0], centre) for centre in below]  # the mean of squares minus the square of the mean
     inner = reads[0][0]
     return [(context.reads(inner)[0], context.reads(inner)[1])] if types[inner] == "Sub" else []
 
@@ -228,7 +228,7 @@ def _check_variances(context: RecipeContext, root: int, ways: list[Tensor]) -> N
 
 
 def _over_batch(context: RecipeContext, mean: int) -> bool:
-    """Whether a mean is over the first axis and keeps another axis: for each channel, not for each example."""
+    """Returns whether a mean reduces the batch axis and keeps another axis, so that it is a mean per channel."""
     data, axes = context.reads(mean)
     over, info = constant(context, axes), context.graph.info(*data)
     rank = None if info is None or info.shape is None else len(info.shape)
@@ -239,14 +239,14 @@ def _over_batch(context: RecipeContext, mean: int) -> bool:
 
 
 def _is_fed(context: RecipeContext, op: int) -> bool:
-    """Whether the output of an op depends on more than constants and variables."""
+    """Returns whether an op depends on an input, not only on constants and variables."""
     graph = context.graph
     first = backward(graph, graph.mask([op]), control=False) & (graph.data.degrees == 0)
     return bool((first & ~graph.typed(("Const", *VARIABLE_TYPES))).any())
 
 
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-#: Ops whose second input is their weights -> the axis of the weights that is the channel of the result.
+#: Type of an op with weights as its second input -> the axis of the weights for the channels of the result.
 _WEIGHTED = {"Conv2D": 3, "Conv2DBackpropInput": 2, "Conv3D": 4, "DepthwiseConv2dNative": 3, "MatMul": 1}
 _SCALING = ("Mul", "RealDiv")
 #: Ops of two inputs that can be merged with the weights before them.
@@ -257,16 +257,15 @@ def settle_batch_norm(thing: Any) -> Plan:
     """Makes batch normalization read its moving averages, as in inference, instead of the statistics of the batch.
 
     The batch normalization may be one op, ``FusedBatchNorm``, or the single ops of Keras 3 and ``tf.nn.moments`` in
-    training. The ops that average the mean and the variance of the batch identify the variables that hold the averages.
-    These variables stay variables. Other consumers of the statistics read the averages too. Other ops, dtypes and
-    shapes stay.
+    training. The variables with the moving averages are found by the ops that update them. They stay variables. Other
+    consumers of the statistics read the averages too. Other ops, dtypes and shapes do not change.
 
     Args:
         thing: an editor; or a plan, to add to.
 
     Raises:
-        PlanError: if no batch normalization reads the statistics of the batch, or if no variable keeps the averages of
-            one. The message names the op.
+        PlanError: if no batch normalization reads the statistics of the batch, or if the averages of one of them are
+            not kept in a variable. The message names the op.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -296,7 +295,7 @@ def settle(context: RecipeContext, needed: Mask) -> Plan:
         needed: mask of the ops.
 
     Raises:
-        PlanError: if no variable keeps the averages of one.
+        PlanError: if the averages of a batch normalization are not kept in a variable.
     """
     graph, plan = context.graph, context.plan
     norms = [op for op in context.typed(*NORMS) if needed[op] and _training(context, op)]
@@ -323,7 +322,7 @@ def _training(context: RecipeContext, op: int) -> bool:
 
 
 def _average(context: RecipeContext, averages: Averages, op: int, port: int) -> str:
-    """The tensor that reads the variable with the average of one output of a batch normalization."""
+    """Returns the tensor that reads the moving average of one output of a batch normalization."""
     reads = reads_of_averages(context, averages.of((op, port)))
     if len(reads) != 1:
         what = ("mean", "variance")[port - 1]
@@ -359,8 +358,8 @@ def fold_batch_norm(thing: Any, outputs: Any = None) -> Plan:
     """Folds batch normalization into the convolution or matrix product before it: new weights, and one offset.
 
     An unfused batch normalization is folded too: any product, sum, difference or quotient with one constant per channel
-    that follows at once. Weights must be constants: freeze a graph with variables first. The result keeps the name of
-    the last op that is folded. Shapes and dtypes stay. Numbers are equal except for rounding.
+    directly after the weighted op. Weights must be constants: freeze a graph with variables first. The result has the
+    name of the last folded op. Shapes and dtypes do not change. Numbers are equal except for rounding.
 
     Args:
         thing: an editor; or a plan, to add to.
@@ -439,7 +438,7 @@ def why_unfolded(context: RecipeContext, op: int, data: Tensor) -> tuple[str, st
 
 
 def _waits_for(context: RecipeContext, op: int) -> list[str]:
-    """The variables that would have to be constants, and nothing else, so that the channels of a result are scaled."""
+    """Returns the variables that prevent folding after an op; empty if other ops prevent it, too."""
     graph, needed, scaled, last = context.graph, context.reads(op)[1:2], False, op
     while len(readers := context.readers(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
         last, at = readers[0]
@@ -560,7 +559,7 @@ def _first(attributes: Any) -> bool:
 
 
 def _by_channel(value: Any, shape: tuple[int, ...]) -> Any:
-    """A constant as one number for each channel; None if it has more dimensions than that."""
+    """Returns a constant as one number per channel; None if it has more dimensions than that."""
     if value.dtype.kind != "f":
         return None
     if value.size == 1:

@@ -1,4 +1,4 @@
-"""Checkpoints: values under other names, and moving averages in place of the averaged values."""
+"""Renames the values of checkpoints, and uses moving averages instead of the averaged variables."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def rename_checkpoint(
 def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> Plan:
     """Makes outputs read the moving averages of variables instead of the variables themselves.
 
-    For a training graph that keeps averages next to its variables. The variables stay unchanged. The result is for
+    Use it for a training graph that keeps averages next to its variables. The variables do not change. The result is
+    for
     inference: a loss that is computed from the same ops reads the averages too. Continue with `frozen` or
     `for_inference`.
 
@@ -107,8 +108,7 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
     needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]))
     plan, none = context.plan, True
     for name, average in pairs.items():
-        # A reference variable is read through one op, which returns its value. The consumers of that op move to the
-        # other.
+        # A reference variable is read through one op. The consumers of that op then read the op of the average.
         kinds = [(f"{name}/read", f"{average}/read"), (name, average)]
         variable_pairs = [(graph.index[a], graph.index[b]) for a, b in kinds if a in graph.index and b in graph.index]
         own = {op for op, _ in variable_pairs}
@@ -128,7 +128,7 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
 def restore_averages(ed: Editor, checkpoint: Any, *, suffix: str = AVERAGE) -> Restored:
     """Restores moving averages from a checkpoint into variables. Variables without an average get their own value.
 
-    For a graph without averages, for example a graph for inference.
+    Use it for a graph without averages, for example a graph for inference.
 
     Args:
         ed: the editor.

@@ -1,4 +1,4 @@
-"""Cut: find the pre-processing of the inputs of a model and the post-processing of its results, and cut them off."""
+"""Finds the preprocessing and the postprocessing of a model, and cuts them off."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .freeze import constant
 from .subject import RecipeContext, below, recipe_context, remove_unused
 
 _SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")
-#: What is done before a model: name of the pattern -> op types.
+#: Patterns of preprocessing: name -> op types.
 _BEFORE = {
     "decode": ("Decode*", "ParseExample*", "ParseSingle*", "ParseSequence*", "ParseTensor", "StringToNumber"),
     "resize": ("CropAndResize*", "Resize*", "ScaleAndTranslate"),
     "scale": (*_SUMS, "AdjustContrast*", "AdjustHue", "AdjustSaturation"),
     "sound": ("AudioSpectrogram", "Mfcc", "RFFT"),
 }
-#: What is done after it.
+#: Patterns of postprocessing: name -> op types.
 _AFTER = {
     "best": ("ArgMax", "ArgMin", "InTopK*", "TopK*"),
     "nms": ("CombinedNonMaxSuppression", "NonMaxSuppression*"),
     "probabilities": ("LogSoftmax", "Sigmoid", "Softmax"),
 }
-#: Ops that hand on, pick out or put together, without a number that a model has learnt.
+#: Ops that forward, select or combine tensors, without learned numbers.
 _HANDING = (
     "BroadcastTo", "Cast", "ConcatV2", "Const", "ExpandDims", "Fill", "Gather", "GatherNd", "GatherV2", "Identity",
     "IdentityN", "Pack", "Pad", "PadV2", "Range", "Rank", "Reshape", "ReverseV2", "Shape", "ShapeN", "Size", "Slice",
@@ -48,10 +48,10 @@ _REPEATING = (
     "Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch", "TensorArray*", "TensorList*", "If", "While",
     "StatelessIf", "StatelessWhile", "PartitionedCall", "StatefulPartitionedCall",
 )  # fmt: skip
-#: How a loop or an array gives what was made in it.
+#: Ops that return the results of a loop or of a tensor array.
 _GIVING = ("Exit", "TensorArrayGather*", "TensorArrayConcat*", "TensorArrayRead*", "TensorArraySize*")
 _ARRAYS = ("TensorArray*", "TensorList*")
-#: Ops that return the size of a tensor, whatever it holds.
+#: Ops that return the size of a tensor and read none of its values.
 _SIZES = ("Rank", "Shape", "ShapeN", "Size")
 _LABELS = ("AsString", "LookupTableFind*", "StringJoin", "HashTable*")
 _PREPARING = (
@@ -110,7 +110,7 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
     computed = forward(graph, core, control=False, within=allowed)
     core |= computed & (
         _ops_of_types(context, _GIVING) | ~backward(graph, ~allowed)
-    )  # what leads nowhere else goes too
+    )  # ops without another use are cut off too
     core |= _with_contexts(context, core)
     before = backward(graph, core, control=False, within=allowed)
     edges = [tensor for tensor in _boundary_outputs(context, before) if computed[tensor[0]]]
@@ -131,17 +131,17 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
 
 
 def restore_names(plan: Plan, context: RecipeContext, fed: Iterable[str]) -> tuple[Plan, dict[str, str]]:
-    """Gives placeholders that have taken the place of tensors the names of these.
+    """Gives placeholders the names of the ops whose outputs they replace.
 
-    Only output 0 of an op has the name of the op.
+    Only a placeholder for output 0 of an op gets the name of the op.
 
     Args:
-        plan: the plan that has put them there.
+        plan: the plan that has inserted the placeholders.
         context: the subject of the recipe.
-        fed: the tensors.
+        fed: the replaced tensors.
 
     Returns:
-        the plan; and, of each op that had such a name, how it is called then.
+        the plan; and old name -> new name, for the ops that had these names.
     """
     graph, names = plan.after(), dict[str, str]()
     for name in fed:
@@ -212,7 +212,7 @@ def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
         allowed = finishing | region if name != "probabilities" else handing | region
         core = _ops_of_types(context, _AFTER[name]) & (
             finishing | ~graph.typed(_CALLING)
-        )  # a call may hold the model too
+        )  # a call may contain the model too
         for op in np.flatnonzero(core).tolist() if name in pattern_names else ():
             this = graph.mask([op])
             later = forward(graph, _with_contexts(context, this), control=False)
@@ -231,7 +231,7 @@ def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
             f"Strip what only training needs first, or {how}" if why else f"There is nothing to cut off; {how}",
         )
     arrays = backward(graph, region, within=region | _ops_of_types(context, _ARRAYS))
-    region |= arrays & ~backward(graph, ~(region | arrays))  # what hands boxes to a loop goes too
+    region |= arrays & ~backward(graph, ~(region | arrays))  # ops that pass boxes to a loop are cut off too
     entries = entering(graph, region)
     sources, sizes = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault")), graph.typed(_SIZES)
     fed = forward(graph, sources, control=False, within=~sizes)
@@ -242,7 +242,7 @@ def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
 
 
 def _is_box_or_score(context: RecipeContext, tensor: Tensor, region: Mask) -> bool:
-    """Whether non-maximum suppression reads a tensor as its boxes or scores."""
+    """Returns whether a tensor is the boxes or the scores of a non-maximum suppression."""
     graph = context.graph
     return any(
         region[op] and at < 2 and any(fnmatchcase(graph.types[op], kind) for kind in _AFTER["nms"])
@@ -257,10 +257,10 @@ def _pattern_names(patterns: Any, all_patterns: Iterable[str]) -> list[str]:
 def _types_of_patterns(
     context: RecipeContext, patterns: Any, patterns_by_name: dict[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """The op types of some patterns.
+    """Returns the op types of some patterns.
 
     Raises:
-        PlanError: there is no such pattern, or none is named.
+        PlanError: a pattern does not exist, or no pattern is given.
     """
     names = _pattern_names(patterns, patterns_by_name)
     for name in names:
@@ -272,13 +272,13 @@ def _types_of_patterns(
 
 
 def _ops_of_types(context: RecipeContext, kinds: tuple[str, ...]) -> Mask:
-    """The ops of some types; so are calls, loops and branches whose functions hold nothing but such ops."""
+    """Returns the ops of some types. Calls, loops and branches are included by the ops in their functions."""
     graph = context.graph
     fits: Callable[[str], bool] = lambda one: any(fnmatchcase(one, kind) for kind in kinds)  # noqa: E731
     out = graph.typed(tuple(one for one in dict.fromkeys(graph.types) if fits(one)))
     for op in context.typed(*_CALLING):
         inner = context.inside(op)
-        whole = "Const" in kinds  # what may be there: all of it; what is looked for: some of it
+        whole = "Const" in kinds  # allowed types: all inner ops must fit; searched types: one is enough
         out[op] = all(map(fits, inner)) if whole else any(map(fits, inner))
     return out
 
@@ -287,7 +287,7 @@ _CALLING = BRANCHING | CALLS
 
 
 def _closed_under_inputs(context: RecipeContext, mask: Mask) -> Mask:
-    """Those of some ops that read nothing but others of them."""
+    """Returns the ops of a mask whose ancestors are all in the mask."""
     data = context.graph.data
     mask = mask.copy()
     while True:
@@ -298,10 +298,10 @@ def _closed_under_inputs(context: RecipeContext, mask: Mask) -> Mask:
 
 
 def _scaling_ops(context: RecipeContext, core: Mask) -> Mask:
-    """Some ops without the sums and products that do not scale.
+    """Returns the ops of a mask without the sums and products that do not scale an image or sound.
 
-    What scales has a side of a few constants, and its other side is a picture or sound: made by one of the other ops,
-    or of three axes and more.
+    An op scales if one input is a constant of up to `_CHANNELS` numbers. The other input must be computed by the other
+    ops of the mask, or the output must have at least three axes.
     """
     graph = context.graph
     sums = core & graph.typed(_SUMS)
@@ -317,14 +317,14 @@ def _scaling_ops(context: RecipeContext, core: Mask) -> Mask:
 
 
 def _boundary_outputs(context: RecipeContext, mask: Mask) -> list[Tensor]:
-    """The tensors of some ops that others read."""
+    """Returns the tensors of some ops that other ops read."""
     data = context.graph.data
     cross = ~mask[data.rows] & mask[data.node]
     return list(dict.fromkeys(zip(data.node[cross].tolist(), data.port[cross].tolist(), strict=True)))
 
 
 def _with_contexts(context: RecipeContext, mask: Mask) -> Mask:
-    """Some ops, with the loops and conds of TF1 that they are in."""
+    """Returns some ops, with all ops of the TF1 loops and conds that contain them."""
     graph, out = context.graph, mask.copy()
     for names in graph.state.contexts:
         around = [graph.index[name] for name in names if name in graph.index]

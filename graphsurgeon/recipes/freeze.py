@@ -1,4 +1,4 @@
-"""A graph with its variables as constants, and tensors that do not depend on inputs computed once."""
+"""Freezes variables to constants, and computes tensors that do not depend on inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors import PlanError
 from ..graph.traversal import met_from
 from .subject import RecipeContext, run_first
 
-#: Constants larger than this are weights and never shapes. They are not computed.
+#: Larger constants are weights, never shapes. No computation uses them.
 _TOO_LARGE = 1 << 26
 
 
@@ -55,7 +55,7 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
 def constant(subject: RecipeContext, tensor: tuple[int, int], initial: Mapping[int, Any] | None = None) -> Any:
     """Returns the array of a tensor that does not depend on the inputs of the graph; None if that is not certain.
 
-    Handles constants and arithmetic on constants. An op with control inputs is left alone.
+    Constants and arithmetic on constants are handled. An op with control inputs is not certain.
 
     Args:
         subject: the subject of the recipe.
@@ -100,9 +100,9 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
     """Returns a new editor of the ops that some outputs need, with variables as constants of their current values.
 
     The new graph has no gradients, optimizers, savers, summaries or queues. Loops, branches and called functions are
-    frozen too. The given editor stays unchanged. An op that runs once before all others keeps its name, for example the
-    init op of a SavedModel, which fills the tables. The collection ``table_initializer`` of the new graph lists this
-    op, and a session of the new editor has run it.
+    frozen too. The given editor does not change. An initialization op keeps its name, for example the init op of a
+    SavedModel, which fills the tables. The collection ``table_initializer`` of the new graph lists this op. A session
+    of the new editor runs it first.
 
     Args:
         ed: the editor.

@@ -36,8 +36,8 @@ CREATED_SIZES = {
 def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> Shape | None:
     """Returns the new shape for a reshape whose input gets another size; None if the new shape is not certain.
 
-    In row-major order, a reshape joins neighboring axes and splits others. If axes are only joined, or stay, the new
-    shape is certain. If an axis is split and its size changes, the new shape is not certain.
+    In row-major order, a reshape joins or splits neighboring axes. The new shape is certain if the axes that change are
+    kept or joined. It is not certain if an axis that changes is split.
 
     Args:
         old, new: the shape of the input, before and after.
@@ -65,7 +65,7 @@ def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> S
                 j_end += 1
         sizes = list(shape[j:j_end])
         if tuple(old[i:i_end]) != tuple(new[i:i_end]):
-            if i_end == len(old) or j_end == len(shape):  # the other axes are axes of 1
+            if i_end == len(old) or j_end == len(shape):  # the remaining axes have size 1
                 i_end, j_end = _rest(old, i_end, shape, j_end)
                 sizes = list(shape[j:j_end])
             if len(sizes) != 1 or _is_ambiguous(old, new, shape, range(i, i_end), sizes):
@@ -77,7 +77,7 @@ def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> S
 
 
 def _is_ambiguous(old: Sequence[int], new: Sequence[int], shape: Sequence[int], axes: range, sizes: list[int]) -> bool:
-    """Whether an axis of 1 that grows might correspond to another axis of 1 than the one at its place."""
+    """Returns whether an axis of size 1 that grows may correspond to several axes of size 1 of the output."""
     if all(old[axis] != 1 or new[axis] == 1 for axis in axes):
         return False
     ones = [k for k, size in enumerate(shape) if size == 1]
@@ -88,12 +88,12 @@ def _is_ambiguous(old: Sequence[int], new: Sequence[int], shape: Sequence[int], 
 
 
 def _rest(old: Sequence[int], i: int, shape: Sequence[int], j: int) -> tuple[int, int]:
-    """The end of a group that includes all axes of 1 that follow."""
+    """Returns the ends of a group of axes, extended by all following axes of size 1."""
     return (len(old) if j == len(shape) else i), (len(shape) if i == len(old) else j)
 
 
 def upscaled(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], sizes: Sequence[int]) -> Shape | None:
-    """Returns the new size for a transposed convolution whose input gets another size; None: not certain.
+    """Returns the new size for a transposed convolution whose input gets another size; None if it is not certain.
 
     Args:
         graph: the graph.
@@ -115,7 +115,7 @@ def upscaled(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], size
 
 
 def unchanged_axes(old: Sequence[int], new: Sequence[int], sizes: Sequence[int]) -> Shape | None:
-    """Returns the new shape for a broadcast: axes that it does not change follow the input; None: not certain."""
+    """Returns the new shape for a broadcast: unchanged axes follow the input. Returns None if it is not certain."""
     lead = len(sizes) - len(old)
     if lead < 0:
         return None
@@ -129,7 +129,7 @@ def unchanged_axes(old: Sequence[int], new: Sequence[int], sizes: Sequence[int])
 
 
 def combined(some: Mapping[int, Shape], others: Mapping[int, Shape]) -> dict[int, Shape | None]:
-    """Merges two shapes that were computed at two sizes: -1 if one axis differs; None if several do.
+    """Merges shapes that were computed at two trial sizes: -1 for an axis that differs; None if several axes differ.
 
     Example:
         >>> combined({3: (5, 256), 4: (5, 5)}, {3: (7, 256), 4: (7, 7)})
@@ -142,9 +142,9 @@ def combined(some: Mapping[int, Shape], others: Mapping[int, Shape]) -> dict[int
     return out
 
 
-#: Unknown sizes are tried as these multiples of the old one.
+#: Unknown sizes are tried with these multiples of the old size.
 _TRIAL_FACTORS = (2, 3)
-#: Ops that do not compute each row by itself.
+#: Ops that combine the rows of a batch.
 _BATCH_TYPES = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 
@@ -161,18 +161,19 @@ def set_input(
 ) -> Plan:
     """Changes the shape, batch size or dtype of an input, and repairs the constants that encode the old size.
 
-    Constants are repaired only if the new value is certain: the shape of a ``Reshape`` that joins axes or leaves them,
-    the shape of a ``BroadcastTo``, the size of a transposed convolution. For the rest, the error names the ops. Weights
-    stay. If they need the old size, for example in a dense layer after a flattened image, the error names them.
+    A constant is repaired only if its new value is certain. This covers the shape of a ``Reshape`` that joins or keeps
+    axes, the shape of a ``BroadcastTo``, and the size of a transposed convolution. The error names other ops. Weights
+    do not change. If they need the old size, for example in a dense layer after a flattened image, the error names
+    them.
 
-    The plan of an editor is verified by a run next to the current graph, if the op types allow that. At the old size
-    the numbers must be the same. In a larger batch, each part must give the same result as alone. Any other new size
-    must run, and no result may omit rows.
+    The plan of an editor is verified: the graphs before and after it run with the same feeds, if the op types allow
+    that. At the old size, results must be equal. In a larger batch, each part must have the same result as alone. Any
+    other new size must run, and the results must have a row for each fed row.
 
     Args:
         thing: an editor; or a plan, to add to, which is not run.
         tensor: the placeholder, by name or object. Or several that change together: a dict of tensor -> shape.
-        shape: its new shape, None for a size that is not fixed; default: unchanged.
+        shape: its new shape, with None for a size that is not fixed; default: unchanged.
         dtype: the dtype of the new feed, which is cast to the dtype of the graph.
         sizes: op -> the new size that it specifies, if the size cannot be inferred.
         outputs: the tensors to compare; default: the outputs of the function that was opened, otherwise all tensors
@@ -245,7 +246,7 @@ class _InputChange:
         return self.reshaped or self.dtype != self.old.dtype
 
     def tried(self, times: int) -> tuple[int, ...] | None:
-        """Its new shape, with a number for each size that is not fixed."""
+        """Returns the new shape, with a trial number for each size that is not fixed."""
         if self.shape is None or self.old.shape is None:
             return None
         pairs = zip(self.shape, self.old.shape, strict=True)
@@ -313,7 +314,7 @@ def _text(shape: Sequence[int | None]) -> str:
 def _repaired(
     context: RecipeContext, wishes: list[_InputChange], sizes_by_op: Mapping[str, list[int]]
 ) -> dict[int, Shape]:
-    """The new sizes of the ops that encode the old size, by number."""
+    """Returns op number -> its new size, for the ops that encode the old size."""
     constants: dict[int, Shape] = {context.graph.index[op]: tuple(numbers) for op, numbers in sizes_by_op.items()}
     if not any(wish.reshaped and wish.old.shape is not None for wish in wishes):
         return constants
@@ -334,7 +335,7 @@ def _repaired(
 
 
 class _SizeSolver:
-    """The graph with a number for each size: the new sizes of the ops that encode the old one."""
+    """Finds the new sizes of the ops that encode the old size, with a trial number for each size that is not fixed."""
 
     def __init__(
         self, context: RecipeContext, wishes: list[_InputChange], times: int, constants: Mapping[int, Shape]
@@ -346,7 +347,7 @@ class _SizeSolver:
         self._repaired: dict[int, Shape] = {}
 
     def solve(self) -> dict[int, Shape]:
-        """Returns op -> its new size, if that differs from its size; raises if a new size is not certain."""
+        """Returns op -> its new size, if the size changes; raises if a new size is not certain."""
         context, graph = self._context, self._context.graph
         undecided = [op for op in context.typed(*SIZE_INPUTS) if self._below[context.reads(op)[_data(context, op)][0]]]
         undecided = [
@@ -378,7 +379,7 @@ class _SizeSolver:
         return self._repaired
 
     def _inferred(self, undecided: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
-        """The shapes that TensorFlow infers with the repairs so far, except for the ops that are left."""
+        """Returns the shapes that TensorFlow infers with the repairs so far. Undecided ops are disconnected."""
         graph = self._context.graph
         plan = _apply_sizes(self._context, self._sizes, {**self._given_sizes, **self._repaired})
         plan = plan.detach([graph.names[op] for op in undecided], side="inputs")
@@ -420,12 +421,12 @@ class _SizeSolver:
 
 
 def _data(context: RecipeContext, op: int) -> int:
-    """The index of the input of an op whose size the op specifies."""
+    """Returns the index of the data input of an op that specifies a size."""
     return 2 if "Backprop" in context.graph.types[op] else 0
 
 
 def _is_slice_end(context: RecipeContext, op: int, was: Shape, now: Shape, numbers: list[int]) -> bool:
-    """Whether a slice ends at the end of an axis. It may mean the whole axis, or exactly this number of elements."""
+    """Returns whether a slice ends at the end of an axis: it may mean the whole axis, or this number of elements."""
     graph = context.graph
     axes = [axis for axis, (a, b) in enumerate(zip(was, now, strict=True)) if a != b and axis < len(numbers)]
     if graph.types[op] == "Slice":
@@ -444,7 +445,7 @@ def _is_slice_end(context: RecipeContext, op: int, was: Shape, now: Shape, numbe
 
 
 def _apply_sizes(context: RecipeContext, shapes: Mapping[str, Any], sizes: Mapping[int, Shape]) -> Plan:
-    """Gives placeholders other shapes, and ops that specify a size another size."""
+    """Sets the shapes of placeholders, and the sizes of ops that specify a size."""
     plan = context.plan
     for name, shape in shapes.items():
         plan = plan.set_attr(name, "shape", None if shape is None else list(shape))
@@ -456,7 +457,7 @@ def _apply_sizes(context: RecipeContext, shapes: Mapping[str, Any], sizes: Mappi
 
 
 def _set_size(plan: Plan, context: RecipeContext, op: int, numbers: Shape) -> Plan:
-    """Gives an op another size: in its own constant, or in a copy if other ops read the constant too."""
+    """Sets the size of an op: in its own constant, or in a copy if other ops read the constant too."""
     graph, kind = context.graph, context.graph.types[op]
     at = SIZE_INPUTS.get(kind, CREATED_SIZES.get(kind))
     if at is None:
@@ -476,7 +477,7 @@ def _set_size(plan: Plan, context: RecipeContext, op: int, numbers: Shape) -> Pl
 
 
 def _some_constant(context: RecipeContext, source: int, port: int) -> int:
-    """A constant of the dtype of a tensor, to be copied with another value."""
+    """Returns a constant with the dtype of a tensor, to be copied with another value."""
     graph = context.graph
     info_of_source = graph.info(source, port)
     for op in context.typed("Const"):
@@ -489,7 +490,7 @@ def _some_constant(context: RecipeContext, source: int, port: int) -> int:
 
 
 def _cast(plan: Plan, wish: _InputChange) -> Plan:
-    """Feeds a placeholder in another dtype, which is cast to the old one for all its consumers."""
+    """Changes the dtype of a placeholder, and inserts a cast to the old dtype for its consumers."""
     if wish.dtype == wish.old.dtype:
         return plan
     name = free_name(f"{wish.op}_cast", plan.after().taken)
@@ -498,7 +499,7 @@ def _cast(plan: Plan, wish: _InputChange) -> Plan:
 
 
 def _incompatibility(context: RecipeContext, wishes: list[_InputChange], fault: Any) -> PlanError:
-    """The error that an op does not accept another size, with the ops that may encode the old one."""
+    """Returns the error for an op that does not accept the new size, with the ops that may encode the old size."""
     graph, sizes = context.graph, set[int]()
     for wish in wishes:
         if wish.reshaped and wish.old.shape is not None and wish.shape is not None:
@@ -551,7 +552,7 @@ _Run = tuple[Mapping[str, Any], Plan | None]
 
 @dataclass(frozen=True)
 class _Verification:
-    """Runs of a graph, before and after a plan.
+    """Compares runs of a graph before and after a plan.
 
     Args:
         found: the graph.
@@ -570,10 +571,10 @@ class _Verification:
     wanted: list[str] | None
 
     def verify(self) -> None:
-        """Raises if the runs of the plan differ from those of the graph.
+        """Verifies the plan by runs.
 
         Raises:
-            PlanError: if they differ, or one of the runs fails.
+            PlanError: if the results differ, or a run fails.
         """
         with verification_errors(self.found):
             whole = self._run_with(self._fed(0), None)
@@ -581,7 +582,7 @@ class _Verification:
             proof.compare(whole.results)
 
     def compare(self, whole: Mapping[str, Any]) -> None:
-        """Raises if the runs of a plan differ from those of the graph, in their numbers or in their shapes."""
+        """Raises if the results after the plan differ from those of the graph, in numbers or in shapes."""
         old = self._fed(0)
         if all(_fits(array, self.ends[name].shape) for name, array in old.items()):
             self._refuse_other(whole, self._run_with(old, self.plan).results, "at the old size")
@@ -604,7 +605,7 @@ class _Verification:
     def _parts(
         self, old: Mapping[str, Any], trial_feeds: Mapping[str, Any], before: int, after: int
     ) -> _BatchParts | None:
-        """Runs a larger batch, and each part of it alone; None if a larger batch has no such parts.
+        """Runs a larger batch, and each part of it alone; None if the larger batch does not consist of such parts.
 
         The parts run in the current graph if they have the old sizes, otherwise with the plan.
         """
@@ -679,9 +680,7 @@ class _Verification:
                 raise self._fewer(name, np.shape(results[name]), before, after, (old, None), (trial_feeds, self.plan))
 
     def _fewer(self, name: str, form: Shape, before: int, after: int, one: _Run, many: _Run) -> PlanError:
-        """The error that a result does not have the new number of rows, with the ops that two runs show as the
-        cause.
-        """
+        """Returns the error for a result without the new number of rows. It names the ops that cause it."""
         narrow_ops = self._narrow(name, one, many)
         how = f"Change {few(narrow_ops, 3)}, which accepts no more rows than before, or keep" if narrow_ops else "Keep"
         return self.found.refused(
@@ -691,9 +690,7 @@ class _Verification:
         )
 
     def _narrow(self, name: str, one: _Run, many: _Run) -> list[str]:
-        """The ops before a result that have the same number of rows for a batch and a part of it, but whose inputs
-        grow.
-        """
+        """Returns the ops before a result that do not follow the batch: their inputs grow, their outputs do not."""
         graph = self.found.graph
         starts, end = [graph.tensor(start)[0] for start in self.ends], graph.tensor(name)[0]
         way = forward(graph, graph.mask(starts), control=False) & backward(graph, graph.mask([end]), control=False)
@@ -714,11 +711,11 @@ class _Verification:
         return ops
 
     def _fed(self, seed: int, shapes: Mapping[str, Shape | None] | None = None) -> dict[str, Any]:
-        """Numbers for the placeholders that change: the given ones, rotated by the seed, or random ones.
+        """Returns feeds for the placeholders that change: the given feeds, rotated by the seed, or random numbers.
 
         Args:
-            seed: each seed gives other numbers.
-            shapes: the shapes to feed; None for those of the graph.
+            seed: the seed; different seeds result in different numbers.
+            shapes: the shapes to feed; None for the shapes in the graph.
         """
         out = {}
         for name, wish in self.ends.items():
@@ -732,7 +729,7 @@ class _Verification:
         return out
 
     def _cast_feeds(self, fed: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        """Returns the feeds of a run, in the dtypes of the graph for that run, with the feeds of other inputs."""
+        """Returns the feeds of a run, in the dtypes of its graph, with the given feeds of other inputs."""
         other_feeds = {name: array for name, array in self.known.items() if name not in self.ends}
         if plan is not None:
             ends = self.ends
@@ -750,7 +747,7 @@ class _Verification:
             raise self.found.refused(f"it does not run with {sizes}: {error.problem}", how) from error
 
     def _mixes(self) -> bool:
-        """Whether rows of a batch are not computed each by itself, due to random numbers or averages of the batch."""
+        """Returns whether rows depend on each other or on chance: by batch normalization in training, or random ops."""
         graph = self.found.graph
         ends = graph.mask([graph.tensor(name)[0] for name in self.wanted or ()])
         for op in np.flatnonzero(backward(graph, ends)).tolist():
@@ -770,7 +767,7 @@ class _Verification:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two results have the same numbers, except for rounding."""
+    """Returns whether two results are equal except for rounding."""
     a, b = np.asarray(one), np.asarray(other)
     if a.dtype.kind not in "fc":
         return bool(np.array_equal(a, b))
@@ -784,7 +781,7 @@ def _fits(array: Any, shape: Sequence[int | None] | None) -> bool:
 
 
 def _numbers(wish: _InputChange, shape: tuple[int, ...], seed: int) -> Any:
-    """Random numbers that both dtypes can hold."""
+    """Returns random numbers that both dtypes can represent."""
     try:
         rng, kinds = np.random.RandomState(seed), {np.dtype(one).kind for one in (wish.old.dtype, wish.dtype)}
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""Merge: two models as one: one after the other, side by side, or side by side with shared inputs."""
+"""Merges two models into one: in sequence, side by side, or side by side with shared inputs."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ def merge(
 ) -> Editor:
     """Merges two models into one, with one signature and the values of both. Neither model changes.
 
-    The work is done by `gs.connect`, which takes any number of graphs. The ops of each model are under its name.
+    It uses `gs.connect`, which accepts any number of graphs. The ops of each model are in a scope of its name.
 
     Args:
-        ed: the editor of the first.
-        other: the second: an editor, or any argument of `gs.open`.
-        how: ``"after"``: the second reads the outputs of the first; ``"beside"``: each has its own inputs;
-            ``"shared"``: side by side, and inputs of the same name become one.
+        ed: the editor of the first model.
+        other: the second model: an editor, or any argument of `gs.open`.
+        how: ``"after"``: the second model reads the outputs of the first; ``"beside"``: each model has its own inputs;
+            ``"shared"``: side by side, and inputs of the same name become one input.
         connections: output of the first -> input of the second, by the names of the signatures or of tensors. Default:
-            those of the same name; if each model has only one, these.
-        names: the scopes of both.
+            outputs and inputs of the same name, or the only output and the only input.
+        names: the names of both models, which become scopes.
         values: as in `gs.connect`: ``"initial"`` if variables have only their initial values.
 
     Returns:
-        an editor of a new graph. Its `inputs` are those without a connection. Its `outputs` are those that the other
-        model does not read. If both have the same name, the name of the model is put before it.
+        an editor of a new graph. Its `inputs` are the inputs without a connection. Its `outputs` are the outputs that
+        the other model does not read. If both models have a name, the name of the model is its prefix.
 
     Raises:
         PlanError: if the connections are ambiguous, no inputs have the same name, or `gs.connect` refuses the models,
             for example because of dtypes or shapes that do not fit.
-        OpenError: if the second cannot be opened.
+        OpenError: if the second model cannot be opened.
         SelectionError: if a tensor does not exist.
 
     Example:
@@ -87,7 +87,7 @@ def merge(
 
 
 def _model(thing: Any) -> Editor:
-    """An editor with inputs and outputs: for a plain graph its placeholders, and the tensors without a consumer."""
+    """Returns an editor with inputs and outputs. For a plain graph, outputs are the tensors without a consumer."""
     ed = thing if isinstance(thing, Editor) else open(thing)
     return ed if ends_now(ed)[1] else set_signature(ed, unread(ed.snapshot))
 
@@ -101,7 +101,7 @@ def _ends_text(ends: Mapping[str, str]) -> str:
 
 
 def _pairs_of(context: RecipeContext, outputs: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:
-    """The output for each input, if that is unambiguous."""
+    """Returns output -> input, by name, or for the only pair."""
     same = {outputs[key]: inputs[key] for key in outputs if key in inputs}
     if not same and len(outputs) == len(inputs) == 1:
         return dict(zip(outputs.values(), inputs.values(), strict=True))

@@ -1,4 +1,4 @@
-"""Quantization: remove the ops that simulate it in training, or insert them after each op of a type."""
+"""Removes ops that simulate quantization in training, or inserts ops after each op of a type."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _QUANTIZED = (
 def strip_quantization(thing: Any) -> Plan:
     """Removes ``FakeQuant`` and ``QuantizeAndDequantize`` ops. Their consumers read their inputs instead.
 
-    Constants and reads that only served their ranges are removed too; variables stay. The name of an output stays.
-    Dtypes and shapes stay. The numbers are those without rounding.
+    Constants and reads that only these ops used as ranges are removed too; variables stay. Names of outputs, dtypes and
+    shapes do not change. Numbers are no longer rounded.
 
     Args:
         thing: an editor; or a plan, to add to.
@@ -51,7 +51,7 @@ def strip_quantization(thing: Any) -> Plan:
             "There is nothing to remove; ed.select(op='Quantize*') lists ops of real quantization",
         )
     ends = [op for op in rounds if graph.names[op] in context.ends or not context.readers(op)]
-    for op in ends:  # an identity under its name
+    for op in ends:  # an identity gets its name
         plan = replace_op(plan, context, op, graph.name(context.reads(op)[0]), graph.names[op], "rounded")
     inside = [graph.names[op] for op in rounds if op not in ends]
     plan = plan.remove(inside, stitch=True) if inside else plan
@@ -60,7 +60,7 @@ def strip_quantization(thing: Any) -> Plan:
 
 
 def settle_ranges(context: RecipeContext, needed: Mask) -> Plan:
-    """Makes FakeQuant ops read the stored ranges, if they read the ranges that training assigns.
+    """Makes FakeQuant ops read stored ranges instead of ranges that training updates.
 
     Args:
         context: the subject of the recipe.
@@ -120,7 +120,7 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
 
 
 def _results(context: RecipeContext, pattern: Any) -> list[str]:
-    """The outputs of the ops that match, by name."""
+    """Returns the outputs of the matching ops, by name."""
     graph, types = context.graph, list[str]()
     if isinstance(pattern, (Match, Matches)):
         matches = [pattern] if isinstance(pattern, Match) else list(pattern)

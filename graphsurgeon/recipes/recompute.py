@@ -1,7 +1,7 @@
-"""Recompute: activations computed again for their gradients, instead of kept in memory after the forward pass.
+"""Recomputes activations for the gradients, instead of keeping them in memory after the forward pass.
 
-Written from "Training Deep Nets with Sublinear Memory Cost" (Chen et al., 2016) and "Memory-Efficient Backpropagation
-Through Time" (Gruslys et al., 2016), for graphs that already have their gradients.
+The method is from "Training Deep Nets with Sublinear Memory Cost" (Chen et al., 2016) and "Memory-Efficient
+Backpropagation Through Time" (Gruslys et al., 2016), for graphs that already have their gradients.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
 from .subject import RecipeContext, recipe_context, tensors
 
-#: Ops that read the shape of a tensor and keep no part of its memory.
+#: Ops that read only the shape of a tensor.
 _SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs", "ConcatOffset")
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", None)
 
@@ -31,22 +31,22 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128
 def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recomputed") -> Plan:
     """Recomputes activations for the gradients instead of keeping them in memory: less memory, more time.
 
-    The ops that a block uses only inside are copied under a scope. The gradients read the copies, which wait for the
-    gradient of the output of the block. Activations that other blocks read are kept. So are variables, random ops, ops
-    with state, and ops in a loop or branch of TF1: the numbers stay the same. If a graph was differentiated several
-    times, the copies wait for all of its gradients.
+    Ops of a block without consumers outside the block are copied under a scope. The gradients read the copies. The
+    copies wait for the gradient of the output of the block. Activations that other blocks read are kept. Variables,
+    random ops, ops with state, and ops in a TF1 loop or cond are never copied, so that results do not change. If a
+    graph was differentiated several times, the copies wait for all of its gradients.
 
     Args:
         thing: an editor of a graph that has its gradients; or a plan, to add to.
         loss: the differentiated tensor, by name or object, or several. The ops that they need are the forward pass.
-        blocks: name scopes, layers or selections, each recomputed as one. An op that two of them contain belongs to
-            the first. Default: the forward pass in parts, cut at few tensors, without the last part. The number of
-            parts is about the square root of the number of ops.
+        blocks: name scopes, layers or selections. An op in two blocks belongs to the first. Default: parts of the
+            forward pass, without the last part, cut at places with few tensors. The number of parts is about the square
+            root of the number of ops.
         to: the scope of the copies.
 
     Raises:
-        PlanError: if no gradient reads an op of a block, or if no gradient that depends on the output of the block
-            does. The message names the block.
+        PlanError: if no gradient reads an op of a block, or if none of these gradients depends on the output of the
+            block. The message names the block.
         SelectionError: if the loss or a block does not exist.
 
     Example:
@@ -104,13 +104,13 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
 
 
 class _RecomputedBlock:
-    """The ops of a block to compute again.
+    """The ops of a block to recompute.
 
     Args:
         ops: the ops to copy.
-        consumers: tensor -> the gradient ops that read its copy instead.
-        first: the ops whose copies have to wait; all others wait with them.
-        after: the ops that the copies wait for: those that compute the gradient of the block.
+        consumers: tensor -> the gradient ops that will read its copy.
+        first: the ops whose copies get control inputs; the other copies depend on them.
+        after: the ops to wait for, which compute the gradient of the block.
     """
 
     def __init__(self, ops: Mask, consumers: dict[Tensor, set[int]], first: list[int], after: list[int]) -> None:
@@ -125,7 +125,7 @@ class _Backprop:
         ahead: mask of the forward pass.
 
     Attributes:
-        derived: mask of the ops that compute floats from the forward pass, and are not part of it.
+        derived: mask of the ops after the forward pass that compute floats from it.
     """
 
     def __init__(self, graph: Graph, ahead: Mask) -> None:
@@ -133,16 +133,16 @@ class _Backprop:
         self._row, self._col = followed(graph, None, True, None)
         data = graph.data
         self._floats = self._numbers()
-        self._contents: Mask = ~graph.typed(_SIZES)[data.rows]  # edges whose consumers read more than a size
+        self._contents: Mask = ~graph.typed(_SIZES)[data.rows]  # edges to consumers that read the values
         self._values = self._floats & self._contents
         self.derived: Mask = forward(graph, ahead, control=False, edges=self._values) & ~ahead
-        #: Ops that are not computed again.
+        #: Ops that are not recomputed.
         flow = graph.typed(FLOW_TYPES)
         inside = forward(graph, flow, control=False, within=~graph.typed(("Merge", "RefMerge", *EXITS)) | flow)
         self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._lasting()
 
     def _numbers(self) -> Mask:
-        """The data edges with floats, or with an unknown dtype."""
+        """Returns the data edges with floats, or with an unknown dtype."""
         graph, data = self.graph, self.graph.data
         cache: dict[Tensor, bool] = {}
         out = np.zeros(len(data.node), np.bool_)
@@ -154,7 +154,7 @@ class _Backprop:
         return out
 
     def _lasting(self) -> Mask:
-        """Ops whose output may differ the next time, and ops that hold the value of a variable."""
+        """Returns the ops whose output may differ the next time, and the ops that read variables."""
         from ..tf.graph_parts import op_definition
 
         graph = self.graph
@@ -169,14 +169,14 @@ class _Backprop:
         return mask
 
     def note_dependencies(self, again: _RecomputedBlock) -> None:
-        """Notes that the gradients of a block now wait for everything that its copies wait for."""
+        """Notes that the gradients of a block now depend on the ops that the copies wait for."""
         readers = sorted(set().union(*again.consumers.values()))
         row, col = np.repeat(readers, len(again.after)), np.tile(again.after, len(readers))
         self._row = np.concatenate([self._row, row.astype(self._row.dtype)])
         self._col = np.concatenate([self._col, col.astype(self._col.dtype)])
 
     def again(self, block: Mask) -> _RecomputedBlock | str:
-        """Returns the ops of a block to compute again, or the reason that there are none."""
+        """Returns the ops of a block to recompute, or the reason why there are none."""
         graph, data, ahead = self.graph, self.graph.data, self.ahead
         block = block & ahead
         leaves = graph.mask(np.unique(data.node[block[data.node] & ahead[data.rows] & ~block[data.rows]]))
@@ -206,7 +206,7 @@ class _Backprop:
         return _RecomputedBlock(ops, consumers, first, sorted(after))
 
     def _gradient_sources(self, reader: int, downstream: Mask) -> set[int]:
-        """The ops that bring the gradient to the consumer of an activation, or to the first op after it."""
+        """Returns the ops that pass the incoming gradient to the consumer of an activation, or to an op after it."""
         graph, todo, visited = self.graph, [reader], {reader}
         for op in todo:  # grows
             ends = graph.data.row(op).tolist()
@@ -219,7 +219,7 @@ class _Backprop:
         return set()
 
     def parts(self) -> list[tuple[str, Mask]]:
-        """Returns the forward pass in parts, cut at few tensors, without the last part."""
+        """Returns parts of the forward pass, without the last part, cut at places with few tensors."""
         graph, data = self.graph, self.graph.data
         variable_readers = graph.mask(data.rows[graph.typed(VARIABLE_TYPES)[data.node]])
         trained = forward(graph, variable_readers, control=False, edges=self._floats)
@@ -248,7 +248,7 @@ class _Backprop:
 
 
 def _named_blocks(context: RecipeContext, blocks: Any) -> list[tuple[str, Mask]]:
-    """The given blocks, by their names for messages; each without the ops of the blocks before it."""
+    """Returns the given blocks with names for messages. A block lacks the ops of the blocks before it."""
     graph, covered = context.graph, context.graph.mask([])
     several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
     out = []

@@ -1,4 +1,4 @@
-"""The inputs and outputs of a model, and new names for them, for scopes and for variables."""
+"""Sets the inputs and outputs of a model, and renames ops, scopes and variables."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
 
     Args:
         thing: an editor; or a plan, to add to.
-        names: old name -> new one, of an op, a variable, or a scope with all its ops. Or patterns with one ``*`` on
-            both sides, for example ``{"block*/weights": "stage*/kernel"}``: each op of such a name, with all ops in its
-            scope.
+        names: old name -> new name, of an op, a variable, or a scope with all its ops. Or patterns with one ``*`` on
+            both sides, for example ``{"block*/weights": "stage*/kernel"}``. They rename each op that matches, with all
+            ops in the scope of its name.
 
     Raises:
         PlanError: if no new name is given, a pattern matches nothing, or only one side of a pattern has a ``*``.
@@ -76,10 +76,10 @@ def rows(editor: Editor) -> list[str]:
 
 
 def add_output(thing: Any, tensor: Any, name: str) -> Plan:
-    """Gives a tensor inside a graph a name, under which it is fetched: ``name:0``.
+    """Makes a tensor inside a graph available as ``name:0``.
 
-    The tensor and its consumers stay: the new op is an identity of the tensor. `set_signature` adds the tensor to the
-    signature of a SavedModel.
+    The new op is an identity that reads the tensor. The tensor and its consumers do not change. `set_signature` adds
+    the tensor to the signature of a SavedModel.
 
     Args:
         thing: an editor; or a plan, to add to.
@@ -115,8 +115,8 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
 def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     """Returns an editor for a model with these inputs and outputs. `save` writes them, and `function` returns them.
 
-    The model is a new graph: the ops that the outputs need, under their old names, with their current values. The given
-    editor stays unchanged.
+    The model is a new graph with the ops that the outputs need. They keep their names, and variables keep their current
+    values. The given editor does not change.
 
     Args:
         ed: the editor.
@@ -127,8 +127,8 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
             the default if it is not named.
 
     Raises:
-        PlanError: if no output is given, an output needs a placeholder that is not among the inputs, no output needs
-            one of the inputs, or the ops cannot be copied, for example a part of a loop. The message names them.
+        PlanError: if no output is given, an output needs a placeholder that is not among the inputs, an input is not
+            needed, or the ops cannot be copied, for example a part of a loop. The message names the tensors or ops.
         SelectionError: if a tensor does not exist.
 
     Example:
@@ -178,7 +178,7 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
 
 
 def _keys_of_tensors(things: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
-    """Key -> tensor: the given keys, or the keys that the tensors have."""
+    """Returns key -> tensor, with the given keys, or with the keys in `keys`."""
     if isinstance(things, Mapping):
         return {str(key): name for key, name in zip(things, names, strict=True)}
     return {keys[name]: name for name in names}

@@ -1,4 +1,4 @@
-"""One model as two that run one after the other, or a part of it as a separate model."""
+"""Splits a model into two that run in sequence, or makes a part of it a separate model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .subject import RecipeContext, ends_now, recipe_context, results, tensors, 
 
 @dataclass(frozen=True)
 class ModelPart:
-    """An editor of a part, and tensor of the whole -> tensor of the part, for the inputs and for the outputs."""
+    """An editor of a part. `inputs` and `outputs` map tensors of the whole model to tensors of the part."""
 
     editor: Editor
     inputs: Mapping[str, str]
@@ -45,7 +45,7 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
 
 
 def placeholders(selection: Selection) -> list[str]:
-    """Returns the output tensors of the placeholders among some ops."""
+    """Returns the outputs of the placeholders in a selection."""
     return [
         f"{selection.graph.names[op]}:0" for op in selection.numbers if selection.graph.types[op] in PLACEHOLDER_TYPES
     ]
@@ -69,11 +69,11 @@ def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = Mapp
 def part(
     ed: Editor, selection: Selection, keys: Mapping[str, str], outputs: list[str], title: str, request: str
 ) -> ModelPart:
-    """Returns a part of a graph in a new editor. Its ops keep their names, its variables their current values.
+    """Returns a part of a graph in a new editor. Ops keep their names, and variables keep their current values.
 
     Args:
-        ed: the editor of the graph, which stays unchanged.
-        selection: the ops; each tensor that enters is replaced by a placeholder.
+        ed: the editor of the graph, which does not change.
+        selection: the ops; placeholders replace the boundary inputs.
         keys: tensor -> its name as an argument or result.
         outputs: the output tensors of the part.
         title: the title of the new editor.
@@ -98,11 +98,11 @@ def part(
 
 
 class Halves(NamedTuple):
-    """Two models that compute the original model one after the other.
+    """Two models that compute the original model in sequence.
 
     Args:
-        first: from the inputs to the tensors of the cut, which are among its `outputs`.
-        second: from these tensors, which are its `inputs`, to the outputs.
+        first: the model from the inputs to the tensors of the cut, which are among its `outputs`.
+        second: the model from the tensors of the cut, which are among its `inputs`, to the outputs.
     """
 
     first: Editor
@@ -120,9 +120,9 @@ def split_at(
 ) -> Halves:
     """Splits a model in two at some tensors, and compares both halves together with the model.
 
-    Each half is a new graph with the old names of the ops and the current values. The given editor stays as it is. A
-    tensor of the cut is an output of the first half and, under the same key, an input of the second. Constants,
-    variables and placeholders that both halves need are in both; these variables are then independent.
+    Each half is a new graph with the same op names and the current values. The given editor does not change. A tensor
+    of the cut is an output of the first half, and an input of the second half with the same key. Constants, variables
+    and placeholders that both halves need are copied to both. Variables in both halves are then independent.
 
     Args:
         ed: the editor.
@@ -137,8 +137,8 @@ def split_at(
         The two editors. `gs.connect` joins them again.
 
     Raises:
-        PlanError: if the second half needs another tensor of the first (the message suggests where to cut too), no
-            output needs one of the tensors, the cut goes through a loop, or the results differ.
+        PlanError: if the second half needs another tensor of the first half (the message suggests more cuts), a tensor
+            of the cut is not needed by an output, the cut is inside a loop, or the results differ.
         SelectionError: if a tensor does not exist.
 
     Example:
@@ -174,7 +174,7 @@ def split_at(
 def _sides(
     context: RecipeContext, cuts: list[str], targets: list[str], fed: list[str]
 ) -> tuple[Selection, Selection, list[str], list[str]]:
-    """The ops of both halves, and the outputs that each of them gives."""
+    """Returns the ops of both halves, and the outputs of each half."""
     graph = context.graph
     at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed))
     later = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
@@ -208,7 +208,7 @@ def _reader(context: RecipeContext, tensor: tuple[int, int], within: Mask) -> st
 
 
 def _run(half: ModelPart, fed: Mapping[str, Any]) -> dict[str, Any]:
-    """What a half gives, by tensors of the whole; each op runs as it is drawn."""
+    """Runs a half without graph optimization. Returns tensor of the whole model -> result."""
     names = list(half.outputs.values())
     ran = trace_targets(half.editor, {here: fed[there] for there, here in half.inputs.items()}, names)
     return {there: ran.results[here] for there, here in half.outputs.items()}
@@ -222,7 +222,7 @@ def _prove(
     fed: list[str],
     feeds: Any,
 ) -> None:
-    """Runs the model, and its halves one after the other: the numbers must be the same."""
+    """Runs the model, and its halves in sequence; raises if the results differ."""
     first, second = halves
     with verification_errors(context):
         whole = trace_targets(ed, feeds, [*targets, *fed])

@@ -1,4 +1,4 @@
-"""Removes the ops that only training needs, and reports ops that still work as in training."""
+"""Removes the ops that only training needs, and reports ops that still behave as in training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .freeze import constant, unknowns
 from .quantization import settle_ranges
 from .subject import RecipeContext, Tensor, recipe_context, remove_unused, replace_op, results, tensors
 
-#: Prefixes of op types that draw random numbers, and of op types with such a prefix that draw none.
+#: Prefixes of op types that draw random numbers; `_NOT_DRAWING` lists exceptions.
 _RANDOM_PREFIXES = (
     "Multinomial",
     "Parameterized",
@@ -40,13 +40,13 @@ _NOT_DRAWING = frozenset(
         *("StatelessRandomGetKeyCounterAlg", "StatelessWhile"),
     }
 )
-#: Ops that compute the size of a tensor and read none of its numbers.
+#: Ops that compute the size of a tensor and read none of its values.
 _SIZES = ("Rank", "Shape", "ShapeN", "Size")
 _ROOTS = frozenset({"Rsqrt", "Sqrt"})
 
 
 class Remaining(NamedTuple):
-    """An op that still works as in training.
+    """An op that still behaves as in training.
 
     Args:
             text: a sentence about the behavior.
@@ -68,12 +68,12 @@ def draws(kind: str) -> bool:
 
 
 def remaining(context: RecipeContext, needed: Mask, folded: bool) -> list[Remaining]:
-    """Returns the ops of training that some outputs still need.
+    """Returns the ops that some outputs need and that still behave as in training.
 
     Args:
         context: the graph, after all removals.
         needed: mask of the ops that the outputs need.
-        folded: whether batch normalization was to be folded.
+        folded: whether folding of batch normalization was requested.
     """
     return [*_random(context, needed), *_unfolded(context, needed, folded)]
 
@@ -93,7 +93,7 @@ def _random(context: RecipeContext, needed: Mask) -> list[Remaining]:
 
 
 def _bypass_suggestion(context: RecipeContext, random: int, needed: Mask) -> str:
-    """A suggestion to bypass random numbers, if one op combines them with a tensor."""
+    """Returns a suggestion to bypass the op that combines random numbers with a tensor, or a general suggestion."""
     graph = context.graph
     fed = forward(graph, graph.typed(FEED_TYPES), control=False, within=~graph.typed(_SIZES))
     below = forward(graph, graph.mask([random]), control=False, within=needed)
@@ -124,7 +124,7 @@ def _unfolded(context: RecipeContext, needed: Mask, folded: bool) -> list[Remain
 
 
 def _normed(context: RecipeContext, op: int) -> Tensor | None:
-    """The tensor that an op normalizes by an average of each channel; None for other ops."""
+    """Returns the input of a batch normalization; None for other ops."""
     reads = context.reads(op)
     if context.graph.types[op] in NORMS:
         return reads[0]
@@ -134,7 +134,7 @@ def _normed(context: RecipeContext, op: int) -> Tensor | None:
 
 
 def _is_scale(context: RecipeContext, tensor: Tensor) -> bool:
-    """Whether a tensor is divided by a deviation and does not depend on the inputs."""
+    """Returns whether a tensor is computed with a square root, and does not depend on the inputs."""
     graph = context.graph
     above = met_from([tensor[0]], lambda op: graph.data.row(op).tolist())
     kinds = {graph.types[op] for op in above}
@@ -146,7 +146,7 @@ _CHECK_TYPES = ("CheckNumerics", "CheckNumericsV2", "Print")
 #: Ops that inspect their input and have no output.
 _ASSERT_TYPES = ("Assert", "PrintV2")
 _GUARDS = ("If", "StatelessIf")
-#: Ops that forward their input; the last two differ in their gradients.
+#: Ops that forward their input. `PreventGradient` and `StopGradient` differ in their gradients.
 _SAME = ("Identity", "PreventGradient", "StopGradient")
 _RANDOM = ("RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2")
 _SCALED = ("Add", "AddV2", "Identity", "Mul", "Sub")
@@ -163,23 +163,23 @@ def for_inference(
     reads its moving averages, and is folded into the weights if these are constants. FakeQuant ops stay and read the
     stored ranges.
 
-    Each part is also a separate recipe; a part without a match is skipped. Shapes and dtypes of the outputs stay. The
-    warnings of the plan list the ops that still work as in training: random ops other than dropout, and batch
-    normalization that is not folded, with the reason.
+    Each part is also a separate recipe. A part that finds no op is skipped. Shapes and dtypes of the outputs do not
+    change. The warnings of the plan list the ops that still behave as in training: random ops other than dropout, and
+    batch normalization that is not folded, with the reason.
 
     Args:
         thing: an editor; or a plan, to add to.
-        outputs: the outputs to keep, by name or object; default: those of the function that was opened. Their names
-            stay.
+        outputs: the outputs to keep, by name or object; default: those of the function that was opened. They keep their
+            names.
         inputs: tensors to feed: each is replaced by a placeholder of the same dtype and shape.
-        training: a scalar bool that switches training on, for example ``"is_training:0"``; it is set to False.
+        training: the scalar bool that enables training, for example ``"is_training:0"``; it is set to False.
         fold_batch_norm: whether to fold batch normalization. Default: only if no weight is a variable. To fold in a
             graph with variables, freeze it first with ``gs.recipes.frozen(ed, outputs)``. If the graph reads the
             statistics of the batch, apply this plan before: freezing removes the ops that keep the averages.
 
     Raises:
-        PlanError: if no outputs are given, no rule applies, or a part is refused. No rule applies to a graph that is in
-            inference form already. The message names the op and the reason.
+        PlanError: if no outputs are given, a part is refused, or no rule applies because the graph is in inference form
+            already. The message names the op and the reason.
         SelectionError: if a tensor does not exist.
 
     Example:
@@ -227,8 +227,8 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
     """Removes everything that the outputs do not need: gradients, optimizers, summaries, savers, queues, losses.
 
     Variables that the outputs read keep their initializers. Tables keep the ops that fill them, for example the init op
-    of a SavedModel. A variable of a TF2 SavedModel has no initializer in the graph, only a saver. The call that
-    restores it stays, with all variables that this call restores, and the ops that save them to the same file.
+    of a SavedModel. A variable of a TF2 SavedModel has no initializer in the graph, only a call that restores it. This
+    call stays, with all variables that it restores, and with the ops that save them to the same file.
 
     Args:
         thing: an editor; or a plan, to add to.
@@ -260,13 +260,13 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
 def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
     """Removes dropout: the consumers of its result read its input instead.
 
-    Dropout is recognized by its ops: random numbers compared with a rate, a mask of the comparison, and a scale that
+    Dropout is recognized by its ops: random numbers compared with a rate, a mask from the comparison, and a scale that
     compensates for the dropped elements. This covers dropout of TF1, TF2 and Keras. Dtypes, shapes and the names of
-    outputs stay.
+    outputs do not change.
 
     Args:
         thing: an editor; or a plan, to add to.
-        exclude: ops that mask with random numbers and must stay, by name or object.
+        exclude: ops to keep that mask with random numbers, by name or object.
 
     Raises:
         PlanError: if the graph has no dropout, the scale does not compensate for the dropped elements, or the gradient
@@ -313,8 +313,9 @@ def strip_checks(thing: Any) -> Plan:
 def strip_identities(thing: Any, outputs: Any = None) -> Plan:
     """Removes ``Identity``, ``StopGradient`` and ``PreventGradient``: their consumers read their inputs instead.
 
-    An identity with another purpose stays. For example, it orders ops, reads a reference variable, fills a table, is in
-    a collection, is part of a variable or of a TF1 loop or cond, or has the name of an input or output.
+    An identity with another purpose stays, for example to order ops, to read a reference variable or to fill a table.
+    So does an identity that is in a collection, is part of a variable or of a TF1 loop or cond, or has the name of an
+    input or output.
 
     Args:
         thing: an editor; or a plan, to add to.
@@ -349,7 +350,7 @@ def _require_change(context: RecipeContext, new_plan: Plan, problem: str, sugges
 
 
 def _needed(context: RecipeContext, targets: Iterable[str], fed: Iterable[str]) -> Mask:
-    """A mask of the ops that some tensors need, starting from the fed tensors."""
+    """Returns a mask of the ops that some tensors need, if some tensors are fed."""
     graph = context.graph
     ends = graph.mask(graph.index[name.partition(":")[0]] for name in targets if name not in fed)
     return required(graph, ends, frozenset(map(graph.tensor, fed)))
@@ -380,7 +381,7 @@ def _without_training(context: RecipeContext, targets: list[str], fed: list[str]
 
 
 def _needed_with_state(context: RecipeContext, needed: Mask, fed: list[str]) -> Mask:
-    """Some ops, with the ops that their variables, loops, conds and tables need, including those that fill them."""
+    """Returns some ops, with all ops of their variables, loops, conds and tables, and the ops that fill the tables."""
     graph, state = context.graph, context.graph.state
     mask, savers = needed.copy(), _savers(context)
     fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
@@ -405,10 +406,10 @@ def _needed_with_state(context: RecipeContext, needed: Mask, fed: list[str]) -> 
 
 
 def _savers(context: RecipeContext) -> dict[int, list[int]]:
-    """Variables that no op of the graph sets -> the calls that restore them, and those that save to the same file.
+    """Returns variable without an initializer -> the calls that restore it, and the calls that save to the same file.
 
-    A call restores the variables whose handles it takes, if its function reads a checkpoint and assigns. The file is
-    the placeholder that it reads.
+    A call restores the variables that are its inputs, if its function reads a checkpoint and assigns. The name of the
+    file is a placeholder that the call reads.
     """
     graph = context.graph
     variables = graph.state.variables.values()
@@ -427,7 +428,7 @@ def _savers(context: RecipeContext) -> dict[int, list[int]]:
 
 
 def _contexts(context: RecipeContext) -> list[set[int]]:
-    """The loops and conds of TF1 that still exist: the ops of each."""
+    """Returns the ops of each TF1 loop and cond that still exists."""
     graph = context.graph
     wholes = [{graph.index[name] for name in names if name in graph.index} for names in graph.state.contexts]
     return [whole for whole in wholes if any(graph.types[op] in _LOOP_TYPES for op in whole)]
@@ -462,7 +463,7 @@ def _without_checks(context: RecipeContext) -> Plan:
 
 
 def _is_guard(context: RecipeContext, op: int) -> bool:
-    """Whether a cond of TF2 only checks: one of its branches has an ``Assert``, and its outputs have no consumers."""
+    """Returns whether a TF2 cond is only a check: it has an ``Assert``, and its outputs have no consumers."""
     graph = context.graph
     for reader in graph.consumers.row(op).tolist():
         if graph.types[reader] != "Identity" or len(graph.consumers.row(reader)) or graph.names[reader] in context.ends:
@@ -509,7 +510,7 @@ def _without_identities(context: RecipeContext) -> Plan:
 
 
 def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = None) -> Plan:
-    """Removes dropouts; `excluded` are those to keep, None if the recipe has no such choice."""
+    """Removes dropout, except the ops in `excluded`; None if the recipe has no argument ``exclude``."""
     graph, plan = context.graph, context.plan
     pairs: dict[int, tuple[int, int]] = {}
     masks: dict[tuple[int, int], int] = {}
@@ -544,7 +545,7 @@ def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = 
     }
     end_ops = [op for op in pairs if graph.names[op] in context.ends or not context.readers(op)]
     ends = {op: graph.name(source_of(pairs[op])) for op in end_ops}
-    for op, end in ends.items():  # an identity with its name
+    for op, end in ends.items():  # an identity gets its name
         reader = graph.names[context.readers(*graph.tensor(end))[0][0]]
         plan = replace_op(plan, context, op, end, reader, "dropped")
         reroutes.pop(graph.name((op, 0)), None)
@@ -558,7 +559,7 @@ def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = 
 
 
 def _masked_ops(context: RecipeContext, random: int) -> list[tuple[int, int]]:
-    """(op that masks, index of its mask input) for the masks that are computed from random numbers."""
+    """Returns pairs (op that masks, index of its mask input) for the masks that are computed from random numbers."""
     graph, out = context.graph, []
     todo, visited = [(random, False)], {(random, False)}
     while todo:
@@ -577,7 +578,7 @@ def _masked_ops(context: RecipeContext, random: int) -> list[tuple[int, int]]:
 
 
 def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> tuple[int, int] | None:
-    """The tensor that a dropout drops from; None if the op is not a dropout."""
+    """Returns the input of a dropout; None if the op is not a dropout."""
     graph, reads = context.graph, context.reads(masked)
     if graph.types[masked] == "Mul":
         scaled = reads[1 - mask]
@@ -600,7 +601,7 @@ def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> t
 
 
 def _makes_up(context: RecipeContext, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
-    """Whether a scale compensates for the elements that a mask drops, for any rate."""
+    """Returns whether a scale compensates for the dropped elements, for any rate."""
     share = _share(context, mask)
     if share is None:
         return False
@@ -618,7 +619,7 @@ def _makes_up(context: RecipeContext, scale: tuple[int, int], kind: str, mask: t
 
 
 def _share(context: RecipeContext, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
-    """The tensor with the rate that is dropped or kept, and a function from its value to the share of ones."""
+    """Returns the tensor with the rate of a mask, and a function from its value to the share of kept elements."""
     graph = context.graph
     passing = ("Cast", "Identity")
     op = end_of(mask[0], lambda at: next(iter(graph.data.row(at).tolist() * (graph.types[at] in passing)), None))

@@ -1,4 +1,4 @@
-"""Subject: the argument of a recipe, an editor or a plan. It has a plan to add to, and the graph after it."""
+"""The subject of a recipe: a plan to add to, and the graph after it, made from an editor or a plan."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RecipeContext:
         return self.graph.readers((op, port))
 
     def read(self, variable: int) -> str:
-        """Returns the tensor that reads a variable independently of other ops; empty if there is none."""
+        """Returns a tensor that reads a variable without waiting for other ops; empty if there is none."""
         graph = self.graph
         info = graph.state.variables.get(graph.names[variable])
         if info is not None and info.snapshot:
@@ -75,11 +75,11 @@ class RecipeContext:
 
     @property
     def resolver(self) -> ReferenceResolver:
-        """The reader of the ops and tensors that the caller names."""
+        """The resolver for ops and tensors that are arguments of the recipe."""
         return reference_resolver(self.graph, self.request)
 
     def refused(self, problem: str, suggestion: str) -> PlanError:
-        """Returns the error for a precondition that does not hold."""
+        """Returns the error for a precondition that is not met."""
         return PlanError(self.request, problem, suggestion, kind=Kind.RECIPE)
 
     def after(self, plan: Plan) -> RecipeContext:
@@ -88,7 +88,7 @@ class RecipeContext:
 
 
 def reference_resolver(graph: Graph, request: str) -> ReferenceResolver:
-    """Returns the reader of the ops and tensors of a graph that the caller of a recipe names."""
+    """Returns the resolver for ops and tensors of a graph that are arguments of a recipe."""
     return ReferenceResolver(graph, layers_of(graph), request)
 
 
@@ -112,7 +112,7 @@ def trace_targets(ed: Editor, feeds: Any, targets: Any, plan: Plan | None = None
 
 @contextmanager
 def verification_errors(context: RecipeContext) -> Iterator[None]:
-    """Adds to the error of a verification that cannot run how to skip it. An error of its result stays unchanged.
+    """Extends the error of a verification that cannot run: it suggests to skip it. Other errors do not change.
 
     Raises:
         PlanError: if the verification cannot run, or finds a difference.
@@ -135,7 +135,7 @@ ASSIGNS = ("Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSub
 
 
 def recipe_context(thing: Any, request: str, ends: Any = None) -> RecipeContext:
-    """Returns the argument of a recipe as a plan, and the graph after it.
+    """Returns the subject of a recipe, made from its argument.
 
     Args:
         thing: an editor, or a plan to add to.
@@ -231,12 +231,12 @@ def unread(graph: Graph) -> list[str]:
     return [f"{graph.names[i]}:0" for i in last if graph.outputs(i)]
 
 
-#: Ops that are not wanted as outputs, even without a consumer.
+#: Ops that are not outputs, even without a consumer.
 _NO_RESULTS = ("Assert", "Const", "NoOp", "Placeholder", "RestoreV2", "SaveV2", "VarIsInitializedOp")
 
 
 def below(graph: Graph, name: str) -> dict[str, str]:
-    """Returns the ops in the scope with the name of an op, each with its own name: they do not move with the op."""
+    """Returns name -> same name, for the ops in the scope of an op, so that a rename of the op does not move them."""
     return {one: one for one in select(graph, scope=name).names} if name in graph.scopes.index else {}
 
 
@@ -259,12 +259,12 @@ def replace_op(plan: Plan, context: RecipeContext, op: int, tensor: str, only: s
 
 
 def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], ends: Container[str] = ()) -> Plan:
-    """Returns the plan that also removes ops that had consumers at the start, and now lead to nothing.
+    """Returns the plan, extended to remove ops that have lost all their consumers.
 
     Args:
         plan: the steps so far.
-        start: the graph before them.
-        candidates: the ops whose consumers changed; ops that only served them are removed too.
+        start: the graph before these steps.
+        candidates: the ops whose consumers changed; ops that only they need are removed too.
         ends: ops that stay.
     """
     graph = plan.after()
@@ -287,5 +287,5 @@ def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], ends: Con
     return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan
 
 
-#: Ops that feed a graph or have its state are not removed even if no op reads them at the moment.
+#: Ops that feed a graph or hold its state. They are not removed even if they have no consumers.
 _NEVER_REMOVED = frozenset({"Placeholder", "PlaceholderWithDefault", "Variable", "VariableV2", "VarHandleOp", "_Arg"})

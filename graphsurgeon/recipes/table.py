@@ -1,4 +1,4 @@
-"""Table: each recipe in the form of a menu entry: its label, its arguments, and why it may not apply."""
+"""The entries of the recipes menu: the label and the arguments of each recipe, and the reason if it cannot apply."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def _no_variable(editor: Editor) -> str:
 
 
 def _renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
-    """Writes a checkpoint again, its variables under other names; it needs no graph."""
+    """Writes a checkpoint with other names of variables. The editor is not used."""
     names_written = rename_checkpoint(checkpoint, path, names)
     return _CheckpointResult(path, names_written)
 
 
 class _CheckpointResult:
-    """What was written into a checkpoint; printed, a line for each name."""
+    """The names in a written checkpoint. It prints as a line for each name."""
 
     def __init__(self, path: str, names: dict[str, str]) -> None:
         self.path, self.names = path, names
