@@ -18,7 +18,7 @@ from ...graph.variables import FEED_TYPES, READING_TYPES
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition
 
-#: Stateful ops that change nothing that lasts: a result need not wait for them.
+#: Stateful ops without lasting effects: results need not wait for them.
 HARMLESS = READING_TYPES | {"VarHandleOp", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"}
 
 
@@ -37,19 +37,19 @@ class FunctionCalls:
 
     @cached_property
     def known(self) -> dict[str, Any]:
-        """The functions as Python objects, by name; makes the live graph."""
+        """The functions as Python objects, by name; makes the live graph if it does not exist yet."""
         from ..private.functions import functions_of
 
         return functions_of(self.base.live)
 
     def called(self, node: TFNodeDef) -> str:
-        """Returns the function a node calls, or "" if it is not a call."""
+        """Returns the function that a node calls; empty if the node is not a call."""
         if node.op in CALLS:
             return str(node.attr["f"].func.name)
         return node.op if node.op in self.definitions else ""
 
     def obstacle(self, node: TFNodeDef, flow: bool = False) -> tuple[str, str] | None:
-        """Returns why a node cannot be inlined, and what to do instead; None if it can.
+        """Returns (problem, suggestion) if a node cannot be inlined; None if it can.
 
         Args:
             node: its NodeDef.
@@ -78,7 +78,7 @@ class FunctionCalls:
         return (problem, "Leave this call as it is") if problem else None
 
     def _in_old_flow(self, name: str) -> bool:
-        """Whether an op is inside a while_loop or cond of TF1; makes the live graph."""
+        """Whether an op is inside a while_loop or cond of TF1; makes the live graph if it does not exist yet."""
         from ..private.contexts import context_of
         from ..private.graphs import op_finder
 
@@ -91,13 +91,13 @@ class FunctionCalls:
             raise PlanError(request, *reason)
 
     def _functions(self, node: TFNodeDef) -> list[str]:
-        """The functions that a call, cond, case or loop may run."""
+        """Returns the functions that a call, cond, case or loop may run; empty for other ops."""
         if node.op in BRANCHING:
             return sorted(name for value in node.attr.values() for name in named_in(value))
         return [name for name in [self.called(node)] if name]
 
     def _fixed(self, name: str) -> str:
-        """Why a function cannot be replaced by its ops; empty if it can."""
+        """Returns why a function cannot be replaced by its ops; empty if it can."""
         inner, own = self.definitions[name], self.known[name]
         if self.takes_dtypes(name):
             return f"its function {name!r} takes dtypes as parameters"
@@ -108,28 +108,28 @@ class FunctionCalls:
         return ""
 
     def takes_dtypes(self, name: str) -> bool:
-        """Returns whether dtypes of a function are parameters that each call fills in."""
+        """Returns whether dtypes are parameters of a function, which each call specifies."""
         return any(value.placeholder for node in self.definitions[name].node_def for value in node.attr.values())
 
     def _old_flow(self, names: list[str]) -> str:
-        """Why branches and bodies cannot become parts of a TF1 cond or loop: they hold one, without its context."""
+        """Returns the problem if branches or bodies contain a TF1 cond or loop without its context; else empty."""
         for name in reachable(names, self.definitions):
             if any(n.op in FLOW_TYPES for n in self.definitions[name].node_def):
                 return f"its function {name!r} holds a while_loop or cond of TF1"
         return ""
 
     def acts(self, node: TFNodeDef) -> bool:
-        """Returns whether a node, or a function it calls, changes something that lasts."""
+        """Returns whether a node, or a function that it calls, has a lasting effect, such as setting a variable."""
         inner = self._run_by(node)
         return any(map(self._function_acts, inner)) if inner else self._acts_itself(node.op)
 
     def _run_by(self, node: TFNodeDef) -> set[str]:
-        """The functions that a call, cond, case or loop runs."""
+        """Returns the functions that a call, cond, case or loop runs; empty for other ops."""
         runs = node.op in CALLS or node.op in BRANCHING or node.op in self.definitions
         return referred(node, self.definitions) if runs else set()
 
     def _acts_itself(self, kind: str) -> bool:
-        """Whether ops of a type that run no functions change something that lasts."""
+        """Whether ops of a type have a lasting effect; for types that run no functions."""
         quiet = kind in HARMLESS or kind in FEED_TYPES or "Random" in kind or kind == "Multinomial"
         return is_stateful(kind) and not quiet
 
@@ -140,7 +140,7 @@ class FunctionCalls:
         return self._acting[name]
 
     def _inside(self, name: str) -> tuple[bool, set[str]]:
-        """Whether an op of a function changes something that lasts; and the functions that its other ops run."""
+        """Returns whether an op of a function has a lasting effect; and the functions that its ops run."""
         if name not in self._insides:
             acts, runs = False, set[str]()
             for node in self.definitions[name].node_def:
@@ -152,16 +152,16 @@ class FunctionCalls:
 
 
 def is_stateful(kind: str) -> bool:
-    """Returns whether ops of a type change, or read, something that lasts."""
+    """Returns whether TensorFlow defines an op type as stateful: its ops change or read lasting state."""
     about = op_definition(kind)
     return about is not None and bool(about.is_stateful)
 
 
 def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
-    """Returns an input of an op of a function in the notation of a graph: ``op:2`` for ``op:out:0``.
+    """Returns an input of an op in a function in the notation of graphs, for example ``op:2`` for ``op:out:0``.
 
     Args:
-        text: the input; arguments, control inputs and other texts stay unchanged.
+        text: the input; arguments, control inputs and other texts are returned unchanged.
         outputs: op of the function -> `flat_outputs` of it.
     """
     op, _, rest = text.partition(":")
@@ -172,7 +172,7 @@ def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def all_flat_outputs(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Returns `flat_outputs` of each op, by name; computed once per op type if all its ops have equally many tensors.
+    """Returns `flat_outputs` of each op, by name; computed only once for an op type with up to one output argument.
 
     Args:
         nodes: their NodeDefs.
@@ -184,14 +184,14 @@ def all_flat_outputs(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -
         outputs = cache.get(kind)
         if outputs is None:
             outputs = flat_outputs(node, functions)
-            if len(outputs) < 2:  # the first is number 0 for all
+            if len(outputs) < 2:  # the first output argument always begins at output 0
                 cache[kind] = outputs
         numbers[node.name] = outputs
     return numbers
 
 
 def flat_outputs(node: TFNodeDef, functions: Mapping[str, Any]) -> dict[str, int]:
-    """Returns for each output argument of an op the number of its first output; nothing for an unknown op type.
+    """Returns output argument of an op -> number of its first output; empty for an unknown op type.
 
     Args:
         node: its NodeDef.
@@ -212,10 +212,10 @@ def flat_outputs(node: TFNodeDef, functions: Mapping[str, Any]) -> dict[str, int
 
 @dataclass(frozen=True)
 class InlinedBody:
-    """The replacement of a call.
+    """The nodes that replace a call.
 
     Args:
-        nodes: NodeDefs, with their names and with the inputs of the call.
+        nodes: the NodeDefs, with their new names and the inputs of the call.
         results: for each result of the call, the tensor that replaces it.
         effects: the ops with lasting effects, as control inputs; the results wait for them.
     """
@@ -226,7 +226,7 @@ class InlinedBody:
 
     @property
     def ends(self) -> list[str]:
-        """The ops that give the results, as control inputs, each once."""
+        """The ops that compute the results, as control inputs without duplicates."""
         return list(dict.fromkeys(f"^{op_name(tensor)}" for tensor in self.results))
 
 
@@ -235,20 +235,20 @@ class Replacements:
     """The replacements of calls.
 
     Args:
-        moved: result of a call -> the tensor of its function.
-        waits: call -> the ops to wait for instead, as control inputs.
+        moved: result of a call -> the tensor that replaces it.
+        waits: call -> the control inputs that replace a control input from the call.
     """
 
     moved: dict[str, str] = field(default_factory=dict)
     waits: dict[str, list[str]] = field(default_factory=dict)
 
     def put(self, call: Any, body: InlinedBody, control_inputs: list[str]) -> None:
-        """Notes the replacement of a call; `control_inputs`, if any, are the ops to wait for instead of the call."""
+        """Adds the replacement of a call; `control_inputs` replace control inputs from the call, if there are any."""
         self.moved.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(body.results))
         self.waits[call.name] = control_inputs or [text for text in call.input if text[0] == "^"]
 
     def end(self, tensor: str) -> str:
-        """Returns the tensor that replaces another, through all nested calls."""
+        """Returns the replacement of a tensor, through all nested calls."""
         key = tensor_name(tensor)
         while key in self.moved:
             key = tensor_name(self.moved[key])
@@ -258,8 +258,8 @@ class Replacements:
         """Returns the inputs of a node after replacements.
 
         Args:
-            texts: its inputs before.
-            wait: returns the replacements of a control input.
+            texts: the inputs before.
+            wait: a function that returns the replacements of a control input.
         """
         data = [text for text in texts if text[0] != "^"]
         new_inputs = [self.end(text) if f"{text}:0" in self.moved or text in self.moved else text for text in data]
@@ -275,8 +275,8 @@ def in_place(
         calls: the functions of the graph.
         call: the NodeDef of the call.
         scope: the prefix of new names.
-        free: returns a name that is free.
-        names: op of the function -> its name; by default its own name, below `scope`.
+        free: a function that returns an unused name similar to a given name.
+        names: op of the function -> its new name; by default, `scope` and its old name.
     """
     inner = calls.definitions[calls.called(call)]
     new_names = names or {n.name: scope + n.name for n in inner.node_def}

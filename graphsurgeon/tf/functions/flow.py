@@ -1,6 +1,6 @@
 """Flow: builds the ops of a call, or of a v2 cond, case or loop, in the default graph.
 
-Conds and loops become those of TF1, with their contexts: they run in any session, and have gradients.
+Conds and loops become conds and loops of TF1, with contexts. They run in any session, and have gradients.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _GIVEN, _CALL, _END = "what_enters", "body", "what_waits"
 
 @dataclass(frozen=True, eq=False)
 class FunctionBody:
-    """A function as a graph in which its calls are inlined.
+    """A function as a graph with inlined calls.
 
     Args:
-        graph: that graph.
-        arguments: names of the placeholders for its arguments.
-        results: names of its result tensors.
-        flow: the conds and loops in it that are to be rebuilt too.
-        layers: for each op, the greatest number of these conds and loops on a way to it.
-        inner: builds these conds and loops.
-        stateful: its ops that change, or read, something that lasts.
-        answers: cond or case of which only one branch is built -> its known inputs, with their values.
+        graph: the graph.
+        arguments: placeholder in the graph -> number of the argument.
+        results: names of the result tensors.
+        flow: the conds and loops in the graph that are rebuilt too.
+        layers: for each op, the maximum number of these conds and loops on a path to it.
+        inner: the builder of these conds and loops.
+        stateful: the stateful ops of the graph.
+        answers: cond or case with a known condition -> its known inputs, with their values.
     """
 
     graph: Graph
@@ -65,13 +65,13 @@ class FunctionBody:
 
 
 class FlowBuilder:
-    """Builds the ops that replace ops which call functions.
+    """Builds the ops that replace calls, conds, cases and loops.
 
     Args:
         base: snapshot of the graph with these ops.
-        ordered: build a part of a loop with lasting effects: each round waits for the assignments and reads of the
-            round before.
-        opens: conds, cases and loops inside a call that are built together with it, by their names in the call.
+        ordered: whether the ops are part of a loop with lasting effects. Each round then waits for the assignments and
+            reads of the previous round.
+        opens: conds, cases and loops inside a call that are replaced too, by their names in the call.
     """
 
     def __init__(self, base: Graph, ordered: bool = False, opens: Sequence[str] = ()) -> None:
@@ -87,7 +87,7 @@ class FlowBuilder:
             scope: the scope of the new ops.
 
         Returns:
-            its results; for an op without results, an op that others can wait for.
+            the results; for an op without results, the op that replaces it as a control input.
         """
         kind = node.op.removeprefix("Stateless")
         if node.op not in BRANCHING:
@@ -97,13 +97,15 @@ class FlowBuilder:
     def decided(
         self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str, answers: Mapping[int, bool | int]
     ) -> list[TFTensor]:
-        """Builds the branch that a cond or case takes, in the default graph; does the same for conds in this branch.
+        """Builds only one branch of a cond or case with a known condition, in the default graph.
+
+        Conds in this branch with a known condition are replaced in the same way.
 
         Args:
-            node: its NodeDef.
+            node: the NodeDef of the cond or case.
             inputs: its inputs.
             scope: the scope of the new ops.
-            answers: the numbers of the known inputs -> their values.
+            answers: number of an input with a known value -> the value.
         """
         if node.op.endswith("If"):
             key = "then_branch" if answers[0] else "else_branch"
@@ -182,9 +184,9 @@ class FlowBuilder:
         return all_of(ends)
 
     def turning(self, node: TFNodeDef) -> list[int]:
-        """Returns the numbers of the loop variables of a v2 loop that its body changes; at least one.
+        """Returns the numbers of the loop variables that the body of a v2 loop changes; at least one.
 
-        A list of tensors counts as changed: a loop of TF1 that only reads a list has no gradient in TensorFlow.
+        A tensor list counts as changed, because a loop of TF1 that only reads a list has no gradient in TensorFlow.
         """
         body = self.calls.definitions[node.attr["body"].func.name]
         arguments = [argument.name for argument in body.signature.input_arg]
@@ -206,21 +208,22 @@ class FlowBuilder:
         self, name: str, inputs: Sequence[TFTensor], scope: str, device: str = "", deep: bool = True,
         answers: Mapping[int, bool | int] | None = None,
     ) -> list[TFTensor]:  # fmt: skip
-        """Builds the ops of a function on some tensors.
+        """Builds the ops of a function in the default graph; returns its results.
 
         Args:
             name: the function.
-            inputs: its arguments.
+            inputs: the arguments.
             scope: the scope of the new ops.
-            device: the device of ops that have none.
-            deep: whether conds and loops in it are rebuilt too.
-            answers: known arguments -> their values: for conds that depend on them, only one branch is built.
+            device: the device for ops without a device.
+            deep: whether conds and loops in the function are rebuilt too.
+            answers: number of an argument with a known value -> the value. Only one branch is built of a cond whose
+                condition follows from these values.
         """
         body = self._body(name, inputs, device, deep, dict(answers or {}))
         here, graph = tf1.get_default_graph(), body.graph
         names = {n: scope + n.removeprefix(_CALL) for n in graph.names if n not in body.arguments}
         tensors: dict[str, list[TFTensor]] = {n: [inputs[k]] for n, k in body.arguments.items()}
-        control_of: dict[str, str] = {}  # op -> the op that others wait for instead
+        control_of: dict[str, str] = {}  # op -> the op that replaces it as a control input
         layers, arguments = np.array(body.layers, np.int32), graph.mask(graph.index[n] for n in body.arguments)
 
         def tensor(text: str) -> TFTensor:
@@ -264,7 +267,7 @@ class FlowBuilder:
     def _body(
         self, name: str, inputs: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
     ) -> FunctionBody:
-        # The shape of a resource does not describe its content, so bodies are cached by the tensor itself.
+        # The shape of a handle does not describe its resource, so the cache key contains the name of the tensor.
         kinds = tuple((t.dtype, t.name if t.dtype in _HELD else str(t.shape)) for t in inputs)
         key = (name, kinds, device, deep, tuple(answers.items()))
         if key not in self._bodies:
@@ -274,7 +277,7 @@ class FlowBuilder:
     def _apart(
         self, name: str, inputs: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
     ) -> FunctionBody:
-        """A call of a function, alone in a separate graph, and inlined there."""
+        """Returns the body of a function: a separate graph with a single call of the function, which is inlined."""
         about = self.calls.definitions[name].signature
         alone, graph_def = empty_graph(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
         with alone.as_default():
@@ -306,7 +309,7 @@ class FlowBuilder:
 
 
 def _answered(graph: Graph, values: Mapping[int, bool | int]) -> dict[int, dict[int, bool | int]]:
-    """The v2 conds and cases with a known predicate or index, with all their known inputs."""
+    """Returns v2 cond or case with a known condition -> its known inputs, with their values."""
     tensor_values = {end: one for op, value in values.items() for end, one in carried(graph, (op, 0), value).items()}
     decisions = {}
     for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if tensor_values else ():
@@ -325,7 +328,7 @@ def _layers(graph: Graph, flow: Mask) -> list[int]:
 
 
 def _read_from(graph: Graph, mask: Mask, ops: Container[str]) -> list[str]:
-    """The tensors of some ops that other ops read."""
+    """Returns the tensors of `ops` that the ops of a mask read."""
     tensors = (f"{graph.names[op]}:{port}" for op, port in entering(graph, mask) if graph.names[op] in ops)
     return list(tensors)
 
@@ -336,5 +339,5 @@ def _scope(name: str) -> AbstractContextManager[Any]:
 
 
 def _as_bool(tensor: TFTensor) -> TFTensor:
-    """The predicate of an If or While as a bool: true for a number that is not zero, or a text that is not empty."""
+    """Returns the condition of an If or While as a bool: false for zero and for an empty string."""
     return tensor if tensor.dtype == tf.bool and tensor.shape.rank == 0 else tf.raw_ops.ToBool(input=tensor)

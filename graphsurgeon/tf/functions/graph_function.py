@@ -39,20 +39,21 @@ from .library import nodes_behind
 
 tf1 = tf.compat.v1
 
-#: TensorFlow orders the ops of a function that have a state. The ops of a graph have the order that the graph gives
-#: them. TensorFlow's own order breaks the conds of TF1: it makes ops wait for a branch that does not run.
+#: By default, TensorFlow adds control inputs between the stateful ops of a function. The copied ops already have the
+#: control inputs of their graph. The added ones would break conds of TF1: ops would wait for a branch that does not
+#: run.
 _AS_WRITTEN = {"_disable_acd": True}
 
 
 def traced_function(
     build: Callable[..., Sequence[Any]], name: str, specs: Sequence[Any] | None = None, arguments: Sequence[str] = ()
 ) -> Any:
-    """Returns a `tf.function` whose ops run in the order that the graph gives them.
+    """Returns a `tf.function` whose ops are ordered only by the control inputs of the graph.
 
     Args:
-        build: takes tensors; calls `copied_ops`, and returns tensors.
+        build: a function of tensors that calls `copied_ops`, and returns tensors.
         name: the name of the function.
-        specs: the dtype and shape of each argument. Default: it is traced for each call.
+        specs: the dtype and shape of each argument. Default: from each call.
         arguments: the names of the arguments.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -64,12 +65,12 @@ def traced_function(
 def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequence[str], name: str) -> list[Any]:
     """Copies ops into the function that is being traced, and returns some of their tensors.
 
-    Ops that change something that lasts also run if no output needs them.
+    Ops with lasting effects run even if no output needs them.
 
     Args:
         base: snapshot of the graph.
         mask: the ops.
-        inputs: tensor that the ops read from outside -> tensor of the function.
+        inputs: input of the ops from outside -> tensor of the function.
         outputs: the tensors to return.
         name: the name of the function, for messages.
     """
@@ -94,7 +95,7 @@ def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequ
 
 
 def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, copy_of: Callable[[int], Any]) -> Any:
-    """Returns a tensor. If the tensor is in a branch of TF1 that does not run, the call fails with a message."""
+    """Returns the copy of a tensor; if it is in a TF1 branch that does not run, a call raises an error."""
     shape = tensor.shape
     for switch, side, sides in _branches(base, mask, op, copy_of):
         other = sides[1 - side]
@@ -108,9 +109,10 @@ def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, copy_of:
 
 
 def _whatever_runs(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Any:
-    """Returns an op that runs after another, even if the other op is in a branch of TF1 that does not run.
+    """Returns an op that waits for the copy of an op, but also runs if the op is in a TF1 branch that does not run.
 
-    A call of the function waits for this op. An op of a branch that does not run would stop all ops that wait for it.
+    A call of the function waits for the returned op. Without it, an op in a branch that does not run would prevent all
+    ops that wait for it from running.
     """
     last = copy_of(op)
     for _, side, sides in _branches(base, mask, op, copy_of):
@@ -121,10 +123,10 @@ def _whatever_runs(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], An
 
 
 def _branches(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Iterator[tuple[str, int, list[Any]]]:
-    """Yields the branches of TF1 around an op, from the inside, as far as their Switches are copied.
+    """Yields the TF1 branches around an op, innermost first, as far as their Switch ops are copied.
 
     Yields:
-        the name of a Switch, its output that leads to the op, and the condition on both sides.
+        the name of a Switch, its output that leads to the op, and the two outputs of a Switch of the condition.
     """
     while (branch := branch_around(base, op)) and mask[branch[0]]:
         op, side = branch
@@ -166,12 +168,12 @@ class GraphFunction(tf.Module):
         setattr(self, "__call__", call)  # noqa: B010
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the function on tensors, in the order of its inputs or by their names."""
+        """Runs the function on tensors, given in the order of its inputs or by name."""
         self._tell_keras()
         return self.__dict__["__call__"](*args, **kwargs)
 
     def _tell_keras(self) -> None:
-        """Warns if Keras trains a layer that calls this function: Keras does not see the variables of the function."""
+        """Warns if Keras is training a model that calls this function, because Keras does not track its variables."""
         trains = keras_trains()
         if trains is None or self._warned:
             return
@@ -203,7 +205,7 @@ def function_module(
         request: the request, for messages.
 
     Raises:
-        as `graph_function`.
+        the errors of `graph_function`.
     """
     variables: dict[str, Any] = {}
     functions = {
@@ -235,25 +237,25 @@ def graph_function(
     request: str = "",
     also: Any = (),
 ) -> GraphFunction:
-    """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
+    """Returns a TF2 callable that computes `outputs` from `inputs` with the ops of a graph.
 
     Args:
         base: snapshot of the graph; the graph is not changed.
         inputs: tensors by name or object: one, several, or a dict of argument name -> tensor.
-        outputs: the same for the results.
+        outputs: the results, in the same form.
         values: the source of the values of variables: a session, a mapping of variable name to array, or a function
-            that returns a session; the function is called only if there are variables.
+            that returns a session. This function is called only if there are variables.
         name: the name of the callable.
-        shared: variables of earlier functions, by op name: they are used again, and new variables are added.
-        packed: converts the list of results to the return value; default: the form of `outputs`.
+        shared: variables of earlier functions, by op name. They are used again, and new variables are added.
+        packed: a function that converts the list of results to the return value; default: the form of `outputs`.
         request: the request, for messages; default: a function of these outputs.
         also: ops to run in addition, by name or object: one or several.
 
     Raises:
         SelectionError: a tensor or op does not exist.
-        PlanError: a needed tensor is not an input; a reference variable is assigned to; a queue, an iterator or a
-            mutable table is needed; a variable has no value; or a SymbolicGradient op of a function is needed for which
-            the graph names a gradient function.
+        PlanError: a needed placeholder is not an input; a reference variable is assigned; a queue, an iterator or a
+            mutable table is needed; a variable has no value; or a SymbolicGradient op is needed, and the graph names
+            the gradient function.
     """
     request = request or f"function(outputs={_shown(outputs)})"
     refuse_untrusted(base.owner, request)
@@ -287,9 +289,9 @@ def traced(
         part: the part.
         variables, tables: as in `copied_part`.
         name: the name of the function.
-        packed: converts the list of results to the return value.
+        packed: a function that converts the list of results to the return value.
         request: the request, for messages.
-        fixed_inputs: the values of the last inputs, which are not arguments.
+        fixed_inputs: the values of the last inputs, if these are not arguments.
 
     Raises:
         PlanError: TensorFlow refuses the function.
@@ -327,12 +329,12 @@ def tensors_of(things: Any) -> list[str]:
 
 
 def trainable(info: VariableInfo) -> bool:
-    """Returns whether a variable is trained. If it is in no collection, as in a TF2 SavedModel, floating dtypes are."""
+    """Returns whether a variable is trainable; in no collection (TF2 SavedModels), a floating-point variable is."""
     return info.trainable if info.collections else bool(tf.as_dtype(info.dtype).is_floating)
 
 
 def arguments(inputs: Any) -> dict[str, str]:
-    """Returns argument name -> tensor name for a function; default argument names are those of the ops."""
+    """Returns argument name -> tensor name for a function; by default, arguments have the names of their ops."""
     tensors = tensors_of(inputs)
     names = list(inputs) if isinstance(inputs, Mapping) else [t.partition(":")[0] for t in tensors]
     out: dict[str, str] = {}
@@ -401,9 +403,9 @@ def part_of(
 
 
 def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: Any) -> Any:
-    """The rest of the TF1 loops and conds in a part, without which they have no context and no gradient.
+    """Returns the other ops of TF1 loops and conds in a part; without them, there is no context and no gradient.
 
-    The rest of a loop or cond stays out if it changes something, or needs a variable, a table or an input.
+    The other ops of a loop or cond are left out if they have effects, or need a variable, a table or an input.
     """
     rest = np.zeros(base.size, np.bool_)
     lasting = base.typed([kind for kind in set(base.types) if kind in FEED_TYPES or is_stateful(kind) or writes(kind)])
@@ -416,7 +418,7 @@ def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: A
 
 
 def updates_left_out(base: Graph, inputs: Any, outputs: Any, also: Any = ()) -> list[str]:
-    """Returns the updates in the computation of a function that it does not run; arguments as of `graph_function`."""
+    """Returns the updates among the ops of a function that it does not run; arguments as for `graph_function`."""
     cuts = [base.tensor(name) for name in arguments(inputs).values()]
     goals = [op for op, port in map(base.tensor, tensors_of(outputs)) if (op, port) not in cuts]
     along = [base.index[op_name(op)] for op in (also if _several(also) else [also])]
@@ -443,7 +445,7 @@ def _refuse_live(
     feeds = [f"{base.names[i]}:0" for i in live if base.types[i] in FEED_TYPES]
     if feeds:
         have = [*inputs.values(), *feeds[:4]]
-        region(base, sorted(cuts), ends, request)  # an input that leads to no output is refused, and named
+        region(base, sorted(cuts), ends, request)  # raises an error that names an input without a path to an output
         raise PlanError(request, f"it needs {few(map(repr, feeds), 4)}, which is not an input", f"Type inputs={have!r}")
     if live:
         name, kind = base.names[live[0]], base.types[live[0]]
@@ -455,7 +457,7 @@ def _refuse_live(
 
 
 def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], goals: Any, request: str) -> None:
-    """Refuses ops that write to reference variables: these become resource variables, and the op has no counterpart."""
+    """Refuses ops that write to reference variables: the variables become resource variables, the op cannot."""
     for number in variables:
         if base.types[number] == "VarHandleOp":
             continue
@@ -468,7 +470,7 @@ def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], goals:
 
 
 def _without_assignment(base: Graph, mask: Any, writer: int, goals: Any) -> str:
-    """Returns what to do about an op that writes: of one that is only waited for, how to remove the order."""
+    """Returns the suggestion for an op that writes; for an op that is only a control input, how to remove it."""
     data_ancestors = backward(base, goals, control=False, within=mask)
     after = forward(base, base.mask([writer]), within=mask)
     rows, waits = base.control.rows, base.control.node
@@ -481,7 +483,7 @@ def _without_assignment(base: Graph, mask: Any, writer: int, goals: Any) -> str:
 
 
 def _refuse_named_gradients(base: Graph, mask: Any, request: str) -> None:
-    """Refuses gradients that the graph names: eager functions lose the names, so TensorFlow derives other gradients."""
+    """Refuses named gradient functions: eager functions lose the names, and TensorFlow derives other gradients."""
     gradients = base.gradients
     if not gradients:
         return
@@ -514,7 +516,7 @@ def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
 
 
 def _table(base: Graph, number: int, request: str) -> Any:
-    """Returns a table with the content of a table of the graph: its init op is run once, in a separate graph."""
+    """Returns a table with the content of a table of the graph, whose init op is run once in a separate graph."""
     name = base.names[number]
     fills = [op for op in base.state.init_ops.get(name, ()) if op in base.index]
     suggestion = "Make the result of its lookup an input instead"
@@ -541,7 +543,7 @@ def _table(base: Graph, number: int, request: str) -> Any:
 
 
 def table_of(keys: Any, content: Any, types: Sequence[Any]) -> Any:
-    """Returns a table of TF2 that holds these keys and values, of these dtypes."""
+    """Returns a table of TF2 with these keys and values, and these dtypes."""
     default = "" if types[1] == tf.string else tf.zeros([], types[1])  # unused: each lookup has its own default
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, content, *types), default)
 
@@ -558,8 +560,8 @@ def copied_part(
         base: the snapshot.
         part: the part.
         args: the values of its inputs.
-        variables: name of a variable's op, or of the op that replaces its handle -> the variable.
-        tables: name of a table's op, or of the op that replaces it -> the table.
+        variables: op of a variable, or op that replaces its handle -> the variable.
+        tables: op of a table, or op that replaces its handle -> the table.
         name: the name of the function, for messages.
     """
     graph = tf1.get_default_graph()

@@ -59,14 +59,14 @@ class InlineResult:
 
 
 def inlined(base: Graph, calls: Iterable[Any] = ()) -> InlineResult:
-    """Returns a new graph in which function calls, nested ones too, are replaced by the ops of their functions.
+    """Returns a new graph in which function calls, also nested calls, are replaced by the ops of their functions.
 
     Args:
         base: snapshot of the graph; the graph is not changed.
-        calls: the call ops to inline, by name or object; none: all that can be inlined.
+        calls: the call ops to inline, by name or object. Default: all calls that can be inlined.
 
     Raises:
-        SelectionError: there is no op with a given name.
+        SelectionError: an op does not exist.
         PlanError: an op is not a call, or cannot be inlined.
 
     Example:
@@ -88,10 +88,10 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> InlineResult:
 
 
 def unfolded(graph: Graph) -> Graph:
-    """Returns a graph with unfolded calls as it can be run: in its live graph, the calls are inlined.
+    """Returns the snapshot of a live graph for a graph with unfolded calls; the calls are inlined in it.
 
-    A v2 cond, case or loop stays, with the ops of its branches or bodies next to it, and so does an op with its
-    gradient. Values that differ between rounds of a loop, or that a gradient receives, are placeholders there.
+    A v2 cond, case or loop is kept, and the ops of its branches or bodies are added next to it. The same is true for an
+    op with a gradient function. Loop variables, and values that a gradient receives, are placeholders in these ops.
 
     Args:
         graph: the snapshot; the graph is not changed.
@@ -114,7 +114,7 @@ def unfolded(graph: Graph) -> Graph:
 
 
 def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
-    """The ops of the functions of conds, cases and loops as nodes of the graph; some belong to calls inside these."""
+    """Returns the ops inside conds, cases and loops, and inside their calls, as nodes of the graph."""
     assert graph.unfolded is not None
     call_nodes = {one: graph.unfolded.calls[one] for one in calls}
     carried = {name for one, node in call_nodes.items() for name in _carried(one, node, graph.functions)}
@@ -137,7 +137,7 @@ def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
             else:
                 node.op = "Identity"
                 node.attr["T"].CopyFrom(kind)
-        elif name in call_nodes:  # its own inputs are followed by results of its functions
+        elif name in call_nodes:  # results of its functions follow the inputs of the call
             count = sum(text[0] != "^" for text in call_nodes[name].input)
             node.input[:] = [*reads[i][:count], *(text for text in reads[i] if text[0] == "^")]
         nodes.append(node)
@@ -145,7 +145,7 @@ def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
 
 
 def _carried(call: str, node: TFNodeDef, functions: Mapping[str, Any]) -> Iterator[str]:
-    """The arguments of the condition and body of a loop that may differ between rounds, by their names in the graph."""
+    """Yields the arguments of a loop that may change between rounds, by their names in the unfolded graph."""
     if not node.op.endswith("While"):
         return
     body = functions[node.attr["body"].func.name]
@@ -162,24 +162,24 @@ class Inliner:
 
     Args:
         base: snapshot of the graph.
-        deep: whether calls inside the chosen ones are inlined too; otherwise only if they are chosen themselves.
+        deep: whether calls inside the chosen calls are inlined too; otherwise only if they are chosen themselves.
     """
 
     def __init__(self, base: Graph, deep: bool = True) -> None:
         self.base, self._deep = base, deep
         self.calls = FunctionCalls(base)
         self.places = Replacements()
-        self.kept: set[str] = set()  # ops of the base that are in the new graph too
+        self.kept: set[str] = set()  # ops of the base that are also in the new graph
         self.names = {name.lower() for name in base.names}
 
     # -- inlining -----------------------------------------------------------------------------------------
 
     def done(self, names: set[str] | None, beside: Sequence[Any] = ()) -> InlineResult:
-        """Returns the new graph, with the calls in `names` inlined; without `names`, all that can be inlined.
+        """Returns the new graph, in which the calls in `names` are inlined; without `names`, all possible calls.
 
-        The nodes in `beside` are added, except those whose names already exist.
+        The nodes in `beside` are added, except nodes whose names already exist.
         """
-        # Each node with the functions around it, the outermost first; empty for a node of the graph itself.
+        # (node, the functions around it, outermost first); no functions for a node of the graph itself.
         todo: list[tuple[Any, tuple[str, ...]]] = [(node, ()) for node in reversed(self.base.nodes)]
         nodes: list[TFNodeDef] = []
         while todo:
@@ -199,7 +199,7 @@ class Inliner:
         return InlineResult(graph, {name: self.places.end(name) for name in self.places.moved})
 
     def _body(self, call: Any, around: tuple[str, ...]) -> list[Any]:
-        """The nodes of a called function, with the inputs of the call; `around` are the functions around the call."""
+        """Returns the nodes that replace a call; `around` are the functions around the call."""
         name = self.calls.called(call)
         if name in around:
             raise PlanError(
@@ -212,7 +212,7 @@ class Inliner:
         return body.nodes
 
     def _keep_shapes(self, node: TFNodeDef) -> None:
-        """Adds the output shapes of a call to its NodeDef, from the traced function: the call itself has none."""
+        """Adds output shapes from the traced function to the NodeDef of a call, which does not contain them."""
         traced = getattr(self.calls.known.get(self.calls.called(node)), "graph", None)
         if node.op in CALLS and traced is not None:
             count = len(node.attr["Tout"].list.type)
@@ -238,7 +238,7 @@ class Inliner:
     # -- joining ------------------------------------------------------------------------------------
 
     def _joined(self, nodes: list[TFNodeDef]) -> list[TFNodeDef]:
-        """Makes nodes read and wait for the replacements of calls; returns the new ops to wait for."""
+        """Replaces results of calls and control inputs from calls in nodes; returns new nodes for control inputs."""
         marks: dict[str, str] = {}
         new_nodes, todo = [], list(nodes)
 
@@ -256,7 +256,7 @@ class Inliner:
         return new_nodes
 
     def _graph(self, nodes: list[TFNodeDef]) -> TFGraph:
-        """The new live graph, with the data that Python keeps in addition to the nodes."""
+        """Returns the new live graph, with the Python data that is not in the nodes."""
         source = self.base.live
         graph, graph_def = empty_graph(source), graph_pb2.GraphDef()
         graph_def.versions.CopyFrom(source.graph_def_versions)
@@ -266,7 +266,7 @@ class Inliner:
         graph_def.library.gradient.extend(library.gradients)
         whole = Plan(Graph.of([], owner=object())).copy(select(self.base), to="", values=self, collections="keep")
         copied = whole.effect.copies[0]
-        # Variables of a SavedModel have no op that sets them: a restoring call did, and it may be missing.
+        # In a SavedModel, no op sets the variables: a call of a restore function does, and it may be missing.
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
         mask = np.array([name in self.kept for name in self.base.names], np.bool_)
         copied = replace(
@@ -291,7 +291,7 @@ class Inliner:
         return graph
 
     def _library(self, nodes: list[TFNodeDef]) -> Library:
-        """The functions that are still called; branches of conds and loops get new names."""
+        """Returns the functions that are still called; branches of conds and loops get new names."""
         out = Library()
         called: set[str] = set()
         definitions = self._definitions_by_name() if any(node.op in BRANCHING for node in nodes) else {}
@@ -300,8 +300,8 @@ class Inliner:
                 called |= referred(node, self.calls.known)
                 continue
             functions, branches = self.calls.known, referred(node, self.calls.known)
-            # TensorFlow derives the gradient of a call from its Python object, so functions that only a file has are
-            # made anew.
+            # TensorFlow derives the gradient of a call from the Python object of the function. So Python objects are
+            # made for functions that come from a file.
             apart = {name for name in merely_called(branches, functions) if not is_eager(functions[name])}
             names = bring(out, reached_functions(apart, functions), definitions, functions) if apart else {}
             shared_names = own_names(branches, functions)[1]
@@ -316,7 +316,7 @@ class Inliner:
         return out
 
     def _definitions_by_name(self) -> dict[str, Any]:
-        """The functions that the graph calls, with dtype and shape of the variables that they take."""
+        """Returns the functions that the graph calls, with the dtype and shape of variables in their arguments."""
         functions = self.calls.known
         calls = {node.name: called for node in self.base.nodes if (called := referred(node, functions))}
         names = reached_functions(set().union(*calls.values()), functions)

@@ -23,13 +23,13 @@ def body(graph: Graph, name: str, call: int | None = None, cache: dict[Any, Grap
     """Returns the body of a function: its arguments as ``_Arg``, its results as ``_Retval``.
 
     Args:
-        graph: the snapshot, or that of a body.
-        name: the function's name.
-        call: number of the op that calls it, which determines shapes of the arguments.
-        cache: the bodies that were read before, for the same snapshot or those inside it; this one is added.
+        graph: the snapshot of the graph, or of a body.
+        name: the name of the function.
+        call: the number of the op that calls it, from which the shapes of the arguments are known.
+        cache: the bodies that were read before for this snapshot; the new body is added.
 
     Raises:
-        SelectionError: the graph holds no such function.
+        SelectionError: the graph has no function with this name.
     """
     functions = graph.functions
     if name not in functions:
@@ -81,7 +81,7 @@ def _read(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -> Gra
 
 
 def _own_shape(inner: Any, argument: int) -> Any:
-    """Returns the shape that a function states for an argument; None if it states none."""
+    """Returns the shape in a FunctionDef for an argument; None if it contains none."""
     attributes = inner.arg_attr[argument].attr if argument in inner.arg_attr else {}
     shapes: Any = attributes["_output_shapes"].list.shape if "_output_shapes" in attributes else ()
     return shapes[0] if len(shapes) == 1 else None
@@ -95,26 +95,26 @@ _CARRIED = frozenset({"While", "StatelessWhile"})
 
 
 class ArgumentInfo(NamedTuple):
-    """What is known of an argument: the shape of the tensor, or dtype number and shape of the variable it refers to."""
+    """The known facts about an argument: its shape; for the handle of a variable, (dtype number, shape) of this."""
 
     shape: Any = None
     held: tuple[int, Any] | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """A key that identifies it, as text: protos cannot be keys."""
+        """A hashable key; protos are not hashable."""
         dtype, of = self.held or (0, None)
         return dtype, *(one if one is None else encoded(one) for one in (self.shape, of))
 
 
 def given(graph: Graph, call: int, count: int, outer: Mapping[str, ArgumentInfo]) -> list[ArgumentInfo]:
-    """Returns what is known of the arguments of a function from the op that calls it.
+    """Returns the known facts about the arguments of a function, from the op that calls it.
 
     Args:
         graph: the snapshot with the op.
-        call: the op's number.
-        count: the number of arguments; nothing is known if the op does not pass one input for each.
-        outer: what is known of the arguments of `graph` itself, if it is the body of a function.
+        call: the number of the op.
+        count: the number of arguments. Nothing is known if the op does not pass exactly one input for each.
+        outer: the known facts about the arguments of `graph`, if it is the body of a function itself.
     """
     kind, data = graph.types[call], graph.data
     first, end = int(data.ptr[call]) + _BEFORE.get(kind, 0), int(data.ptr[call + 1])
@@ -135,12 +135,12 @@ def given(graph: Graph, call: int, count: int, outer: Mapping[str, ArgumentInfo]
 
 
 class BodyOutputs:
-    """Returns dtype and shape of the outputs of an op of a body; TensorFlow infers them once, on first use.
+    """Returns dtype and shape of the outputs of an op of a body; TensorFlow infers all of them on first use.
 
     Args:
-        nodes: the body; its arguments are ``_Arg``, its results ``_Retval``.
-        functions: returns the definitions of all functions that the body leads to.
-        arguments: argument -> what is known of it.
+        nodes: the body; its arguments are ``_Arg`` ops, its results ``_Retval`` ops.
+        functions: a function that returns the definitions of all functions that the body calls, at any depth.
+        arguments: argument -> the known facts about it.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class BodyOutputs:
         return None if op is None else [tensor_info(tensor) for tensor in op.outputs]
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
-        """Returns the same; only dtypes before TensorFlow is imported, because no picture waits for the import."""
+        """Returns the same, but only dtypes before TensorFlow is imported: drawing does not wait for the import."""
         node = self._nodes[number]
         if is_loaded() or node.op == "_Retval":
             return self(number)
@@ -170,7 +170,7 @@ class BodyOutputs:
         return {function.signature.name: function.signature for function in self._functions()}
 
     def made(self, number: int) -> Any:
-        """Returns the live op for an op of the body, for its shapes; None if TensorFlow made none."""
+        """Returns the live op for an op of the body, from which shapes are read; None if TensorFlow made none."""
         return self._ops.get(self._nodes[number].name)
 
     @cached_property
@@ -187,7 +187,7 @@ class BodyOutputs:
             refuse_fatal(graph_def, "unfold()")
             with empty_graph().as_default() as graph:
                 tf.graph_util.import_graph_def(graph_def, name="")
-        except Exception as error:  # a body that TensorFlow cannot import has no shapes
+        except Exception as error:  # if TensorFlow cannot import the body, its shapes stay unknown
             if lacks_memory(error):
                 raise
             return {}

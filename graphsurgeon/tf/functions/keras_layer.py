@@ -1,4 +1,4 @@
-"""GraphLayer: a part of a graph as a Keras layer: trained by `fit`, frozen, saved and loaded with its model."""
+"""GraphLayer: a part of a graph as a Keras layer, which can be trained by `fit`, frozen, and saved with its model."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ class GraphLayer(Keras.layers.Layer):
 
     Args:
         graph: the description of the layer, from `get_config`.
-        options: those of any Keras layer: name, trainable.
+        options: the options of any Keras layer: name, trainable.
 
     Raises:
-        PlanError: the graph holds Python functions of another process.
+        PlanError: the graph calls Python functions of another process.
     """
 
     def __init__(self, graph: Mapping[str, Any], **options: Any) -> None:
         options.pop("autocast", None)
         options.pop("dtype", None)  # a graph computes in its own dtypes
         super().__init__(autocast=False, **options)
-        self.supports_masking = False  # a mask ends here, and Keras reports it
-        self.supports_jit = False  # XLA may not have all ops of the graph
+        self.supports_masking = False  # Keras warns that the layer drops a mask
+        self.supports_jit = False  # XLA may not support all ops of the graph
         self._about = _Untracked({key: value for key, value in graph.items() if key != "programs"})
         weights = []
         for number, about in enumerate(graph["weights"]):
@@ -111,7 +111,7 @@ class GraphLayer(Keras.layers.Layer):
         self._programs.held[mode] = (function, body)
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """Runs the graph; if the layer is trainable and called in training, also its updates."""
+        """Runs the graph; in training, if the layer is trainable, also runs the updates of the graph."""
         trained = training and self.trainable and "training" in self._programs.held
         function, body = self._programs.held["training" if trained else "inference"]
         results = list(function(*self._arguments(inputs)))
@@ -141,17 +141,17 @@ class GraphLayer(Keras.layers.Layer):
         return [_fitting(thing, spec, request) for thing, spec in zip(values, specs, strict=True)]
 
     def compute_mask(self, *_: Any, **__: Any) -> None:
-        """Returns None: the graph itself contains any use of a mask."""
+        """Returns None, because only the ops of the graph can use a mask."""
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the description of the layer; its weights are stored separately, as for any Keras layer."""
+        """Returns the description of the layer, without the weights, which Keras stores separately."""
         programs = {mode: {**body, "graph": _text(body["graph"])} for mode, (_, body) in self._programs.held.items()}
         config = {key: value for key, value in super().get_config().items() if key in ("name", "trainable")}
         return {**config, "graph": {**self._about.held, "programs": programs}}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> GraphLayer:
-        """Returns a layer from the description of `get_config`; its weights are zeros until they are loaded."""
+        """Returns a layer from the result of `get_config`; its weights are zeros until they are loaded."""
         return cls(**config)
 
 
@@ -173,7 +173,7 @@ def keras_layer(
     request: str,
     facts: TrainingFacts = _NO_FACTS,
 ) -> GraphLayer:
-    """Returns a Keras layer that computes `outputs` from `inputs` as a graph does.
+    """Returns a Keras layer that computes `outputs` from `inputs` with the ops of a graph.
 
     Args:
         base: the snapshot.
@@ -186,7 +186,7 @@ def keras_layer(
         facts: what Keras adds to the graph.
 
     Raises:
-        SelectionError, PlanError: as in `graph_function`; or a variable has a dtype that no weight can have.
+        SelectionError, PlanError: as in `graph_function`; or the dtype of a variable is not possible for a weight.
     """
     backend = Keras.backend.backend()
     if backend != "tensorflow":
@@ -310,7 +310,7 @@ class _LayerProgram:
         return [*self._lost, *self._facts.notes(self.base, *self._ends, self._region, same), *only]
 
     def say_left_out(self) -> None:
-        """Warns of updates that would run with the region, but need a missing input."""
+        """Warns about updates of the region that are left out, because they need a tensor that is not an input."""
         if self._left:
             name, lack = next(iter(self._left.items()))
             warn(
@@ -339,7 +339,7 @@ class _LayerProgram:
 
 
 def _truth(base: Graph, flag: str, value: bool, request: str) -> Any:
-    """The value for a training flag."""
+    """Returns the value for a training flag."""
     op, port = base.tensor(flag, request)
     infos = base.outputs(op)
     dtype = tf.as_dtype(infos[port].dtype if infos else "bool")
@@ -359,7 +359,7 @@ def _read_after(base: Graph, update: int, needed: Mask) -> bool:
 
 
 def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
-    """An op that writes to a reference variable before a value is computed; empty if there is none."""
+    """Returns an op that writes to a reference variable before a value is computed; empty if there is none."""
     needs = backward(base, base.mask([base.tensor(value)[0]]), cuts)
     writers = np.flatnonzero(needs & base.typed([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
     return str(base.names[writers[0]]) if len(writers) else ""
@@ -386,7 +386,7 @@ def _weights(
 
 
 def _fitting(thing: Any, spec: Any, request: str) -> Any:
-    """An argument with the dtype and shape that the graph takes; a sparse tensor, as of `x * 2`, becomes dense."""
+    """Returns an argument with the dtype and shape that the graph requires; a sparse tensor becomes dense."""
     if isinstance(thing, tf.SparseTensor):
         thing = tf.ensure_shape(tf.sparse.to_dense(thing), thing.shape)
     tensor = tf.convert_to_tensor(thing)
@@ -407,9 +407,9 @@ def _fitting(thing: Any, spec: Any, request: str) -> Any:
 
 
 def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
-    """The description of a traced function: its ops, and the ops that replace arguments, weights and tables.
+    """Returns the description of a traced function: its ops, and the ops for arguments, weights and tables.
 
-    Must be made before the function is differentiated, which rewrites its loops.
+    Call this before the function is differentiated, because a gradient rewrites the loops of the function.
     """
     graph_def = concrete.graph.as_graph_def()
     plain = {function.signature.name: function for function in graph_def.library.function}
@@ -439,7 +439,7 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
 
 
 def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[str, Any]]:
-    """The function of a layer that is loaded from a file, and its description."""
+    """Returns the function of a layer that is loaded from a file, and its description."""
     request = f"layer {layer.name!r}"
     with errors_as(PlanError, request, "the description of its graph is damaged", "Save the model again"):
         graph_def = decoded(tf.compat.v1.GraphDef, zlib.decompress(base64.b64decode(body["graph"])))
@@ -476,7 +476,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
 
 
 def _text(graph_def: Any) -> str:
-    """A GraphDef as text, for a config."""
+    """Returns a GraphDef as text, for a config."""
     return graph_def if isinstance(graph_def, str) else base64.b64encode(zlib.compress(graph_def, 1)).decode()
 
 
@@ -486,7 +486,7 @@ def _sizes(tensor: Any) -> list[int | None] | None:
 
 
 def _say_handles(graph: TFGraph, variables: Mapping[str, Any]) -> None:
-    """Sets dtypes and shapes of the variables that resources refer to: no file keeps them, but gradients need them."""
+    """Sets the handle data of resources: files do not contain it, but gradients need it."""
     for name, variable in variables.items():
         copy_handle_data(variable.handle, graph.get_tensor_by_name(f"{name}:0"))
     for op in graph.get_operations():
@@ -501,7 +501,7 @@ def _written(table: Any) -> list[str]:
 
 
 def _filled(keys: str, content: str) -> Any:
-    """A table from the output of `_written`; a file may hold any other text."""
+    """Returns a table from the output of `_written`; checks it, because a file may contain any other text."""
     protos = [decoded(tensor_pb2.TensorProto, base64.b64decode(text)) for text in (keys, content)]
     keys_of, content_of = map(array_in, protos)
     if keys_of is None or content_of is None:

@@ -1,4 +1,4 @@
-"""Keras models: makes a model again from a graph that was opened from a Keras model, with its unchanged layers."""
+"""Keras models: converts an edited graph of a Keras model to a Keras model again, and keeps unchanged layers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .traces import keras_of
 
 @dataclass(frozen=True)
 class Surgery:
-    """The layers of a Keras model that was made from a graph, compared with the model that was opened.
+    """The report on a new Keras model: its layers, compared with the layers of the opened model.
 
     Args:
         kept: names of the layers that are the same objects.
@@ -72,17 +72,17 @@ def keras_model(
     training: Any,
     request: str,
 ) -> Any:
-    """Returns a Keras model with the computation of a graph, and with the layers that no plan has changed.
+    """Returns a Keras model for a graph. It uses the layers of the opened model that no plan has changed.
 
     Args:
         graph: the snapshot.
-        first: the snapshot of the graph as it was opened.
-        renamed: op of `first` -> its name in the graph, if it has another.
-        origin: the model that was opened; None without a model.
-        inputs: as in `graph_function`; None for those of the model that was opened.
-        form: whether the model takes ``one`` tensor, a ``list`` or a ``dict`` of them.
+        first: the snapshot of the graph when it was opened.
+        renamed: op of `first` -> its name in `graph`, if the names differ.
+        origin: the model that was opened; None if the graph was not opened from a model.
+        inputs: as in `graph_function`; None for the inputs of the opened model.
+        form: whether the model takes ``one`` tensor, a ``list`` or a ``dict`` of tensors.
         outputs, values: as in `graph_function`.
-        name: the name of the model; default: that of the model that was opened.
+        name: the name of the model; default: the name of the opened model.
         training: a tensor that is true in training; or (snapshot, renamed, origin, values) of the graph to run in
             training; or None.
         request: the request, for messages.
@@ -152,7 +152,7 @@ def _facts(origin: ModelOrigin, renamed: Mapping[str, str], sorting: _LayerParti
 
 
 def _input(package: Any, graph: Graph, key: str, tensor: str, request: str) -> Any:
-    """A new input of a model, for a tensor of a graph."""
+    """Returns a new input of a model, for a tensor of a graph."""
     about = graph.info(*graph.tensor(tensor, request))
     dims = None if about is None else about.shape
     if about is None or dims is None or not dims:
@@ -163,7 +163,7 @@ def _input(package: Any, graph: Graph, key: str, tensor: str, request: str) -> A
 
 
 def _typed(graph: Graph, tensor: str, symbol: Any) -> Any:
-    """A tensor of Keras with its dtype in the graph: for some layers Keras predicts another dtype."""
+    """Returns a Keras tensor with its dtype in the graph; for some layers, Keras predicts another dtype."""
     about = graph.info(*graph.tensor(tensor))
     return symbol if about is None or symbol.dtype == about.dtype else Keras.ops.cast(symbol, about.dtype)
 
@@ -179,7 +179,7 @@ def _refuse_other_keras(package: Any, request: str) -> None:
 
 
 def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values: Any, request: str) -> dict[int, str]:
-    """The layer calls with a variable whose value differs between graph and model, each with one such variable."""
+    """Returns number of a call -> the reason, for layers with a variable whose values differ in graph and model."""
     own = {ways.op(name): variable for one in origin.calls for name, variable in one.variables.items()}
     infos = [graph.state.variables[name] for name in own if name in graph.state.variables]
     arrays = fetch(values, infos, graph.live, request)
@@ -229,16 +229,17 @@ def _is_plain(model: Any) -> bool:
 def _elsewhere(
     model_origin: ModelOrigin, ways: _GraphMapping, renamed: Mapping[str, str], origin: ModelOrigin | None
 ) -> Callable[[str, int], str]:
-    """Returns a function that finds the tensors of a graph in the graph of the same model that was opened for training.
+    """Returns a function that maps tensors of a graph to tensors of the training graph of the same model.
 
     Args:
-        model_origin: the model, with names of the first graph.
-        ways: the current ops for those of the first graph.
-        renamed: in the other graph, op as it was opened -> its current name.
-        origin: the model, with names of the other graph.
+        model_origin: the model, with the names of the first graph.
+        ways: the mapping from the opened graph to the current graph.
+        renamed: op of the training graph when it was opened -> its current name.
+        origin: the model, with the names of the training graph.
 
     Returns:
-        a function: name of a tensor, id of its Keras tensor or 0 -> its name in the other graph, if it is known.
+        a function of (name of a tensor, id of its Keras tensor or 0), which returns the name in the training graph; the
+        same name if it is not known.
     """
     symbols = {ways.now(name): symbol for symbol, name in model_origin.named.items()}
     training_names = {} if origin is None else {key: renamed_end(name, renamed) for key, name in origin.named.items()}
@@ -249,21 +250,21 @@ class _GraphMapping:
     """Finds the ops of the opened graph in the current graph.
 
     Args:
-        first: the graph as it was opened.
+        first: the graph when it was opened.
         graph: the current graph.
-        renamed: op of the first graph -> its current name, if it has another.
+        renamed: op of `first` -> its current name, if the names differ.
         calls: the calls of layers.
     """
 
     def __init__(self, first: Graph, graph: Graph, renamed: Mapping[str, str], calls: Sequence[ModelCall]) -> None:
         self.first, self.graph = first, graph
         names = {a: b for a, b in renamed.items() if a in first.index and b in graph.index}
-        means = meaning(first.owner), meaning(graph.owner)  # a rebuilt graph has functions with other names
+        means = meaning(first.owner), meaning(graph.owner)  # functions of a rebuilt graph have other names
         difference = diff(first, graph, mapping=names, meanings=means)
         self._place = difference.place.tolist()
         self._changes: dict[str, list[Any]] = {}
         for change in difference.changes:
-            if change.kind != "output":  # another static shape does not make another op
+            if change.kind != "output":  # an op with another static shape is still the same op
                 self._changes.setdefault(change.was_op, []).append(change)
         spoilt = graph.mask([self.place(name) for name in self._changes])
         spoilt |= ~graph.mask([i for i in self._place if i >= 0])
@@ -272,32 +273,32 @@ class _GraphMapping:
         self._made = {self.place(op) for one in calls for op in one.call.ops}
 
     def place(self, op: str) -> int:
-        """Returns the number of an op of the first graph in the current one; -1 if it is removed."""
+        """Returns the number of an op of the first graph in the current graph; -1 if it was removed."""
         return self._place[self.first.index[op]]
 
     def op(self, name: str) -> str:
-        """Returns the current name of an op of the first graph; its old name if it is removed."""
+        """Returns the current name of an op of the first graph; its old name if it was removed."""
         return self.graph.names[self.place(name)] if name in self.first.index and self.place(name) >= 0 else name
 
     def now(self, tensor: str) -> str:
-        """Returns the current name of a tensor of the first graph; empty if it is removed."""
+        """Returns the current name of a tensor of the first graph; empty if it was removed."""
         op = op_name(tensor)
         return renamed_end(tensor, {op: self.op(op)}) if self.place(op) >= 0 else ""
 
     def changed(self, op: str) -> bool:
-        """Returns whether a plan has changed an op, given by its current name; changed inputs do not count."""
+        """Returns whether a plan has changed more than the inputs of an op, given by its current name."""
         was = next((a for a in self._changes if self.op(a) == op), None)
         return was is not None and any(change.kind != "input" for change in self._changes[was])
 
     def behind(self, tensor: str) -> str:
-        """Returns the tensor that a result comes from, before Identity ops that belong to no layer."""
+        """Returns the source of a tensor: skips Identity ops that belong to no layer."""
         op, port = self.graph.tensor(tensor)
         while self._made and self.graph.types[op] == "Identity" and op not in self._made:
             op, port = self.graph.data.ends(op)[0]
         return self.graph.name((op, port))
 
     def touched(self, one: ModelCall) -> str:
-        """Returns the change to a call, other than reading other tensors; empty for no change."""
+        """Returns the first change of a call, apart from new input tensors; empty if there is none."""
         for op in one.call.ops:
             if self.place(op) < 0:
                 return f"{op!r} is gone"
@@ -307,7 +308,7 @@ class _GraphMapping:
         return ""
 
     def reads(self, one: ModelCall) -> dict[str, str]:
-        """Returns original input of a call -> its current replacement; empty text if it has several."""
+        """Returns original input of a call -> its current replacement; empty if there are several replacements."""
         inputs: dict[str, str] = {}
         for op in one.call.ops:
             before, after = self.first.input_names(self.first.index[op]), self.graph.input_names(self.place(op))
@@ -317,7 +318,7 @@ class _GraphMapping:
         return inputs
 
     def beside(self, one: ModelCall) -> list[int]:
-        """Returns the outside ops that a call reads in addition to its arguments, such as variables and masks."""
+        """Returns the ops outside of a call that it reads in addition to its arguments, such as variables and masks."""
         own = set(one.call.ops)
         inputs = {t for op in own for t in self.first.input_names(self.first.index[op])} - {*one.call.inputs}
         return [self.place(op_name(t)) for t in inputs if op_name(t) not in own]
@@ -345,7 +346,7 @@ class _LayerPartition:
     read only their outputs. A layer is kept if all its calls are, or if it has no variables.
 
     Args:
-        ways: the current ops for those of the first graph.
+        ways: the mapping from the opened graph to the current graph.
         calls: the calls of layers.
         starts: input of the new model, by name -> its Keras tensor.
         ends: the outputs of the new model, by name.
@@ -532,7 +533,7 @@ class _LayerPartition:
         return [step for step in self.steps if isinstance(step, _Region)]
 
     def _broken(self) -> dict[int, str]:
-        """The calls that cannot be kept after all, and why."""
+        """Returns number of a call that cannot be kept after the calls were sorted -> the reason."""
         ways, graph, reasons = self._ways, self._ways.graph, dict[int, str]()
         behind = {ways.place(op) for number in self.last for op in self._calls[number].call.ops}
         for number in self.last:

@@ -1,4 +1,4 @@
-"""Layer calls: notes the ops that each Keras layer or module of a `tf.Module` makes while a function is traced."""
+"""Layer calls: records which ops are made by each Keras layer or module while a function is traced."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class ObservedCall:
 
     Args:
         layer: the Keras layer, or an operation that is not a layer, such as that of ``x + y``.
-        around: the layers in whose calls this call was made, outermost first.
-        begun: its number in the order in which calls began.
-        graph: the graph in which it was called.
-        first, last: the number of its first op in the graph, and of the first op after it.
-        inputs, outputs: its input and output tensors.
+        around: the layers whose calls contain this call, outermost first.
+        begun: the number of the call, in the order in which calls began.
+        graph: the graph in which the layer was called.
+        first, last: the number of the first op of the call in the graph, and of the first op after the call.
+        inputs, outputs: the input and output tensors of the call.
     """
 
     layer: Any
@@ -65,13 +65,13 @@ class ObservedCall:
 def observed(
     bases: Iterable[type], modules: Iterable[type] = (), layers: Iterable[type] = ()
 ) -> Iterator[list[ObservedCall]]:
-    """Notes each call of a layer, operation or module in this thread; the calls and their results are not changed.
+    """Records each call of a layer, operation or module in this thread; the calls and their results are not changed.
 
     Args:
-        bases: the base classes of all layers: `keras.Layer`, or that of `tf_keras`.
-        modules: subclasses of `tf.Module`, of which calls of public methods are noted.
-        layers: subclasses of the base classes, of which direct calls of ``call`` are also noted; `TimeDistributed`, for
-            example, makes such calls.
+        bases: the base classes of all layers: `keras.Layer`, or the base class of `tf_keras`.
+        modules: subclasses of `tf.Module`; calls of their public methods are recorded.
+        layers: subclasses of the base classes; direct calls of ``call`` are recorded too. `TimeDistributed`, for
+            example, makes direct calls.
     """
     calls: list[ObservedCall] = []
     around: list[Any] = []
@@ -102,7 +102,7 @@ def observed(
             call.__module__ = "tensorflow"  # AutoGraph does not convert functions of TensorFlow
         return call
 
-    # In Keras 3 the base class of layers is an operation, as for ``x + y``.
+    # In Keras 3 the base class of layers is also the base class of operations such as ``x + y``.
     targets = [(one, "__call__", False) for base in bases for one in base.__mro__ if "__call__" in vars(one)]
     for one in dict.fromkeys(own for kind in modules for own in kind.__mro__[: kind.__mro__.index(tf.Module)]):
         methods = (FunctionType, tf.types.experimental.PolymorphicFunction)
@@ -111,7 +111,7 @@ def observed(
     for one in dict.fromkeys(own for kind in layers for own in kind.__mro__ if issubclass(own, tuple(bases))):
         targets += [(one, "call", True)] if isinstance(vars(one).get("call"), FunctionType) else []
     originals = [vars(one)[name] for one, name, _ in targets]
-    with _LOCK:  # another thread that opens a model waits: threads share the classes
+    with _LOCK:  # threads share the classes, so another thread that opens a model waits
         for (one, name, module), original in zip(targets, originals, strict=True):
             setattr(one, name, noting(original, module))
         try:
@@ -127,10 +127,10 @@ def _tensors(thing: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class TracedObject:
-    """A layer or module that a traced object holds.
+    """A layer or module inside a traced object.
 
     Args:
-        path: the way to it.
+        path: the attribute path to it.
         scope: the name scope of its calls, as far as it is known before a call; empty without a scope.
         thing: the layer or module.
     """
@@ -143,12 +143,12 @@ class TracedObject:
 def layers_of(trace: Any, lifted: LiftedGraph) -> Layers:
     """Returns the layers of a traced object, with their ops in the lifted graph.
 
-    If a function was traced before it was opened, or before its layer was, its layers are found by their variables: by
-    the owner of each variable, and the scopes that read it.
+    If a function was traced before it was opened, the calls of its layers were not recorded. The layers are then found
+    by their variables: by the owner of each variable, and the scopes that read it.
 
     Args:
-        trace: the `TracedFunction`: of a Keras model or layer, of a function that calls some, or of a `tf.Module`.
-        lifted: the same as a plain graph.
+        trace: the `TracedFunction` of a Keras model or layer, of a function that calls layers, or of a `tf.Module`.
+        lifted: the same function as a plain graph.
     """
     body, paths = trace.concrete.graph, {id(one.thing): one.path for one in trace.held}
     names = _LiftedNames(body, lifted)
@@ -173,7 +173,7 @@ def layers_of(trace: Any, lifted: LiftedGraph) -> Layers:
 
 
 def _unseen(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
-    """The Keras layers at any depth without a noted call; TensorFlow reuses functions that it has already traced."""
+    """Returns the Keras layers without a recorded call, because TensorFlow has reused an already traced function."""
     observed_ids = {id(one.layer) for one in trace.seen}
     todo = [(one.path, one.thing) for one in trace.held]
     owners = {id(thing): VariableOwner("", "") for _, thing in todo}
@@ -188,7 +188,7 @@ def _unseen(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
 
 
 def _owners(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
-    """The owners of the variables of a function: objects, and for the other variables the scopes in their names."""
+    """Returns the owners of the variables of a function: objects, or the scopes in the names of variables."""
     remaining = names.called(trace)
     owners = []
     for one in trace.held:
@@ -207,8 +207,8 @@ class ModelCall:
     Args:
         node: the call.
         call: its ops.
-        tensors: id of a Keras tensor among its inputs and outputs -> name of the tensor in the graph.
-        variables: names of the variables of its layer, each with the Keras variable.
+        tensors: id of a Keras input or output tensor -> name of the tensor in the graph.
+        variables: name of a variable of the layer -> the Keras variable.
     """
 
     node: KerasNode
@@ -245,7 +245,7 @@ class ModelOrigin:
 
     @property
     def named(self) -> dict[int, str]:
-        """Keras tensor, by its id -> its name in the graph."""
+        """Id of a Keras tensor -> its name in the graph."""
         inputs = {id(symbol): name for symbol, name in self.inputs}
         return inputs | {key: name for one in self.calls for key, name in one.tensors.items()}
 
@@ -310,7 +310,7 @@ def _connections(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> ModelO
 
 
 class _LiftedNames:
-    """The names in the lifted graph of the objects of a traced body."""
+    """Maps the objects of a traced body to their names in the lifted graph."""
 
     def __init__(self, body: Any, lifted: LiftedGraph) -> None:
         self._body, self._moved = body, lifted.moved
@@ -321,7 +321,7 @@ class _LiftedNames:
 
     @cached_property
     def _paths(self) -> dict[int, list[str]]:
-        """Body of a function, by its id -> its scopes below the ops that call it."""
+        """Id of the body of a function -> the scopes of its ops, one for each op that calls it."""
         names = {name: id(graph) for name, graph in bodies(self._body).items()}
         paths: dict[int, list[str]] = {}
         for part in CallTree(snapshot(self._body), read).parts():  # functions of the lifted graph have other names
@@ -348,7 +348,7 @@ class _LiftedNames:
         )
 
     def _runs(self, op: str) -> list[str]:
-        """Returns the ops that run for an op: those that `tf.vectorized_map` has made from it, otherwise itself."""
+        """Returns the ops that run for an op: the op itself, or the ops that `tf.vectorized_map` has made from it."""
         graph = self.inside.base
         return [graph.names[i] for i in graph.scopes.numbers(f"{op}/pfor")] or [op]
 
@@ -371,7 +371,7 @@ class _LiftedNames:
         return {name: variable for name, variable in by_name.items() if name}
 
     def called(self, trace: Any) -> dict[str, str]:
-        """Returns variable of the graph -> its name in the object that owns it; two can have the same name."""
+        """Returns variable of the graph -> its name in the object that owns it; the names may not be unique."""
         variables = [*((v, v.name) for v in self._body.variables), *trace.named]
         return {self._handles[id(handle_of(v))]: name.removesuffix(":0") for v, name in variables
                 if id(handle_of(v)) in self._handles}  # fmt: skip
@@ -383,7 +383,7 @@ def handle_of(variable: Any) -> Any:
 
 
 def _given(model: Any, arguments: Sequence[Any]) -> list[Layer]:
-    """The input layers of a model, which are never called; their ops are its arguments."""
+    """Returns the input layers of a model. They are never called; their ops are the arguments of the model."""
     symbols = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
     layers = [layer for layer in getattr(model, "layers", ()) if type(layer).__name__ == "InputLayer"]
     if len(symbols) != len(arguments):

@@ -1,4 +1,4 @@
-"""The functions that a graph needs: their names, their resource handles and their copies."""
+"""Copies the functions that a graph needs, with their names and the data of their resource handles."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def with_handles(
 ) -> dict[str, Any]:
     """Returns FunctionDefs in which each resource argument has the dtype and shape of its variable.
 
-    TensorFlow leaves them out if the function itself does not use the resource. A gradient needs them all the same: a
-    branch that does not use a variable returns zeros for it.
+    TensorFlow leaves out this data if the function itself does not use the resource. But gradients need it: a branch
+    that does not use a variable returns zeros of its shape.
 
     Args:
         names: the functions.
-        calls: live ops, among them those that call these functions.
+        calls: live ops, which include all ops that call these functions.
         function_objects: the functions of the graph as Python objects, by name.
-        plain: their FunctionDefs; they are not changed.
+        plain: the FunctionDefs; they are not changed.
     """
     required = frozenset(names)
     order = [name for name in reachable(required, plain) if name in required]
@@ -97,7 +97,7 @@ def _hear(
     functions: Mapping[str, Any],
     argument_data: dict[str, list[dict[bytes, Any]]],
 ) -> None:
-    """Notes the arguments of the functions that an op calls: all that different callers pass for each argument."""
+    """Collects the handle data that an op passes to the functions that it calls; there may be several callers."""
     for called in called_by(node, functions):
         if called.function not in functions:
             continue
@@ -118,7 +118,7 @@ class _HandleTypes:
 
     def calls(self) -> Iterator[Any]:
         """Yields the ops that call functions."""
-        calling: dict[str, bool] = {}  # the type of an op decides which attributes it has
+        calling: dict[str, bool] = {}  # op type -> whether its ops call functions
         for node in self._nodes.values():
             if node.op not in calling:
                 calling[node.op] = bool(called_by(node, self._functions))
@@ -126,7 +126,7 @@ class _HandleTypes:
                 yield node
 
     def held(self, text: str) -> Any:
-        """Returns dtype and shape of the variable that a tensor refers to; empty if they are not known."""
+        """Returns dtype and shape of the variable of a handle; empty if they are not known."""
         visited = set[str]()
         while text not in visited:  # a damaged function may contain a cycle
             visited.add(text)
@@ -146,21 +146,21 @@ class _HandleTypes:
 
 
 _GRADIENTS = "graphsurgeon_gradients"
-"""The attribute of a live graph that lists which of its functions are gradients by `tf.custom_gradient`."""
+"""The attribute of a live graph with the functions that are gradients by `tf.custom_gradient`."""
 
 
 @dataclass
 class Library:
-    """The functions a plan also copies.
+    """The functions that a plan also copies.
 
     Args:
-        shared: Python function objects that the destination gets unchanged, callees first.
+        shared: Python function objects that are added to the destination unchanged, callees first.
         renamed: FunctionDefs under new names.
         gradients: GradientDefs of the renamed functions.
-        names: for each copy, old function name -> new one.
+        names: for each copy, old function name -> new name.
         loaded: new name -> ConcreteFunction, for functions that were made for a graph that is being traced.
-        slopes: new name -> the custom gradient of such a function; None without one.
-        everywhere: whether the new names apply to all calling ops, instead of only to conds and loops.
+        slopes: new name -> the custom gradient of a function in `loaded`; None if it has none.
+        everywhere: whether the new names apply to all ops that call functions, not only to conds and loops.
     """
 
     shared: list[Any] = field(default_factory=list)
@@ -192,7 +192,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
             slopes = {getattr(functions[name], "grad_func_name", "") for name in reached_functions(some, functions)}
             some |= slopes & functions.keys()
         if is_traced(graph):
-            # Traced ops run eagerly, so their functions must be registered there, under unique names.
+            # Ops that are being traced will run eagerly, so their functions need eager registration under unique names.
             foreign = {name for name in called if not is_eager(functions[name])}
             order = reached_functions(branches | foreign, functions)
             definitions = with_handles(order, map(op_finder(source), calls), functions, Definitions(functions))
@@ -202,7 +202,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
         renamed, shared_names = own_names(branches, functions)
         called |= shared_names
         clashing = [] if source is graph else _clashing(called, functions, destination_functions)
-        if clashing:  # the destination has another function with this name: callers of it call the copy
+        if clashing:  # the destination has another function with this name, so the calls use a renamed copy
             renamed += [name for name in clashing if name not in renamed]
             called -= set(clashing)
             out.everywhere = True
@@ -231,7 +231,7 @@ def bring(
     """Makes ConcreteFunctions of functions, callees first, for a library; returns old name -> new name.
 
     Raises:
-        PlanError: one of them is damaged.
+        PlanError: a function is damaged.
     """
     order = list(order)
     request, suggestion = f"copying {few(map(repr, order))}", "Leave out its calls, or write the file out again"
@@ -245,7 +245,7 @@ def bring(
 
 
 def _slope(function: Any, functions: Mapping[str, Any]) -> Any:
-    """The custom gradient of a function of a graph, in Python or by name; None without one."""
+    """Returns the custom gradient of a function of a graph, a Python function or a function by name; None if none."""
     gradient_name = getattr(function, "grad_func_name", None)
     return getattr(function, "python_grad_func", None) if gradient_name is None else functions[gradient_name]
 
@@ -253,7 +253,7 @@ def _slope(function: Any, functions: Mapping[str, Any]) -> Any:
 def _clashing(
     called: Iterable[str], functions: Mapping[str, Any], destination_functions: Mapping[str, Any]
 ) -> list[str]:
-    """Returns the functions that cannot be shared, callees first: the name is taken, or they call such functions."""
+    """Returns the functions whose names are taken in the destination, and their callers; callees first."""
     order = reached_functions(called, functions)
     clash: list[str] = []
     for name in order if any(name in destination_functions for name in order) else ():
@@ -266,7 +266,7 @@ def _clashing(
 
 
 def report(copied: CopyResult) -> list[str]:
-    """Returns text that lists the functions a copy contains."""
+    """Returns lines of text about the functions that a copy contains."""
     functions = functions_of(copied.source.live)
     called: set[str] = set()
     branches: set[str] = set()
@@ -292,10 +292,10 @@ def report(copied: CopyResult) -> list[str]:
 
 
 def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
-    """Returns a function that describes attributes as bytes, equal for functions that differ only in names.
+    """Returns a function that describes attributes as bytes; functions that differ only in names are equal.
 
     Args:
-        graph: the graph that holds the functions.
+        graph: the graph with the functions.
     """
     functions = functions_of(graph)
     digests: dict[str, bytes] = {}
@@ -304,7 +304,7 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
         if name not in functions:
             return name.encode()
         if name not in digests:
-            digests[name] = b"itself"  # for functions that call themselves
+            digests[name] = b"itself"  # ends the recursion for functions that call themselves
             body, called = _nameless(functions, name)
             digests[name] = hashlib.blake2b(b"".join([body, *map(digest, called)]), digest_size=16).digest()
         return digests[name]
@@ -322,7 +322,7 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
 
 
 def _nameless(functions: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
-    """A function as bytes without its name and those of the functions it calls; and these names."""
+    """Returns a function as bytes, without its name and the names of the functions that it calls; and these names."""
     body = function_pb2.FunctionDef()
     body.CopyFrom(definition(functions[name]))
     body.signature.name = ""
@@ -336,7 +336,7 @@ def _nameless(functions: Mapping[str, Any], name: str) -> tuple[bytes, list[str]
 
 
 def _blanked(values: Iterable[Any]) -> list[str]:
-    """Blanks the names of functions in attributes; returns them in order."""
+    """Removes the names of functions from attributes; returns the names in order."""
     names = []
     for function in _named(values):
         names.append(function.name)
@@ -345,7 +345,7 @@ def _blanked(values: Iterable[Any]) -> list[str]:
 
 
 def _named(values: Iterable[Any]) -> Iterator[Any]:
-    """Yields the functions that attributes name, nested ones too; they can be changed in place."""
+    """Yields the function references in attributes, including nested references; they can be changed in place."""
     for value in values:
         kind = value.WhichOneof("value")
         for function in [value.func] if kind == "func" else value.list.func if kind == "list" else ():
@@ -354,16 +354,16 @@ def _named(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def own_names(branches: Iterable[str], functions: Mapping[str, Any]) -> tuple[list[str], set[str]]:
-    """Returns the functions of branches that need new names, callees first, and those that keep their names.
+    """Returns the functions of branches that need new names, callees first, and the functions that keep their names.
 
-    A function that a branch only calls stays the same Python object, because this object has the gradient of the call.
+    A function that a branch only calls is not copied, because its Python object contains the gradient of the call.
     """
     shared_names = {name for name in merely_called(branches, functions) if is_eager(functions[name])}
     return reached_functions(branches, functions, shared_names), shared_names
 
 
 def merely_called(branches: Iterable[str], functions: Mapping[str, Any]) -> set[str]:
-    """Returns the functions that branches reach only by calls, not by conds or loops."""
+    """Returns the functions that branches use only by calls, not by conds or loops."""
     calls: set[str] = set()
     branch_functions = set(branches)
     for name in reached_functions(branches, functions):
@@ -376,18 +376,18 @@ def merely_called(branches: Iterable[str], functions: Mapping[str, Any]) -> set[
 
 
 def reached_functions(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
-    """Returns the functions that `start` leads to, callees before callers; functions in `exclude` are not entered.
+    """Returns `start` and the functions that they call, at any depth, callees first; `exclude` is left out.
 
     Args:
         start: names of functions.
         functions: the functions as Python objects, by name.
-        exclude: names of functions to leave out.
+        exclude: names of functions to leave out, with the functions that only they call.
     """
     return led_to(start, Definitions(functions), exclude)
 
 
 def nodes_behind(nodes: Sequence[TFNodeDef], functions: Mapping[str, Any]) -> list[Any]:
-    """Returns the NodeDefs in all functions that some nodes lead to.
+    """Returns the NodeDefs in all functions that some nodes call, at any depth.
 
     Args:
         nodes: NodeDefs.
@@ -406,7 +406,7 @@ def rename_calls(node: TFNodeDef, names: Mapping[str, str]) -> None:
 
 
 def renamed_function(old: Any, names: Mapping[str, str]) -> Any:
-    """Returns a FunctionDef under its new name, calling others by theirs."""
+    """Returns a FunctionDef under its new name; its calls use new names too."""
     new = function_pb2.FunctionDef()
     new.CopyFrom(old)
     new.signature.name = names[old.signature.name]
@@ -421,13 +421,13 @@ def _gradient(name: str, gradient: str, names: Mapping[str, str]) -> Any:
     return function_pb2.GradientDef(function_name=names.get(name, name), gradient_func=names.get(gradient, gradient))
 
 
-#: Names given in this process. The gradient of a branch is registered for the whole process under the branch's name:
-#: two graphs with the same name could not both be differentiated.
+#: Names that were used in this process. The gradient of a branch is registered under its name for the whole process.
+#: So two graphs with branches of the same name could not both be differentiated.
 _given: set[str] = set()
 
 
 def new_name(scope: str, name: str, used_names: Container[str]) -> str:
-    """Returns an unused name for the copy of a function, made from a scope and its old name.
+    """Returns an unused name for the copy of a function, from a scope and its old name.
 
     Args:
         scope: the scope of the copy.
@@ -441,7 +441,7 @@ def new_name(scope: str, name: str, used_names: Container[str]) -> str:
 
 
 class Definitions(Mapping[str, Any]):
-    """The FunctionDefs of the functions that a graph holds, each read on first use.
+    """The FunctionDefs of the functions of a graph; each FunctionDef is read on first use.
 
     Args:
         functions: the functions as Python objects, by name.
@@ -467,9 +467,9 @@ class Definitions(Mapping[str, Any]):
 
 
 def gradients_of(graph: TFGraph) -> dict[str, str]:
-    """Returns the same for a live graph.
+    """Returns function of a live graph -> its gradient function.
 
-    TensorFlow drops gradients by `tf.custom_gradient`, so an attribute of the graph keeps them.
+    TensorFlow does not keep gradients by `tf.custom_gradient`, so an attribute of the graph contains them.
     """
     gradients = {name: getattr(function, "grad_func_name", None) for name, function in functions_of(graph).items()}
     return {name: gradient for name, gradient in gradients.items() if gradient} | getattr(graph, _GRADIENTS, {})
@@ -477,7 +477,7 @@ def gradients_of(graph: TFGraph) -> dict[str, str]:
 
 def definition(function: Any) -> Any:
     """Returns the FunctionDef of a Python function object of either kind."""
-    # Outside a graph, this would add the function to the eager functions of the process, and the name may be taken.
+    # In eager mode this would register the function for the whole process, in which the name may be taken.
     with empty_graph().as_default():
         for field_name in ("function_def", "cached_definition", "definition"):
             function_def = getattr(function, field_name, None)
@@ -488,7 +488,7 @@ def definition(function: Any) -> Any:
 
 @contextmanager
 def added(new: Library, graph: TFGraph) -> Iterator[None]:
-    """Adds functions to a graph: before the block, which imports ops, the functions they call; the rest after it."""
+    """Adds functions to a graph: called functions before the block, which imports the ops; the other ones after it."""
     for function in new.shared:
         if definition(function).signature.name not in functions_of(graph):
             add_function(graph, function)
@@ -505,7 +505,7 @@ def added(new: Library, graph: TFGraph) -> Iterator[None]:
 
 
 def adopt(graph: TFGraph, library: Any) -> None:
-    """Makes Python objects for functions that TensorFlow already holds."""
+    """Makes Python objects for functions that are already in the C graph."""
     if library.registered_gradients:
         setattr(graph, _GRADIENTS, gradients_in(library))
     with graph.as_default():
@@ -515,7 +515,7 @@ def adopt(graph: TFGraph, library: Any) -> None:
 
 
 def keep_gradients(pairs: list[tuple[Any, Any]]) -> None:
-    """Gives copies of function calls the gradient function that Python keeps on the original op."""
+    """Copies the gradient functions of function calls, which are stored only in the Python ops."""
     if not pairs or not functions_of(pairs[0][0].graph):
         return
     for old, new in pairs:

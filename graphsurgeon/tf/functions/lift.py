@@ -34,11 +34,11 @@ class LiftedGraph:
     """A function as a plain graph.
 
     Args:
-        graph: the graph: its ops have the names they had in the function.
+        graph: the graph; its ops have the same names as in the function.
         values: the values of its variables and tables.
         inputs: argument -> name of its placeholder's tensor.
         outputs: result -> name of its tensor.
-        packed: converts the results, in that order, to the return value of the function.
+        packed: a function that converts the results, in that order, to the return value of the function.
         moved: tensor of the function's body -> the tensor that replaces it, if the name differs.
     """
 
@@ -56,14 +56,15 @@ def lift(
     """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function is not changed.
 
     Args:
-        concrete: the function. Its arguments become placeholders, its captured variables resource variables, captured
-            tables tables, all other captured tensors constants.
+        concrete: the function. Its arguments become placeholders. Captured variables become resource variables,
+            captured tables become tables, and other captured tensors become constants.
         request: the request, for messages.
         variable_names: (variable, name) pairs, for better names than those of the variables.
         frozen: ids of the handles of variables that are not trained, whatever the variables state.
 
     Raises:
-        OpenError: the function captures something that no plain graph can hold, or TensorFlow refuses the body.
+        OpenError: the function captures something that is not possible in a plain graph, or TensorFlow refuses the
+            body.
 
     Example:
         >>> w = tf.Variable(2.0, name="w")
@@ -112,22 +113,22 @@ def _keep_shapes(body: Any, graph: TFGraph, names: Iterable[tuple[str, str]]) ->
 
 
 def arguments_of(concrete: Any) -> list[Any]:
-    """Returns the argument tensors of a function's body, without the captured ones, which follow them."""
+    """Returns the argument tensors of the body of a function, without the captured tensors, which follow them."""
     return list(concrete.graph.inputs)[: len(concrete.graph.inputs) - len(concrete.captured_inputs)]
 
 
 def _packed(structure: Any, results: Sequence[Any]) -> Any:
-    """The return value of a function, made from its results."""
+    """Returns the return value of a function, given its results."""
     remaining = iter(results)
     flat = [None if item is None else next(remaining) for item in tf.nest.flatten(structure, expand_composites=True)]
     return tf.nest.pack_sequence_as(structure, flat, expand_composites=True)
 
 
 def _results(concrete: Any) -> list[tuple[str, Any]]:
-    """The results by name: keys and positions in the return value, and parts of a composite, joined by "_"."""
+    """Returns (name, tensor) of the results. A name joins keys, positions, and parts of composite tensors by "_"."""
     structure = concrete.structured_outputs
     flat = [item for item in tf.nest.flatten(structure, expand_composites=True) if item is not None]
-    tensors = list(concrete.graph.outputs)[: len(flat)]  # a tape adds tensors for the gradient after them
+    tensors = list(concrete.graph.outputs)[: len(flat)]  # a gradient tape adds tensors after them
     names: list[str] = []
     todo: list[tuple[str, Any]] = [("", structure)]
     while todo:
@@ -147,7 +148,7 @@ def _results(concrete: Any) -> list[tuple[str, Any]]:
 
 
 def _parts(item: Any) -> list[str]:
-    """The names of the tensors that make up a result, in TensorFlow's order; usually one, without a name."""
+    """Returns the names of the component tensors of a result, in TensorFlow's order; [""] for a plain tensor."""
     count = len(tf.nest.flatten(item, expand_composites=True))
     if count == 1:
         return [""]
@@ -166,7 +167,7 @@ def _parts(item: Any) -> list[str]:
 
 tf1 = tf.compat.v1
 
-#: Initial values are constants of the graph up to this total size in bytes: each constant uses memory in every graph.
+#: Up to this total size in bytes, initial values become constants. Constants need memory in each graph and session.
 CONSTANT_BYTES = 1 << 28
 
 _PARTS = ("", "/Assign", "/Read", "/Read/ReadVariableOp", "/IsInitialized", "/IsInitialized/VarIsInitializedOp",
@@ -176,7 +177,7 @@ _WRITES = frozenset({"LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableI
 
 @dataclass
 class Captures:
-    """The replacements of a function's captures in a plain graph.
+    """The replacements for the captures of a function in a plain graph.
 
     Args:
         tensors: captured tensor of the body -> tensor of the plain graph.
@@ -192,17 +193,17 @@ class Captures:
 
 
 class OpenedValues:
-    """The values that variables and tables had when their function was opened.
+    """The values of variables and tables at the time when their function was opened.
 
     Args:
         graph: the plain graph, with its variables and tables.
-        values: variable op name -> value; for all others the value is the initial value.
+        values: variable op name -> value; other variables have their initial values.
         handles: variable op name -> the handle of the captured variable.
     """
 
     def __init__(self, graph: TFGraph, values: dict[str, Any], handles: dict[str, Any]) -> None:
         self._held = values
-        # Weak references: a graph does not keep the object alive that it was made from.
+        # Weak references, so that the graph does not keep the opened object alive.
         self._handles = {name: weakref.ref(handle) for name, handle in handles.items()}
         self._names = frozenset(variable_infos(graph))
         self._tables = [op.name for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
@@ -223,7 +224,7 @@ class OpenedValues:
         return self._names
 
     def untrained(self) -> dict[str, str]:
-        """Returns an empty dict: a TF2 variable always has its value."""
+        """Returns an empty dict, because a TF2 variable always has a value."""
         return {}
 
     def handles(self) -> dict[str, Any]:
@@ -244,12 +245,12 @@ def capture(
     Args:
         concrete: a ConcreteFunction.
         graph: an empty `tf.Graph`.
-        variable_names: (variable, name) pairs in addition to those that the function has.
+        variable_names: (variable, name) pairs in addition to the variables that the function itself refers to.
         request: the request, for messages.
         frozen: as in `lift`.
 
     Raises:
-        OpenError: it captures something else, such as an iterator, or a variable without a value.
+        OpenError: the function captures something else, such as an iterator, or a variable without a value.
     """
     body = concrete.graph
     variables: dict[int, tuple[Any, str]] = {id(v.handle): (v, plain_name(v.name, "variable")) for v in body.variables}
@@ -284,7 +285,7 @@ def capture(
 
 
 class _UniqueNames:
-    """Returns names that are neither an op of the body nor used before; upper and lower case are the same."""
+    """Returns names that are not used before and not the name of an op of the body, ignoring case."""
 
     def __init__(self, body: Iterable[str]) -> None:
         self._body = {name.lower() for name in body}
@@ -378,7 +379,7 @@ def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Unique
 
 
 def _users(body: Any, tensor: TFTensor) -> Sequence[Any]:
-    """Returns the nodes that use a captured tensor, also those inside the functions it is passed to."""
+    """Returns the nodes that use a captured tensor, including nodes in functions to which it is passed."""
     functions = functions_of(body)
     users = []
     todo: list[tuple[Any, int]] = [

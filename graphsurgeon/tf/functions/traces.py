@@ -1,4 +1,4 @@
-"""Traces: finds, or makes, the traced function of a TF2 object."""
+"""Traces: finds the traced function of a TF2 object, or traces it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class TracedFunction:
     Args:
         concrete: the ConcreteFunction.
         title: its name for users.
-        code: the Python that opens it again.
-        named: (variable, name) pairs, if the object has better names than its variables.
-        keep: objects that must stay alive, because the function holds its variables weakly.
+        code: the Python code that opens it again.
+        named: (variable, name) pairs, if the object has better names for its variables.
+        keep: objects that must stay alive, because the function refers to its variables only weakly.
         model: the Keras model or layer that it calls, if any.
-        held: the layers and modules that are known to be in it; it may be one of them, with an empty path.
+        held: the layers and modules that are known to be in it, possibly the object itself with an empty path.
         seen: the calls of layers and modules while it was traced; empty if it was traced earlier.
     """
 
@@ -64,7 +64,7 @@ class TracedFunction:
 
 
 def is_traceable(thing: Any) -> bool:
-    """Returns whether this is a TF2 object that can be opened as a graph."""
+    """Returns whether a value is a TF2 object that can be opened as a graph."""
     return isinstance(thing, (_Concrete, _Function)) or is_keras(thing) or is_trackable(thing)
 
 
@@ -99,7 +99,7 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
 
 
 def _signed(signature: Any) -> str:
-    """The signature as an argument in code; if it cannot be written, a placeholder name."""
+    """Returns the signature as an argument in code; if it cannot be written as code, a variable name."""
     return "" if signature is None else f", signature={code_of(signature) or 'signature'}"
 
 
@@ -140,7 +140,7 @@ def _of_function(function: Any, signature: Any, request: str, objects: Sequence[
 
 
 def _named(function: Any) -> Iterator[TracedObject]:
-    """The Keras models and modules that the Python code of a `tf.function` names, and their layers and modules."""
+    """Yields the Keras models and modules to which the code of a `tf.function` refers, and those inside them."""
     code = function.python_function
     owner = owner_of(code)
     if owner is not None:
@@ -160,7 +160,7 @@ def _holds_variables(thing: Any) -> bool:
 
 
 def _within(thing: Any, path: str, visited: dict[int, Any]) -> Iterator[TracedObject]:
-    """A layer or module and those inside it, at any depth, in order; a module's path is its attribute."""
+    """Yields a layer or module and all layers and modules inside it, in order; paths consist of attribute names."""
     if id(thing) in visited:
         return
     visited[id(thing)] = thing
@@ -193,7 +193,7 @@ def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], reque
         return function.get_concrete_function(*args, **options)
     except MemoryError:
         raise
-    except Exception as error:  # the traced code is the user's: it may raise anything
+    except Exception as error:  # the traced code is user code and may raise any error
         lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
         message = lines[-1] if lines else type(error).__name__
         raise OpenError(
@@ -234,7 +234,7 @@ def _of_module(module: Any, signature: Any, function: str | None) -> TracedFunct
 
 
 def _functions(module: Any) -> dict[str, Any]:
-    """The functions of a module by attribute name, with the signatures of a loaded one."""
+    """Returns the functions of a module by attribute name; for a loaded SavedModel, also its signatures."""
     functions = {}
     for name in sorted({*dir(type(module)), *vars(module)}):
         if name == "__call__" or not name.startswith("__"):
@@ -253,17 +253,17 @@ def _functions(module: Any) -> dict[str, Any]:
 
 
 def is_keras(thing: Any) -> bool:
-    """Returns whether this is a model or layer of Keras, or of its predecessor `tf_keras`; imports neither."""
+    """Returns whether a value is a model or layer of Keras or of `tf_keras`, without importing these."""
     return keras_of(thing) is not None
 
 
 def keras_of(thing: Any) -> Any:
-    """Returns the package of a layer: `keras`, or `tf_keras`, which is Keras 2; None if this is not a layer."""
+    """Returns the package of a layer, `keras` or `tf_keras` (Keras 2); None if the value is not a layer."""
     return next((package for layer, package in _layer_classes().items() if isinstance(thing, layer)), None)
 
 
 def _layer_classes() -> dict[type, Any]:
-    """The base class of all layers of each imported Keras, with its package."""
+    """Returns base class of all layers -> its package, for each imported version of Keras."""
     packages = [sys.modules[name] for name in ("keras", "tf_keras") if name in sys.modules]
     classes = {getattr(one, "Layer", None) or getattr(getattr(one, "layers", None), "Layer", None): one
              for one in packages}  # fmt: skip
@@ -305,7 +305,7 @@ def _keras_specs(model: Any, request: str) -> tuple[Any, ...]:
     saved = model.save_spec() if hasattr(model, "save_spec") else None  # Keras 2 keeps the arguments of the first call
     if saved is not None:
         return tuple(saved[0])
-    # A subclassed model keeps the shapes it was built with; the first axis is that of the batch.
+    # A subclassed model stores the shapes that it was built with; the first axis is the batch.
     shapes = list(keras_built_shapes(model).values())
     if len(shapes) == 1 and isinstance(shapes[0], (tuple, list)) and all(isinstance(n, int | None) for n in shapes[0]):
         dtype = getattr(model, "input_dtype", None) or "float32"

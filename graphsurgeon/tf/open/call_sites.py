@@ -1,4 +1,4 @@
-"""A function of a file with a call that its graph need not contain."""
+"""Adds a call of a function to the graph of a SavedModel, so that the function can be opened."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..values.file_values import asset_files
 
 
 def capture_tensors(meta: Any) -> tuple[dict[str, int], set[str]]:
-    """Returns the tensors of the graph that functions capture, each with the number of its object.
+    """Returns the tensors of the graph that functions capture, with the numbers of their objects.
 
     Returns:
-        tensor -> number of its object; and the functions that capture more in the object graph than their calls pass.
+        tensor -> number of its object; and the functions with more captures in the object graph than inputs of a call.
     """
     objects = meta.object_graph_def
     captures: dict[str, int] = {}
@@ -34,7 +34,7 @@ def capture_tensors(meta: Any) -> tuple[dict[str, int], set[str]]:
 
 
 def object_paths(objects: Any) -> dict[int, str]:
-    """Returns object -> the shortest way to it from the saved object."""
+    """Returns object number -> the shortest attribute path to the object, from the saved object."""
     ways, todo = ({0: ""}, [0]) if objects.nodes else ({}, [])
     for at in todo:
         for child in objects.nodes[at].children:
@@ -45,7 +45,7 @@ def object_paths(objects: Any) -> dict[int, str]:
 
 
 def functions(meta: Any) -> dict[str, list[str]]:
-    """Returns the functions of a file: the way to each from the saved object -> the names of its traces."""
+    """Returns attribute path of a function, from the saved object -> the names of its traces."""
     objects = meta.object_graph_def
     ways = object_paths(objects)
     traces = {}
@@ -57,16 +57,17 @@ def functions(meta: Any) -> dict[str, list[str]]:
 
 
 def meta_with_call(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, str], dict[str, str]]:
-    """Returns a MetaGraph with a call of a function, and the tensors of its arguments and results by name.
+    """Returns a MetaGraph with a call of a function, and the tensors of its arguments and of its results, by name.
 
     Args:
         meta: the MetaGraphDef; it is not changed.
-        name: the function: its name in the library, or the way to it from the saved object, for example
+        name: the function: its name in the library, or its attribute path from the saved object, for example
             ``"encoder.forward"``.
         request: the request, for messages.
 
     Raises:
-        OpenError: there is no such function, it has several traces, or the file does not make something it captures.
+        OpenError: the function does not exist, it has several traces, or it captures something that no op of the file
+            makes.
     """
     library = {function.signature.name: function for function in meta.graph_def.library.function}
     function_traces = functions(meta)
@@ -94,7 +95,7 @@ class _Call:
         self.names = {node.name for node in self.graph.node}
 
     def made(self) -> tuple[Any, dict[str, str], dict[str, str]]:
-        """The graph with the call; arguments and results."""
+        """Returns the graph with the call, the arguments, and the results."""
         signature, name = self.function.signature, self.function.signature.name
         about = self.meta.object_graph_def.concrete_functions
         bound = list(about[name].bound_inputs) if name in about else []
@@ -114,7 +115,7 @@ class _Call:
         return self.meta, inputs, {key: f"{call.name}:{i}" for i, key in enumerate(keys)}
 
     def _argument(self, i: int, inputs: dict[str, str]) -> str:
-        """Makes a tensor for an argument of the function, and adds its name to those of the inputs."""
+        """Makes a tensor for an argument of the function, and adds its name to the inputs."""
         argument = self.function.signature.input_arg[i]
         attributes = self.function.arg_attr[i].attr if i in self.function.arg_attr else {}
         argument_name = (
@@ -133,7 +134,7 @@ class _Call:
         return f"{node.name}:0"
 
     def _captures(self, bound: list[int], count: int, inputs: dict[str, str]) -> Iterator[str]:
-        """The tensors that a function captures, which follow its arguments.
+        """Yields the captured tensors of a function, which follow its arguments.
 
         A gradient captures tensors that exist only inside its function; these become inputs.
         """
@@ -155,7 +156,7 @@ class _Call:
         return str(objects[number].WhichOneof("kind")) if 0 <= number < len(objects) else ""
 
     def _object(self, number: int) -> str:
-        """The tensor of an object in the object graph; empty if it cannot be made."""
+        """Returns the tensor for an object of the object graph; empty if it cannot be made."""
         object_kind = self._kind(number)
         if not object_kind:
             return ""
@@ -179,7 +180,7 @@ class _Call:
 
 
 def _keys(value: Any, path: str = "") -> Iterator[str]:
-    """The names of a function's results: the keys and positions in its return value, joined by "_"."""
+    """Yields the names of the results of a function: keys and positions in its return value, joined by "_"."""
     kind = value.WhichOneof("kind")
     if kind == "dict_value":
         for key in sorted(value.dict_value.fields):

@@ -1,7 +1,8 @@
-"""Graphs that are known to end or to hang the process inside TensorFlow.
+"""Recognizes graphs that are known to crash or hang the process inside TensorFlow.
 
-If an op needs the value of an input, as Reshape needs the new shape, TensorFlow visits the ops before it until one is
-not a constant. Through Cast, StridedSlice and Concat it walks by recursion, and starts a new walk back at each step.
+Some ops need the value of an input to infer shapes: Reshape, for example, needs the new shape. TensorFlow then walks
+back over the ops before the input, until it finds an op that is not constant. At Cast, StridedSlice and Concat ops it
+walks recursively, and starts a new walk at each step.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ..registry import op_definition
 from .outputs import array_in
 
-_WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType
+_WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the integer dtypes, as values of DataType
 _RECURSIVE = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
 _BLOCKING = frozenset({"Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit", "PlaceholderWithDefault"})
-_STATIC = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # the walk stops at these if the static shape is known
-_SIZED = {"Fill": 0, "BroadcastTo": 1, "Tile": 1, "LinSpace": 2, "Range": 0}  # the input that sets the size
+_STATIC = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # a walk stops at these ops if the static shape is known
+_SIZED = {"Fill": 0, "BroadcastTo": 1, "Tile": 1, "LinSpace": 2, "Range": 0}  # the input with the output size
 _SHAPE_IN_NODE = frozenset({"Const", "Placeholder"})
 
-#: The recursion ends the process at 12,000 on a stack of 8 MB, and some systems give 1 MB.
+#: The maximum depth of the recursion. 12,000 crashes the process with a stack of 8 MB; some systems have only 1 MB.
 _MOST_DEEP = 1_000
-#: Steps of one walk, if joined sizes are joined again: 0.1 s.
+#: The maximum number of steps of one walk, which grows if concatenated sizes are concatenated again: 0.1 s.
 _MOST_STEPS = 1 << 18
-#: Ops visited in total, each 0.5 µs: 20 s.
+#: The maximum number of visited ops in total, at 0.5 µs each: 20 s.
 _MOST_LOOKS = 40_000_000
-#: Elements of a tensor that is computed by the import: 1 GB of float32.
+#: The maximum number of elements of a tensor that the import computes: 1 GB of float32.
 _MOST_ELEMENTS = 1 << 28
 _SAMPLE, _PATIENCE = 200, 300_000
 
 
 def shape(node: TFNodeDef | None) -> list[int] | None:
-    """Returns the static shape that a constant or placeholder states; None if it is not known."""
+    """Returns the static shape in the NodeDef of a constant or placeholder; None if it is not known."""
     if node is None:
         return None
     if node.op in ("Const", "HostConst"):
@@ -68,7 +69,7 @@ class SlowSize(NamedTuple):
 
 
 def slow_sizes(walks: SizeWalks) -> SlowSize | None:
-    """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None without one."""
+    """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory; None if there is none."""
     counts = Counter(walks.kinds)
     queries = sum(count for op_type, count in counts.items() if _value_inputs(op_type))
     if not queries:
@@ -84,15 +85,15 @@ def slow_sizes(walks: SizeWalks) -> SlowSize | None:
 class SizeWalks:
     """The walks that shape inference would make over some nodes.
 
-    Fields that are used often are read once: reading them costs more than all the rest.
+    Fields of protos are slow to read, so frequently used fields are read only once.
 
     Args:
         nodes: the NodeDefs of a graph, or of the body of a function.
 
     Attributes:
-        names: the name of each.
-        kinds: the op type of each.
-        inputs: the inputs of each, as written; an input from outside these nodes counts as fed.
+        names: the name of each node.
+        kinds: the op type of each node.
+        inputs: the inputs of each node, as text; an input from outside these nodes counts as not constant.
     """
 
     def __init__(self, nodes: Iterable[TFNodeDef]) -> None:
@@ -104,12 +105,12 @@ class SizeWalks:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Number of each op, by name."""
+        """Name of an op -> its number."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def starts(self) -> list[int]:
-        """The ops whose values are needed, each as often as its value is needed."""
+        """The ops whose values are needed for shape inference, repeated for each use."""
         numbers = []
         for number, op_type in enumerate(self.kinds):
             positions = _value_inputs(op_type)
@@ -119,23 +120,23 @@ class SizeWalks:
         return numbers
 
     def before(self, number: int) -> list[int]:
-        """Returns the producers of the data inputs of an op; -1 for one that is not here."""
+        """Returns the producers of the data inputs of an op; -1 for a producer that is not among these nodes."""
         find = self.index.get
         return [find(text.partition(":")[0], -1) for text in self.inputs[number] if text[:1] != "^"]
 
     def giver(self, number: int) -> Callable[[int], Any]:
-        """Returns a call: position of an input of an op -> the NodeDef that makes it, or None."""
+        """Returns a function: position of an input of an op -> the NodeDef of its producer, or None."""
         inputs = self.before(number)
         return lambda at: self.nodes[inputs[at]] if at < len(inputs) and inputs[at] >= 0 else None
 
     def looked_at(self, start: int, limit: int, static: bool) -> tuple[float, set[int] | None]:
-        """Walks back from an op as TensorFlow does, breadth first, until an op is not a constant.
+        """Walks back from an op as TensorFlow does, breadth first, until it finds an op that is not constant.
 
         Args:
             start: the op whose value is needed.
-            limit: the largest number of ops to visit.
-            static: stop at a Shape, as if its input had a static shape; otherwise continue, at a small part of the
-                cost.
+            limit: the maximum number of ops to visit.
+            static: whether to stop at Shape ops, as if their inputs had static shapes. Otherwise the walk continues
+                there, and these ops count only a small fraction.
 
         Returns:
             the number of visited ops; and these ops, if all of them are constant.
@@ -160,7 +161,7 @@ class SizeWalks:
     # -- possible problems -----------------------------------------------------------------------
 
     def giant(self) -> SlowSize | None:
-        """Finds a huge tensor that the import itself would compute, because a size depends on it."""
+        """Finds a huge tensor that the import would compute, because a size depends on it."""
         sized = [i for i, op_type in enumerate(self.kinds) if op_type in _SIZED or op_type in _SHAPE_IN_NODE]
         giants = {i: size for i in sized if (size := self._elements(i)) > _MOST_ELEMENTS}
         for start in dict.fromkeys(self.starts) if giants else ():
@@ -176,7 +177,7 @@ class SizeWalks:
         return None
 
     def maze(self) -> SlowSize | None:
-        """Finds sizes that are cast, sliced and joined so often that following them would crash or take too long."""
+        """Finds sizes with so many Cast, StridedSlice and Concat ops that a walk would crash or take too long."""
         for start in dict.fromkeys(self.starts):
             steps, _, depth = self._walk(start)
             if depth > _MOST_DEEP or steps > _MOST_STEPS:
@@ -212,7 +213,7 @@ class SizeWalks:
     # -- the parts --------------------------------------------------------------------------------
 
     def _walk(self, start: int) -> tuple[int, int, int]:
-        """Returns (steps, Casts met, depth) of the recursion from an op whose value is needed as a shape."""
+        """Returns (steps, number of Casts, depth) of the recursion from an op whose value is needed as a shape."""
         efforts = self._effort
         stack, under_way = [(start, False)], set()
         while stack:
@@ -243,7 +244,7 @@ class SizeWalks:
         return [part for part in parts if part >= 0]
 
     def _elements(self, number: int) -> int:
-        """The number of elements of an op's output, if constants determine it; 0 otherwise."""
+        """Returns the number of elements of the output of an op, if it follows from constants; otherwise 0."""
         op_type = self.kinds[number]
         if op_type in _SHAPE_IN_NODE:
             return _product(shape(self.nodes[number]) or [])
@@ -255,7 +256,7 @@ class SizeWalks:
         return int(abs((inputs[1][0] - inputs[0][0]) / inputs[2][0]))
 
     def _numbers(self, number: int) -> list[Any]:
-        """The numbers of a small constant; empty if the op is not a constant, or is damaged."""
+        """Returns the values of a small constant; empty if the op is not a constant, or is damaged."""
         if number < 0 or self.kinds[number] != "Const":
             return []
         tensor = self.nodes[number].attr["value"].tensor
@@ -266,13 +267,13 @@ class SizeWalks:
 
 
 def _product(sizes: Sequence[Any]) -> int:
-    """The number of elements of a shape; 1 for no dimensions, 0 if a dimension is not known."""
+    """Returns the number of elements of a shape; 1 for no dimensions, 0 if a dimension is not known."""
     return int(prod(sizes)) if all(isinstance(s, int) and s >= 0 for s in sizes) else 0
 
 
 @cache
 def _value_inputs(op_type: str) -> tuple[int, ...]:
-    """Positions of the inputs whose values shape inference may need: those that can only be whole numbers."""
+    """Returns the positions of inputs whose values shape inference may need: inputs that can only be integers."""
     definition = op_definition(op_type)
     if definition is None:
         return ()
@@ -293,7 +294,7 @@ def _value_inputs(op_type: str) -> tuple[int, ...]:
 
 @cache
 def _blocks(op_type: str) -> bool:
-    """Whether an op is never taken as constant."""
+    """Whether TensorFlow never treats ops of this type as constant."""
     definition = op_definition(op_type)
     return op_type in _BLOCKING or definition is None or definition.is_stateful
 
@@ -302,20 +303,21 @@ _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _FIRST = frozenset(ascii_letters + digits + ".")
 _LETTERS = "".join([*_FIRST, "_\\/>-"]).encode()
 _DAMAGED = "The file is damaged: write it again"
-#: TensorFlow reads an output number modulo 2 ** 32: 'x:4294967296' would be 'x:0'.
+#: The maximum output number: TensorFlow reads it modulo 2 ** 32, so 'x:4294967296' would be 'x:0'.
 _MOST_OUTPUT = 2**31 - 1
-#: A list attribute that claims more than this many inputs or outputs would take gigabytes.
+#: The maximum number of inputs or outputs in a list attribute; more would need gigabytes of memory.
 _MOST_LISTED = 1_000_000
-#: The import takes time with the square of the inputs of one op: 1.5 s for these, 20 s for two million.
+#: The maximum number of inputs of an op. The time of the import grows quadratically: 1.5 s; 20 s for two million.
 _MOST_INPUTS = 500_000
-#: Each level of names is kept as text by itself: a long deep name would take gigabytes.
+#: The limits of op names. TensorFlow stores each prefix of a name separately, so long names would need gigabytes.
 _MOST_LETTERS, _MOST_LEVELS = 2_000, 100
-#: Shape inference enters called functions: 3 µs for each op. It also uses the C++ stack, which ends at 4,000 calls.
+#: The limits of calls. Shape inference enters called functions, and needs 3 µs per op. The C++ stack is full at a depth
+#: of 4,000 calls.
 _MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
 
 
 class _ImportProblem(NamedTuple):
-    """A reason not to import a GraphDef: the problem, the suggestion, and the op that has it, if it has a name."""
+    """A reason not to import a GraphDef: the problem, the suggestion, and the name of the op, if it is known."""
 
     problem: str
     suggestion: str
@@ -335,9 +337,8 @@ def refuse_fatal(graph_def: TFGraphDef, request: str) -> None:
 
     Raises:
         OpenError: functions call each other in a cycle, too deeply or too often; an op claims more inputs or outputs
-            than it has, reads an output number that no op can have, or has a name that does not fit in memory; the
-            value of a constant has another dtype than the constant; or shape inference cannot follow the computation of
-            the sizes of tensors.
+            than it has, reads an impossible output number, or has a name that is too long; the dtypes of a constant and
+            of its value differ; or the computation of sizes is too complex for shape inference.
     """
     refusal = fatal_error(graph_def, request)
     if refusal is not None:
@@ -345,7 +346,7 @@ def refuse_fatal(graph_def: TFGraphDef, request: str) -> None:
 
 
 def fatal_error(graph_def: TFGraphDef, request: str) -> OpenError | None:
-    """Returns why the importer would not survive a GraphDef; None if no reason is known."""
+    """Returns an error if a GraphDef would crash the importer or keep it busy for minutes; None if it is safe."""
     with gc_paused():
         fault = next(_faults(graph_def), None)
     return None if fault is None else fault.error(request)
@@ -353,7 +354,7 @@ def fatal_error(graph_def: TFGraphDef, request: str) -> OpenError | None:
 
 def refuse_names(names: Sequence[str], request: str) -> None:
     """Refuses names of ops that TensorFlow does not accept, or that do not fit in memory; raises OpenError."""
-    odd = "".join(names).encode().translate(None, _LETTERS)  # all at once: ten times quicker than one by one
+    odd = "".join(names).encode().translate(None, _LETTERS)  # joined, because this is ten times faster
     odd_names = () if not odd and _FIRST.issuperset({name[:1] for name in names}) else names
     for name in odd_names:
         if not _NAME.fullmatch(name):
@@ -413,7 +414,7 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_ImportProblem
 
 
 def _of_loops(walks: SizeWalks, place: str) -> Iterator[_ImportProblem]:
-    """A Merge that closes a loop must have one input from outside of the loop: the importer relies on it."""
+    """Checks that a Merge of a loop has one input from outside of the loop, on which the importer relies."""
     turns = {i for i, op_type in enumerate(walks.kinds) if op_type in TURNING}
     for number in [i for i, op_type in enumerate(walks.kinds) if op_type in MERGING]:
         inputs = walks.before(number)
@@ -519,7 +520,7 @@ def _of_calls(functions: Any) -> Iterator[_ImportProblem]:
 # -- op types whose shape inference ends the process ------------------------------------------------
 
 
-#: Position of a data input -> the NodeDef that makes it; None if it is not known.
+#: A function: position of a data input -> the NodeDef of its producer; None if it is not known.
 Giver = Callable[[int], Any]
 
 _SCALAR = {
@@ -534,21 +535,21 @@ _SCALAR = {
         for kind in ("Adagrad", "AdagradMomentum", "Adam", "Ftrl", "Sgd")
     },
 }
-_MOST_RANK = 8  # of a tensor whose rank is not known
-_MOST_DIGITS = 10_000  # of a number as text
+_MOST_RANK = 8  # the assumed maximum rank of a tensor of unknown rank
+_MOST_DIGITS = 10_000  # the maximum number of digits of a number as text
 
 
 def fragile(op_type: str) -> bool:
-    """Returns whether an op type is one of these."""
+    """Returns whether shape inference of an op type can end the process."""
     return op_type in _SCALAR or op_type in _RULES
 
 
 def fault(node: TFNodeDef, giver: Giver) -> str:
-    """Returns why an op of a fragile type would end the process; "" if it would not.
+    """Returns why an op of a fragile type would end the process; empty if it would not.
 
     Args:
-        node: its NodeDef.
-        giver: position of a data input -> the NodeDef that makes it, or None.
+        node: the NodeDef of the op.
+        giver: a function: position of a data input -> the NodeDef of its producer, or None.
     """
     for position in _SCALAR.get(node.op, ()):
         if shape(giver(position)) == []:
@@ -604,7 +605,7 @@ def _partitioned(node: TFNodeDef, giver: Giver) -> str:
 
 
 def _text(node: TFNodeDef, giver: Giver) -> str:
-    """TensorFlow ends the process if it has no memory for a text; if a tensor does not fit, it raises an error."""
+    """Checks the length of texts: without memory for a text, TensorFlow ends the process."""
     for key in ("width", "precision"):
         if key in node.attr and node.attr[key].i > _MOST_DIGITS:
             return f"its {key} is {node.attr[key].i}: each text would have that length"

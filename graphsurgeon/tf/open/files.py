@@ -1,4 +1,4 @@
-"""Reads files into protos, with messages that locate damage, and finds the newest checkpoint of a folder."""
+"""Reads files into protos, locates damage in files, and finds the newest checkpoint of a folder."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ...graph.open_graph import KINDS
 from ..messages import checkpoint_state_pb2, graph_pb2, meta_graph_pb2, node_def_pb2, saved_model_pb2
 from ..protos import decoded
 
-#: The name of a folder's state file, and how much of it is read.
+#: The name of the state file of a folder, and the maximum number of bytes that are read.
 _STATE = "checkpoint"
 _MOST = 1 << 20
 
 
 def state_checkpoints(folder: str) -> list[str] | None:
-    """Returns the checkpoints that a folder's state file names, newest first; None if there is no such file.
+    """Returns the checkpoints in the state file of a folder, newest first; None if there is no state file.
 
-    Each path counts as one in this folder, absolute or not: a folder may have been moved, and that of a stranger must
-    not lead to files elsewhere.
+    A path outside of the folder is replaced by its file name in the folder: the folder may have been moved, and an
+    untrusted folder must not refer to files elsewhere.
 
     Args:
         folder: its path.
@@ -48,7 +48,7 @@ def state_checkpoints(folder: str) -> list[str] | None:
 
 
 def newest_checkpoint(folder: str) -> str | None:
-    """Returns the newest checkpoint according to a folder's state file, if it exists; else None.
+    """Returns the newest checkpoint in the state file of a folder, if the checkpoint exists; otherwise None.
 
     Args:
         folder: its path.
@@ -61,7 +61,7 @@ def newest_checkpoint(folder: str) -> str | None:
 
 
 def is_there(prefix: str) -> bool:
-    """Returns whether a checkpoint exists: an index file, or in the oldest format a file or files of its name.
+    """Returns whether a checkpoint exists: an index file, or the file or files of the oldest format.
 
     Args:
         prefix: its path without a suffix.
@@ -70,19 +70,19 @@ def is_there(prefix: str) -> bool:
 
 
 def _inside(folder: str, name: str) -> str:
-    """The path of a checkpoint in a folder, whatever machine or folder its name was written for."""
+    """Returns the path of a checkpoint in a folder, from a path that was written for any machine or folder."""
     path, root = os.path.normpath(os.path.join(folder, name)), os.path.normpath(folder)
     return path if path.startswith(root + os.sep) else os.path.join(folder, os.path.basename(name))
 
 
 def leads_out(path: str, folder: str) -> bool:
-    """Returns whether a path leads out of a folder when links are followed."""
+    """Returns whether a path leads out of a folder after links are followed."""
     root = os.path.realpath(folder)
     return os.path.commonpath([root, os.path.realpath(path)]) != root
 
 
 def linked_away(prefix: str, folder: str) -> str:
-    """Returns a sentence about a file of a checkpoint that is a link out of a folder; empty if there is none.
+    """Returns the problem if a file of a checkpoint is a link to a place outside of a folder; empty otherwise.
 
     Args:
         prefix: path of the checkpoint without a suffix.
@@ -99,7 +99,7 @@ def refuse_linked_away(prefix: str, folder: str, request: str) -> None:
     """Refuses a checkpoint with files outside of its folder.
 
     Raises:
-        OpenError: a file of it is a link that leads out.
+        OpenError: a file of the checkpoint is a link that leads out of the folder.
     """
     problem = linked_away(prefix, folder)
     if problem:
@@ -117,19 +117,19 @@ _MAGIC = {
     b"%PDF": "a PDF",
     b"\x89PNG": "a PNG picture",
 }
-#: The largest size that protobuf reads. The size up to which any file is unpacked, and above it, the largest ratio of
-#: unpacked to packed size.
+#: The maximum size for protobuf. Gzip files are unpacked up to a size limit; beyond it, only if the ratio of unpacked
+#: to packed size is below a limit.
 MOST, TRUSTED, DENSEST = 2**31 - 1, 256 << 20, 200
 _PIECE = 16 << 20
-#: First bytes of a SavedModel that is split into parts: a file of records in the Riegeli format.
+#: The first bytes of a SavedModel that is split into parts, a file in the Riegeli format.
 _SPLIT = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 
 
 def refuse_unreachable(path: Path, request: str) -> None:
-    """Refuses a path that cannot be looked up.
+    """Refuses a path that cannot be accessed.
 
     Raises:
-        OpenError: the path is too long, or leads through a folder that may not be searched.
+        OpenError: the path is too long, or there is no permission for a folder of it.
     """
     try:
         path.exists()
@@ -143,8 +143,8 @@ def read_bytes(path: Path, request: str) -> bytes:
     """Returns the content of a file, unpacked if it is gzipped.
 
     Raises:
-        OpenError: the file does not exist, cannot be read, is a damaged gzip file, or is larger than any graph. The
-            size is checked before reading.
+        OpenError: the file does not exist, cannot be read, is a damaged gzip file, or is too large for a graph. The
+            size is checked before the file is read.
     """
     if not path.exists():
         folder = path.parent
@@ -176,7 +176,7 @@ def _refuse_large(size: int, request: str, unpacked: str = "") -> None:
 
 
 def _unpack(data: bytes, request: str) -> bytes:
-    """Unpacks a gzip file piece by piece: one that was made to fill the memory is refused on the way."""
+    """Unpacks a gzip file piece by piece, and stops if it was made to fill the memory."""
     pieces, size = [], 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
         while piece := file.read(_PIECE):
@@ -192,10 +192,10 @@ def _unpack(data: bytes, request: str) -> bytes:
 
 
 def parse(data: bytes, path: Path, request: str) -> Any:
-    """Returns the GraphDef, MetaGraphDef or SavedModel that these bytes hold, in binary or text form.
+    """Returns the GraphDef, MetaGraphDef or SavedModel in these bytes, in binary or text form.
 
     Raises:
-        OpenError: the bytes hold something else, or are cut short or damaged; the message gives the position.
+        OpenError: the bytes are something else, or are cut short or damaged; the message contains the position.
     """
     if not data:
         raise OpenError(request, "the file is empty", f"Give {KINDS}")
@@ -270,7 +270,7 @@ def _parse_text(text: str, order: list[Any], request: str) -> Any:
 
 
 def _makes_sense(proto: Any) -> bool:
-    """Whether the bytes, read as this kind, give a graph: protobuf reads many wrong files without an error."""
+    """Whether a parsed proto is a valid graph: protobuf parses many wrong files without an error."""
     if hasattr(proto, "meta_graphs"):
         return len(proto.meta_graphs) > 0 and any(m.graph_def.node for m in proto.meta_graphs)
     graph = proto.graph_def if hasattr(proto, "graph_def") else proto
@@ -281,7 +281,7 @@ def _makes_sense(proto: Any) -> bool:
 
 
 def _why_broken(data: bytes, request: str) -> OpenError:
-    """Walks the outermost fields of the bytes, and returns an error with the first position that makes no sense."""
+    """Reads the outermost fields of the bytes, and returns an error with the first invalid position."""
     at, count, last = 0, 0, ""
     size = len(data)
     while at < size:
@@ -344,7 +344,7 @@ def saved_model_file(folder: Path, request: str) -> Path:
     """Returns the ``saved_model.pb``, ``.pbtxt`` or ``.cpb`` of a folder, or the ``.meta`` of its latest checkpoint.
 
     Raises:
-        OpenError: the folder has neither; the message names its other graph files.
+        OpenError: the folder has no such file; the message names its other graph files.
     """
     for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.pb.gz", "saved_model.pbtxt.gz", "saved_model.cpb"):
         if (folder / name).exists():

@@ -19,13 +19,13 @@ from ..run.errors import errors_as
 
 
 def set_fallback_gradients(graph: TFGraph, library: Any) -> None:
-    """Gives calls that lead to loops or branches a gradient, which is made on first use.
+    """Sets a gradient, which is made on first use, for calls of functions with loops or branches.
 
-    TensorFlow derives no gradient for these ops if the function has no trace in this process: it would silently be
-    zero.
+    TensorFlow derives no gradient for these calls if the function was not traced in this process. Without an error, the
+    gradient would be zero.
 
     Args:
-        graph: a live graph from a file; it holds the functions.
+        graph: a live graph from a file, with its functions.
         library: the FunctionDefLibrary of the file.
     """
     definitions = {definition.signature.name: definition for definition in library.function}
@@ -46,19 +46,19 @@ def set_fallback_gradients(graph: TFGraph, library: Any) -> None:
 
 
 class _FallbackGradient:
-    """The gradient of a function, as a trace of the function would have it.
+    """The gradient of a function, the same as for a traced function.
 
     Args:
         call: an op that calls the function; the gradient may also be needed for other calls, such as copies.
-        name: the function.
-        definitions: name -> FunctionDef, of all functions of the file.
+        name: the name of the function.
+        definitions: name -> FunctionDef, for all functions of the file.
     """
 
     def __init__(self, call: TFOp, name: str, definitions: Mapping[str, Any]) -> None:
         self._graph, self._call, self._name, self._definitions = call.graph, call.name, name, definitions
 
     def __call__(self, op: TFOp, *slopes: Any) -> Any:
-        """Returns the gradients of the inputs of a call, from those of its outputs."""
+        """Returns the gradients of the inputs of a call, given the gradients of its outputs."""
         return self._gradient(op, *slopes)
 
     @cached_property
@@ -72,12 +72,12 @@ class _FallbackGradient:
         concrete = out.loaded[new_names[self._name]]
         if _repeatable(self._definitions[name] for name in order):
             return gradient_of(concrete, None)
-        # This adds outputs to the call that its gradient needs, so existing sessions must be made anew.
+        # This adds outputs to the call, which its gradient needs. So existing sessions of the graph must be replaced.
         return traced_gradient(concrete)
 
 
 def _repeatable(functions: Iterable[Any]) -> bool:
-    """Whether functions may run once more: they change nothing, and draw no random numbers."""
+    """Whether a second run of functions has no effect and the same results: no changes, no random numbers."""
     return not any(
         is_stateful(node.op) and node.op not in HARMLESS | BRANCHING | CALLS
         for function in functions
@@ -105,7 +105,7 @@ def fill_collections(graph: TFGraph, meta: Any, request: str) -> None:
 
 
 def _fill_collection(graph: TFGraph, name: str, collection: Any, items: dict[bytes, Any]) -> None:
-    """Restores a collection of a MetaGraph; values in an unknown encoding stay bytes, as in TensorFlow."""
+    """Restores a collection of a MetaGraph; values in an unknown encoding stay bytes, like in TensorFlow."""
     list_kind = collection.WhichOneof("kind")
     if list_kind == "node_list":
         for value in collection.node_list.value:

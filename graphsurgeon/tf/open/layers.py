@@ -37,7 +37,7 @@ from .files import read_bytes
 _FUNCTIONS = ("activations", "constraints", "initializers", "losses", "metrics", "regularizers")
 _GRAPH_LAYER = "graphsurgeon>GraphLayer"
 _DESCRIPTION = ("config.json", "metadata.json")
-#: Bytes that each of these may have.
+#: The maximum size of each of these files, in bytes.
 _LARGEST = 256 << 20
 _OURS = ("builtins", "keras", "keras_hub", "keras_cv", "keras_nlp", "tf_keras")
 
@@ -50,22 +50,22 @@ def is_keras_file(path: Path) -> bool:
 def keras_model(path: Path, request: str) -> Any:
     """Returns the model of a `.keras` file, with its weights, not compiled.
 
-    Keras 2 or Keras 3, whichever wrote the file, builds the layers from their descriptions. Code in the file, such as
-    that of a Lambda layer, is never run, and no module that the file names is imported.
+    The version of Keras that wrote the file, Keras 2 or Keras 3, builds the layers from their descriptions. Code in the
+    file, for example in a Lambda layer, is never run, and no module that the file names is imported.
 
     Args:
         path: the file.
         request: the request, for messages.
 
     Raises:
-        OpenError: the file is damaged, is not a Keras model, holds code, or uses a class that is not known here; or
+        OpenError: the file is damaged, is not a Keras model, contains code, or uses a class that is not known here; or
             Keras refuses it.
     """
     config, about = _parts(read_bytes(path, request), request)
     package = "tf_keras" if str(about.get("keras_version", "")).startswith("2.") else "keras"
     keras = _import_keras(package, request)
     if any(item.get("registered_name") == _GRAPH_LAYER for _, item in _entries(config)):
-        from ..functions.keras_layer import GraphLayer as GraphLayer  # Keras knows it from then on
+        from ..functions.keras_layer import GraphLayer as GraphLayer  # the import registers the class in Keras
     _refuse_code(config, str(path), package, request)
     _refuse_unknown(config, str(path), keras, request)
     try:
@@ -76,7 +76,7 @@ def keras_model(path: Path, request: str) -> Any:
     except MemoryError:
         raise
     except Exception as error:  # the file may come from any source: any error is possible
-        # Keras wraps the reason once for each object around it, and prints each of them whole.
+        # The message of Keras contains the reason, surrounded by a full description of each outer object.
         reason = words_of(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
         problem = f"Keras {keras.__version__} cannot build the model: {reason[:300]}"
         raise OpenError(request, problem, _hint(about, keras)) from error
@@ -90,7 +90,7 @@ def _hint(about: dict[str, Any], keras: Any) -> str:
 
 
 def _parts(data: bytes, request: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The description of the model, and the metadata of its writer."""
+    """Returns the description of the model, and the metadata of the program that wrote it."""
     suggestion = "Save it again: model.save('model.keras')"
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -102,7 +102,7 @@ def _parts(data: bytes, request: str) -> tuple[dict[str, Any], dict[str, Any]]:
                     request, f"it is not a Keras model: it contains {contents}, but no {missing[0]}", suggestion
                 )
             present = [name for name in _DESCRIPTION if name in names]
-            if max(archive.getinfo(name).file_size for name in present) > _LARGEST:  # no more is ever unpacked
+            if max(archive.getinfo(name).file_size for name in present) > _LARGEST:  # larger files are not unpacked
                 problem = f"its description alone has more than {size_text(_LARGEST)}, as in a file made to fill memory"
                 raise OpenError(request, problem, "Get the model from a source you trust")
             config, about = (json.loads(archive.read(name)) if name in present else {} for name in _DESCRIPTION)
@@ -122,7 +122,7 @@ def _import_keras(package: str, request: str) -> Any:
 
 
 def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields each object of a description, with the name of its layer; training settings are left out."""
+    """Yields (layer name, object) for the objects of a description, without training settings."""
     todo: list[tuple[str, Any]] = [("", {key: value for key, value in config.items() if key != "compile_config"})]
     while todo:
         layer, item = todo.pop()
@@ -141,7 +141,7 @@ def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def code_in(path: Path, request: str) -> list[tuple[str, str]]:
-    """Returns the layers of a `.keras` file with Python code, each with the class of the object that holds the code.
+    """Returns (layer, class) for each object with Python code in a `.keras` file.
 
     Args:
         path: the file.
@@ -154,7 +154,7 @@ def code_in(path: Path, request: str) -> list[tuple[str, str]]:
 
 
 def _code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields each layer with Python code in it, with the class of the object that holds the code."""
+    """Yields (layer, class) for each object with Python code in a description."""
     for layer, item in _entries(config):
         item_config = item.get("config")
         if item["class_name"] == "__lambda__" or (
@@ -175,7 +175,7 @@ def _refuse_code(config: dict[str, Any], path: str, package: str, request: str) 
 
 
 def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str) -> None:
-    """Refuses classes and functions that are neither Keras's own nor registered in this process."""
+    """Refuses classes and functions that are neither part of Keras nor registered in this process."""
     unknown: dict[str, str] = {}
     for layer, item in _entries(config):
         module, registered, name = item.get("module"), item.get("registered_name"), str(item["class_name"])
@@ -184,7 +184,7 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str)
             object_kind, name = "function", str(item.get("config"))
         if name.startswith("__") or ("module" not in item and not registered):
             continue
-        plain = object_kind == "function" and module == "builtins"  # Keras writes this for every function
+        plain = object_kind == "function" and module == "builtins"  # Keras writes this module for every function
         if plain and any(hasattr(getattr(keras, part), name) for part in _FUNCTIONS):
             continue
         if not plain and isinstance(module, str) and module.partition(".")[0] in _OURS:
@@ -207,7 +207,7 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str)
 
 
 def file_layers(path: Path, request: str) -> tuple[Graph, Layers] | None:
-    """Returns the layers of a `.keras` file as a graph to view: each call of a layer is an op with the layer's class.
+    """Returns the layers of a `.keras` file as a graph for viewing: each call of a layer is an op, its class the type.
 
     Args:
         path: the file.
@@ -235,7 +235,7 @@ def file_layers(path: Path, request: str) -> tuple[Graph, Layers] | None:
         name, class_name = str(entry.get("name") or layer_config.get("name")), str(entry.get("class_name"))
         kinds[name] = class_name
         nodes = entry.get("inbound_nodes")
-        if nodes is None:  # of a Sequential model, each reads the one before it
+        if nodes is None:  # in a Sequential model, each layer reads the previous layer
             nodes = [[[waiting[-1][0], 0, 0]]] if waiting else []
         for number, node in enumerate(nodes or [[]]):
             op = name if number == 0 else f"{name}_{number}"
@@ -254,7 +254,7 @@ def file_layers(path: Path, request: str) -> tuple[Graph, Layers] | None:
 
 
 def _read(node: Any) -> Iterator[tuple[str, int, int]]:
-    """Yields the inputs of a call of a layer: (layer, number of its call, number of the output), from Keras 3 or 2."""
+    """Yields the inputs of a layer call, as (layer, number of its call, output number); for Keras 2 and 3."""
     todo = [node]
     while todo:
         item = todo.pop()
@@ -271,15 +271,15 @@ _UNKNOWN = "this SavedModel does not state which ops belong to which layer"
 
 
 def saved_layers(folder: Path | None, graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -> Layers:
-    """Returns the layers of a SavedModel for which it is certain which ops belong to them.
+    """Returns the layers of a SavedModel, only if it is certain which ops belong to them.
 
-    Keras 2 writes a list of its layers next to the graph: each is the scope with its name. Others, such as Keras 3 and
-    `tf.Module`, store only which object holds which variable. A layer is then a scope with its name in which its
-    variables are read. The file has no information about classes, or about layers without variables.
+    Keras 2 writes a list of layers next to the graph: the ops of a layer are in the scope with its name. Keras 3,
+    `tf.Module` and others store only which object owns which variable. The ops of a layer are then in a scope with its
+    name in which its variables are read. The file contains no classes, and no layers without variables.
 
     Args:
         folder: the folder of the SavedModel.
-        graph: one of its signatures.
+        graph: the graph of one of its signatures.
         objects: its object graph.
         handle_objects: variable op of the graph -> number of its object.
     """
@@ -306,7 +306,7 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, handle_objects
 
 
 def _why(objects: Any, handle_objects: Mapping[str, int]) -> str:
-    """Why no layers are found by their variables; it lists the modules in the object graph."""
+    """Returns why no layers were found by their variables, with a list of the modules in the object graph."""
     modules = _Modules(objects, {number: op for op, number in handle_objects.items()}).owners()
     if not modules:
         return f"{_UNKNOWN}, and no name scope that reads variables has the name of a layer; a .keras file lists them"
@@ -315,10 +315,10 @@ def _why(objects: Any, handle_objects: Mapping[str, int]) -> str:
 
 
 def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
-    """Returns (path, kind, description) of each object that Keras 2 lists in a SavedModel; None if it is not readable.
+    """Returns (path, kind, description) of each object that Keras 2 lists in a SavedModel; None if the list is damaged.
 
     Args:
-        data: the contents of its ``keras_metadata.pb``.
+        data: the content of ``keras_metadata.pb``.
     """
     try:
         from ..messages import saved_metadata_pb2
@@ -332,7 +332,7 @@ def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
 
 
 def _by_objects(graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -> tuple[Layer, ...]:
-    """The layers by the owners of variables: modules in the object graph, or otherwise the scopes in variable names."""
+    """Returns layers by the owners of variables: modules of the object graph, otherwise scopes in variable names."""
     from ..functions.insides import body
 
     ops = {number: op for op, number in handle_objects.items()}
@@ -341,7 +341,7 @@ def _by_objects(graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -
     owned = {name for owner in owners for name in owner.variables}
     unowned = {op: str(objects.nodes[number].variable.name) for op, number in handle_objects.items() if op not in owned}
     layers = by_variables(CallTree(graph, body), [*owners, *named_owners(unowned)])
-    # Keras saves a model by a call of it, so all is in the scope of its name.
+    # Keras traces a call of the model to save it, so all ops are in the scope with the name of the model.
     every = {op for layer in layers for op in layer.ops}
     model = next(
         (candidate for candidate in layers if is_like(candidate.path, candidate.ops[0].partition("/")[0])), None
@@ -356,7 +356,7 @@ def _by_objects(graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -
 
 
 class _Modules:
-    """The modules of an object graph: objects that hold variables and were not made by Keras."""
+    """The modules of an object graph: objects with variables that are not internal objects of Keras."""
 
     def __init__(self, objects: Any, ops: Mapping[int, str]) -> None:
         self._nodes, self._ops, self._paths = objects.nodes, ops, object_paths(objects)
@@ -364,7 +364,7 @@ class _Modules:
 
     @cached_property
     def optimizers(self) -> frozenset[int]:
-        """The optimizers of Keras 3. Their children include the variables of the layers that they train."""
+        """The optimizers of Keras 3, whose children include the variables that they train."""
         return frozenset(
             number
             for number, node in enumerate(self._nodes)
@@ -372,7 +372,7 @@ class _Modules:
         )
 
     def owners(self) -> list[VariableOwner]:
-        """Returns the owners of variables, by the attributes that lead to them."""
+        """Returns the owners of variables, with their attribute paths."""
         result = []
         for number, path in self._paths.items():
             node = self._nodes[number]
@@ -396,7 +396,7 @@ class _Modules:
         )  # fmt: skip
 
     def _below(self, number: int) -> dict[int, None]:
-        """The objects that can be reached from one."""
+        """Returns the objects that can be reached from an object."""
         reached, todo = dict.fromkeys([number]), [number]
         for at in todo:
             for child in self._nodes[at].children:
@@ -406,10 +406,10 @@ class _Modules:
         return reached
 
     def _scope(self, number: int) -> str:
-        """The name scope of its variables, otherwise the scope around those of its modules; empty if these differ."""
+        """Returns the name scope of the variables of an object, or of its modules; empty if there are several."""
         if number in self._scopes:
             return self._scopes[number]
-        self._scopes[number] = ""  # one that leads to itself
+        self._scopes[number] = ""  # ends the recursion in a cycle
         scope_names, inner = set(), set()
         todo = [number]
         for at in todo:
@@ -419,7 +419,7 @@ class _Modules:
                 elif self._is_module(child.node_id):
                     inner.add(self._scope(child.node_id).rpartition("/")[0])
                 elif self._kind(child.node_id) == "user_object" and child.node_id not in todo:
-                    todo.append(child.node_id)  # a list or dict
+                    todo.append(child.node_id)  # the child is a list or dict
         scopes = scope_names or inner
         self._scopes[number] = scopes.pop() if len(scopes) == 1 else ""
         return self._scopes[number]

@@ -30,28 +30,28 @@ from .outputs import array_in, dtype_name
 
 
 def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
-    """Returns TensorFlow's count of floating-point operations for ops whose shapes are known.
+    """Returns TensorFlow's count of floating-point operations, for ops with known shapes.
 
-    Ops whose only unknown dimension is the batch are counted for one example.
+    If only the batch dimension is unknown, an op is counted for a batch of one example.
 
     Args:
         graph: the snapshot of a live graph, the graph after a plan, or the body of a function.
-        ops: their numbers.
+        ops: the numbers of the ops.
 
     Returns:
-        the total count, and whether a part of it is for one example.
+        the total count, and whether some ops are counted for one example.
     """
     if isinstance(graph.outputs_of, BodyOutputs):
         inferred = [graph.outputs_of.made(i) for i in ops]
         return _count_flops([op for op in inferred if op is not None])
-    live = graph.origin  # after a plan, that of the graph as it is
+    live = graph.origin  # for a graph after a plan: the live graph before the plan
     if pending(live) is not None or not hasattr(live, "get_operation_by_name"):
         return 0, False
     from ..private.graphs import op_finder
 
     find, live_ops = op_finder(live), []
     for i in ops:
-        with suppress(KeyError):  # an op that a plan will make is not there yet
+        with suppress(KeyError):  # an op that the plan makes does not exist yet
             live_ops.append(find(graph.names[i]))
     return _count_flops(live_ops)
 
@@ -67,7 +67,7 @@ def _count_flops(live_ops: Sequence[Any]) -> tuple[int, bool]:
 
 
 def _flops_for_one_example(live_ops: Sequence[Any]) -> int:
-    """Counts for ops of inputs whose first dimension is unknown, as if it were 1, in a separate graph."""
+    """Counts operations in a separate graph in which the unknown first dimension of inputs is 1."""
     proto, names = tf.compat.v1.GraphDef(), []
     for number, op in enumerate(live_ops):
         shapes = [tensor.shape for tensor in op.inputs]
@@ -98,13 +98,13 @@ _KINDS = frozenset(("bool", "float", "int", "list(float)", "list(int)", "shape",
 
 
 def op_types(query: str = "", like: str = "", inputs: int | None = None, most: int = 40) -> list[tuple[str, str]]:
-    """Returns op types that match a text, with their documentation; matches in a name come first, the best at the top.
+    """Returns op types that match a text, with their documentation; best matches in the name first.
 
     Args:
-        query: the text to look for; empty: names similar to `like`, or all.
-        like: an op type: only types with the same number of inputs and outputs, which can replace it.
-        inputs: only types with this number of inputs.
-        most: the largest number of results.
+        query: the text to find; if it is empty, names similar to `like`, or all names, match.
+        like: an op type; only types with the same number of inputs and outputs, which can replace it, are returned.
+        inputs: only types with this number of inputs are returned.
+        most: the maximum number of results.
     """
     old = op_definition(like)
     ends = None if old is None else (len(old.input_arg), len(old.output_arg))
@@ -127,7 +127,7 @@ def op_types(query: str = "", like: str = "", inputs: int | None = None, most: i
 
 
 def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
-    """Yields the attributes of an op that the user can type: name, value as `Plan.set_attr` reads it, and its choices.
+    """Yields the attributes of an op that a user can type, as (name, value as text for `Plan.set_attr`, choices).
 
     Args:
         node: its NodeDef; None and unknown op types have no attributes.
@@ -140,20 +140,20 @@ def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _choices(attribute: Any) -> list[str]:
-    """All values that an attribute may have, if it has a closed set of them."""
+    """Returns all possible values of an attribute; empty if the set of values is not closed."""
     allowed = attribute.allowed_values.list
     if attribute.type == "bool":
         return ["False", "True"]
     if attribute.type == "type":
         numbers = allowed.type or [
             number for number in range(1, 24) if number not in (20, 21)
-        ]  # neither handles nor variants
+        ]  # without handles and variants
         return sorted(dtype_name(number) for number in numbers)
     return sorted(text.decode("utf-8", "replace") for text in allowed.s)
 
 
 def _as_typed_text(value: Any) -> str:
-    """A value in the form in which the user types it."""
+    """Returns a value in the form in which users type it."""
     field = value.WhichOneof("value")
     if field == "s":
         return str(value.s.decode("utf-8", "replace"))
@@ -183,10 +183,10 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
         graph: the snapshot.
         name: a constant or variable.
         uninitialized: names of the variables without a value.
-        session: opens the session to read from, if one is needed.
+        session: a function that opens the session to read from; it is called only if needed.
 
     Raises:
-        SelectionError: the op is neither, or the variable has no value.
+        SelectionError: the op is neither a constant nor a variable, or the variable has no value.
     """
     name = op_name(name)
     request = f"value({name!r})"
@@ -211,7 +211,7 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
 
 
 def attribute_text(value: Any, limit: int = 120) -> str:
-    """Returns an AttrValue as a person would write it; long lists, texts and constants are cut, with their size."""
+    """Returns an AttrValue as readable text; long lists, texts and constants are shortened, and their size is added."""
     field = value.WhichOneof("value")
     if field == "tensor":
         return _constant(value.tensor)
@@ -233,7 +233,7 @@ def attribute_text(value: Any, limit: int = 120) -> str:
 
 
 def _float(number: float) -> str:
-    """Returns a float32 in the fewest digits that mean it: its nearest double has more."""
+    """Returns a float32 with as few digits as possible; the same number as a double would have more digits."""
     return str(np.float32(number))
 
 
@@ -275,5 +275,5 @@ def _truncate(text: str, limit: int) -> str:
 
 
 def constant_value(node: TFNodeDef, limit: int = 8 << 20) -> Any:
-    """Returns the value of a constant as an array; None if the node has no value, or one of more than `limit` bytes."""
+    """Returns the value of a constant as an array; None if it has no value, or one of more than `limit` bytes."""
     return array_of(node, limit)

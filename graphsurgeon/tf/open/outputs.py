@@ -1,4 +1,4 @@
-"""Outputs: dtype and static shape of the outputs of ops, as TensorFlow infers them or as a file states them."""
+"""Outputs: dtypes and static shapes of the outputs of ops, inferred by TensorFlow or stored in a file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..messages import attr_value_pb2, tensor_shape_pb2, types_pb2
 from ..registry import op_definition
 from .files import DENSEST, TRUSTED
 
-#: Op types for which a file states the shape of output 0 in an attribute; a handle is a scalar.
+#: Op types whose nodes contain the shape of output 0; a handle is a scalar.
 _SURE = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "ImmutableConst", "Const"}
-#: Before this version of graphs, a placeholder wrote an unknown shape as that of a scalar.
+#: Before this graph version, placeholders stored an unknown shape as the shape of a scalar.
 _SCALARS = 24
-#: The largest number of outputs that are listed.
+#: The maximum number of outputs that are listed.
 _MOST = 1_000_000
 
-#: The number of a reference dtype is that of the dtype plus this number.
+#: The number of a reference dtype is the number of the dtype plus this value.
 _REFERENCE = 100
 #: The dtype of an output of an unknown op type, if no consumer of a known type requires a dtype.
 UNKNOWN = "unknown"
@@ -37,23 +37,23 @@ _Infos = Sequence[TensorInfo]
 
 
 class FileOutputs:
-    """Does the same for a graph in a file; returns None for an op of an unknown type whose outputs are not read.
+    """Returns dtypes and shapes of the outputs of an op of a graph in a file.
 
-    If the file does not state a shape, it comes from the live graph, which is made for this. If TensorFlow refuses the
-    graph, the shape stays unknown. The outputs of an op of an unknown type have the dtypes that their consumers
-    require.
+    If the file does not contain a shape, the live graph is made, and the shape is read from it. If TensorFlow refuses
+    the graph, the shape stays unknown. For an op of an unknown type, the outputs have the dtypes that their consumers
+    require; if no output is read, the object returns None.
 
     Args:
-        owner: the live graph, which may be pending.
-        graph: the ops and edges; its nodes are those of the file.
+        owner: the live graph, which may not be made yet.
+        graph: the ops and edges; its nodes are the nodes of the file.
         functions: the FunctionDefs of the file, by name.
-        producer: the version of TensorFlow's graphs in which the file is written.
-        shapes: op name -> shapes that the file notes with the op.
-        inferred_shapes: op name -> shapes that another process has inferred, as far as it could; None before it has.
+        producer: the graph version of the file.
+        shapes: op name -> shapes in an attribute of the op in the file.
+        inferred_shapes: op name -> shapes that another process has inferred, some of them unknown; None before that.
 
     Attributes:
         shapes: see the argument.
-        settled: the snapshot of the live graph with these ops, once it exists.
+        settled: the snapshot of the live graph with these ops, if it exists.
     """
 
     _live = LiveGraphAttribute()
@@ -76,11 +76,11 @@ class FileOutputs:
         self._infos: dict[int, _Infos | None] = {}  # each picture needs those of its ops again
 
     def inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> FileOutputs:
-        """Returns the same with the shapes that another process has inferred."""
+        """Returns a new object with the shapes that another process has inferred."""
         return FileOutputs(self._live, self._graph, self._functions, self._producer, self.said, inferred_shapes)
 
     def __call__(self, number: int) -> _Infos | None:
-        """Returns dtypes and shapes; they are inferred if the op does not state its outputs."""
+        """Returns dtypes and shapes; makes the live graph to infer shapes that the file does not contain."""
         infos = self.stated(number)
         unsure = self._inferred is None and self._inferred_shapes is None and self._nodes[number].op not in _SURE
         if unsure and infos and self._live is not None:
@@ -108,9 +108,9 @@ class FileOutputs:
         return self._signatures[node.op]
 
     def _asked(self, number: int) -> _Infos | None:
-        """The dtypes that consumers require of an op of an unknown type, up to its last output that is read."""
+        """Returns the dtypes that consumers require of an op of an unknown type, up to its last output that is read."""
         required: dict[int, str] = {}
-        for reader in dict.fromkeys(self._graph.consumers.row(number).tolist()):  # one may read it many times
+        for reader in dict.fromkeys(self._graph.consumers.row(number).tolist()):  # without duplicates
             node = self._nodes[reader]
             signature = self._signature(node)
             args = signature.input_arg if signature is not None else ()
@@ -131,7 +131,7 @@ class FileOutputs:
         if signature is None:
             return self._asked(number)
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
-            return None  # no op has this many: the file is damaged
+            return None  # too many outputs: the file is damaged
         output_dtypes = dtypes(signature.output_arg, node, signature)
         return [TensorInfo(*info) for info in zip(output_dtypes, self._shapes(node, output_dtypes), strict=True)]
 
@@ -160,7 +160,7 @@ class FileOutputs:
 
 
 def with_shapes(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
-    """Returns a GraphDef with the shapes that its file notes with ops; the snapshot has removed them from the nodes."""
+    """Returns a GraphDef with the output shapes of its file, which the snapshot has removed from the nodes."""
     file_shapes = snapshot.outputs_of.said if isinstance(snapshot.outputs_of, FileOutputs) else {}
     if not file_shapes:
         return graph_def
@@ -173,7 +173,7 @@ def with_shapes(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
 
 
 def expanded(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Iterator[tuple[Any, int, int]]:
-    """Yields the tensors that a node takes or gives, lists one by one: argument, position in it, dtype.
+    """Yields the input or output tensors of a node, as (argument, position in a list argument, dtype).
 
     Args:
         arguments: the inputs or the outputs of the OpDef.
@@ -191,12 +191,12 @@ def expanded(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Itera
 
 
 def dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[str]:
-    """Returns the dtypes of the tensors that a node takes or gives; arguments as of `expanded`."""
+    """Returns the dtypes of the input or output tensors of a node; arguments as for `expanded`."""
     return [dtype_name(number) + "_ref" * arg.is_ref for arg, _, number in expanded(arguments, node, signature)]
 
 
 def _count(arg: Any, node: TFNodeDef, signature: Any) -> int:
-    """Returns the number of tensors in an input or output of an op; a damaged file may claim any number."""
+    """Returns the number of tensors in an input or output argument of an op; in a damaged file it can be any number."""
     return min(int(_attribute(node, signature, arg.number_attr).i), _MOST + 1) if arg.number_attr else 1
 
 
@@ -208,7 +208,7 @@ def _attribute(node: TFNodeDef, signature: Any, name: str) -> Any:
 
 @cache
 def dtype_name(number: int) -> str:
-    """Returns the name of a dtype given by its number, which a file may have made up."""
+    """Returns the name of a dtype, given its number, which may be invalid in a file."""
     base = number - _REFERENCE if number > _REFERENCE else number
     if base in DTYPES:
         return DTYPES[base] + "_ref" * (base < number)
@@ -221,19 +221,19 @@ def dtype_name(number: int) -> str:
 
 
 def known_dtype(name: str) -> bool:
-    """Returns whether a dtype is one of TensorFlow's; `UNKNOWN` and a number that a file has made up are not."""
+    """Returns whether a dtype exists in TensorFlow; `UNKNOWN` and invalid numbers from a file do not."""
     return name != UNKNOWN and not name.startswith("dtype ")
 
 
 def array_in(proto: Any, limit: float = math.inf) -> Any:
-    """Returns the array that a TensorProto holds. All constants of graphs are read by this function.
+    """Returns the value of a TensorProto as an array. All constants of graphs are read by this function.
 
-    Returns None if the constant is damaged, has a dtype that no array has, or would fill memory although the file holds
-    only a few bytes for it: one value can be repeated to fill the shape.
+    Returns None if the constant is damaged, or if NumPy has no such dtype. Also returns None if the array would fill
+    the memory, although the file has only a few bytes for it: a TensorProto can repeat a single value.
 
     Args:
         proto: the TensorProto.
-        limit: also returns None if the array has more bytes; then the constant is not copied.
+        limit: the maximum size of the array in bytes; returns None, without a copy, if it is larger.
     """
     dims = [d.size for d in proto.tensor_shape.dim]
     try:
@@ -260,11 +260,11 @@ _NUMPY: dict[int, tuple[Any, str]] = {
     types_pb2.DT_HALF: (np.float16, "half_val"), types_pb2.DT_BOOL: (np.bool_, "bool_val"),
     types_pb2.DT_STRING: (np.object_, "string_val"),
 }  # fmt: skip
-"""Dtype -> the dtype of NumPy, and the field of a TensorProto with the values. TensorFlow reads any other dtype."""
+"""Dtype -> the NumPy dtype, and the field of a TensorProto with the values. TensorFlow reads all other dtypes."""
 
 
 def _array_of_list(proto: Any, dims: Sequence[int], dtype: np.dtype[Any], field: str) -> Any:
-    """The values that a TensorProto lists, as an array. The last one is also the value of all elements after it.
+    """Returns the listed values of a TensorProto as an array. The last value is repeated for all further elements.
 
     Raises:
         ValueError: there are more values than elements.
@@ -283,17 +283,17 @@ def _array_of_list(proto: Any, dims: Sequence[int], dtype: np.dtype[Any], field:
 
 
 def _size(number: int, dtype: Any) -> int:
-    """The least number of bytes of one element."""
+    """Returns the minimum number of bytes of an element."""
     return 1 if number in (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT) else np.dtype(dtype).itemsize
 
 
 def _held(proto: Any) -> int:
-    """The approximate size of the values of a TensorProto in bytes: its exact size would write all of it once."""
+    """Returns the approximate size of the values of a TensorProto in bytes; for the exact size, it would be encoded."""
     return 8 * sum(len(value) for field, value in proto.ListFields() if field.name.endswith("_val"))
 
 
 def dims_of_proto(shape: Any) -> Shape:
-    """Returns the sizes that a TensorShapeProto states; None for an unknown rank, or more than a tensor can have."""
+    """Returns the sizes of a TensorShapeProto; None if the rank is unknown or too high for a tensor."""
     dims = [None if d.size < 0 else d.size for d in shape.dim]
     return None if shape.unknown_rank or math.prod(d for d in dims if d is not None) >= 1 << 63 else tuple(dims)
 

@@ -1,6 +1,7 @@
-"""A graph read from the protos of its file, its unbound inputs and its risks; nothing is imported or run.
+"""Reads a graph, its unbound inputs and its risks from the protos of its file, without an import or a run.
 
-``export_meta_graph(export_scope=...)`` writes names for them that no op has. They are replaced by placeholders.
+``export_meta_graph(export_scope=...)`` writes files with unbound inputs: inputs with names that no op has. Placeholders
+replace them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from . import files
 from .layers import code_in, is_keras_file
 from .outputs import FileOutputs, dims_of_proto, dtype_name, expanded
 
-#: Prefix that TensorFlow adds to the name of such a tensor.
+#: The prefix that TensorFlow adds to the name of an unbound input.
 PREFIX = "$unbound_inputs_"
 _CONTEXTS = {"while_context": control_flow_pb2.WhileContextDef, "cond_context": control_flow_pb2.CondContextDef}
 
@@ -52,7 +53,7 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
 
     Args:
         graph_def: the GraphDef.
-        meta: the MetaGraphDef around it, whose loops and conds also name such tensors.
+        meta: the MetaGraphDef around it, whose loops and conds also contain names of unbound inputs.
     """
     dtypes = _unbound_inputs(graph_def)
     if not dtypes:
@@ -83,7 +84,7 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
 
 
 def _unbound_inputs(graph_def: TFGraphDef) -> dict[str, int | None]:
-    """Returns each unbound input, with its dtype; None if ops only wait for it."""
+    """Returns unbound input -> its dtype; None instead of a dtype if it is only a control input."""
     library = {function.signature.name: function.signature for function in graph_def.library.function}
     inputs: dict[str, int | None] = {}
     for node in graph_def.node:
@@ -102,7 +103,7 @@ def _unbound_inputs(graph_def: TFGraphDef) -> dict[str, int | None]:
 
 
 def _context(proto: Any, outside: dict[str, str]) -> Any:
-    """Gives the tensors of other parts their new names in a loop or cond."""
+    """Replaces the names of unbound inputs in a loop or cond."""
     for values in _values_of(proto):
         values.values[:] = [_rename(name, outside) for name in values.values]
         pairs = dict(values.external_values)
@@ -129,20 +130,20 @@ def _rename(tensor: str, outside: dict[str, str]) -> str:
 def file_snapshot(
     graph_def: TFGraphDef, meta: Any = None, title: str = "graph", request: str = "open", owner: Any = None
 ) -> Graph:
-    """Returns the snapshot of a graph in a file, as TensorFlow would import it: order, names, attributes.
+    """Returns the snapshot of a graph in a file, with the order, names and attributes as after an import by TensorFlow.
 
-    Dtypes follow from the definitions of ops and functions; shapes are known if the file states them. The outputs of an
-    op of an unknown type are not known.
+    Dtypes are known from the definitions of ops and functions, and shapes only from the file. The outputs of an op of
+    an unknown type are not known.
 
     Args:
-        graph_def: the GraphDef; its nodes are held by reference, and get the attributes that the importer gives them.
+        graph_def: the GraphDef. Its nodes are not copied; the attributes that the importer would add are added to them.
         meta: the MetaGraphDef around it, for variables and collections.
         title: the name of the graph in messages.
         request: the request, for messages.
-        owner: the owner that the snapshot shares with others of the same graph.
+        owner: the owner that all snapshots of the same graph share.
 
     Raises:
-        OpenError: two ops have one name, an op reads a missing op, or a collection is damaged.
+        OpenError: two ops have the same name, an op reads a missing op, or a collection is damaged.
     """
     about = {"title": title, "owner": object() if owner is None else owner}
     with gc_paused():
@@ -165,15 +166,15 @@ def file_snapshot(
 
 
 def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> frozenset[str]:
-    """Returns the op types that TensorFlow does not know here; the name of a function is also allowed as an op type."""
+    """Returns the op types that are not registered in this TensorFlow; names of functions are allowed as op types."""
     kinds = set[str]().union(*types)
     return frozenset(op_type for op_type in kinds if op_type not in functions and not known_op(op_type))
 
 
 def _normalize(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[str, Any]:
-    """Gives nodes the attributes that the importer gives them; returns the shapes that it drops, by op name."""
+    """Adds and removes attributes of nodes as the importer does; returns the removed output shapes, by op name."""
     file_shapes: dict[str, Any] = {}
-    alike: dict[bytes, Any] = {}  # many ops state the same shapes
+    alike: dict[bytes, Any] = {}  # a cache: many ops have the same shapes
     defaults: dict[str, list[tuple[str, Any]]] = {}
     for node in nodes:
         attributes = node.attr
@@ -211,7 +212,7 @@ def _read(nodes: list[TFNodeDef], request: str, about: Mapping[str, Any]) -> Gra
 
 
 class _ProtoState:
-    """Reads variables and collections when they are first asked for."""
+    """Returns the variables and collections of a file, which are read on first use."""
 
     def __init__(
         self, graph: Graph, nodes: Sequence[TFNodeDef], functions: Mapping[str, Any], meta: Any, request: str
@@ -227,7 +228,7 @@ class _ProtoState:
         return GraphState(self._variables(items), entries, self._contexts(protos), self._init_ops(protos))
 
     def _items(self, name: str) -> Iterator[Any]:
-        """The contents of a collection: protos, names of ops and tensors as `Entry`, and values."""
+        """Yields the items of a collection: protos, ops and tensors as `CollectionEntry`, and values."""
         collection = self._collections[name]
         field = collection.WhichOneof("kind")
         values = getattr(collection, field).value if field else ()
@@ -288,7 +289,7 @@ class _ProtoState:
         return infos
 
     def _info(self, number: int) -> VariableInfo:
-        """A variable by the ops that read it."""
+        """Returns the description of a variable that is in no collection, from its consumers."""
         graph, node = self._graph, self._nodes[number]
         users = [
             (user, graph.types[user] in ASSIGN_TYPES and int(graph.data.row(user)[0]) == number)
@@ -303,7 +304,7 @@ class _ProtoState:
         )
 
     def _registered(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
-        """A variable as a collection defines it."""
+        """Returns the description of a variable from its VariableDef in a collection."""
         assign = self._graph.index.get(op_name(proto.initializer_name))
         return defined_by(info, proto, self._assigned(assign) if assign is not None else "", inside)
 
@@ -317,7 +318,7 @@ class _ProtoState:
         kinds = (control_flow_pb2.WhileContextDef, control_flow_pb2.CondContextDef)
         index = self._graph.index
         members = [frozenset(n for n in _parts_of(p) if n in index) for p in protos if isinstance(p, kinds)]
-        groups = [group for group in members if group]  # of a damaged one, nothing may be there
+        groups = [group for group in members if group]  # all ops of a damaged context may be missing
         outer = [group for group in dict.fromkeys(groups) if not any(group < larger for larger in groups)]
         first = {group: min(index[name] for name in group) for group in outer}
         return tuple(sorted(outer, key=first.__getitem__))
@@ -338,7 +339,7 @@ class _ProtoState:
         return init_ops
 
     def _handles(self, number: int) -> Sequence[int]:
-        """The outputs of an op that may be handles of tables: of a call, its resources."""
+        """Returns the outputs of an op that may be handles of tables; for a call, its resource outputs."""
         if self._graph.types[number] in HOLDERS:
             return (0,)
         dtypes = self._nodes[number].attr["Tout"].list.type
@@ -353,7 +354,7 @@ class _ProtoState:
         return fills(self._graph.types[reader], self._inner(reader), kinds)
 
     def _inner(self, number: int) -> frozenset[str]:
-        """The op types in the functions that a call leads to, at any depth; none for any other op."""
+        """Returns the op types in all functions that a call runs, directly or indirectly; empty for other ops."""
         node = self._nodes[number]
         name = node.attr["f"].func.name if node.op in CALLS else ""
         if name not in self._types:
@@ -365,22 +366,22 @@ class _ProtoState:
 
 
 def _parts_of(proto: Any) -> Iterator[str]:
-    """Yields the ops that a loop or cond is made of, those of nested ones included."""
+    """Yields the ops of a loop or cond, including the ops of nested loops and conds."""
     outside = set(proto.values_def.external_values)
     yield from (op_name(name) for name in proto.values_def.values if name not in outside)
     fields = ("pred_name", "pivot_name", "pivot_for_pred_name", "pivot_for_body_name", "maximum_iterations_name")
     yield from (op_name(name) for field in fields if (name := getattr(proto, field, "")))
     for nested in proto.nested_contexts:
         context_type = nested.WhichOneof("ctxt")
-        if context_type is not None:  # of a damaged one, nothing may be there
+        if context_type is not None:  # missing if the context is damaged
             yield from _parts_of(getattr(nested, context_type))
 
 
 def scan(path: Path) -> list[Risks]:
-    """Returns the risks of each graph in a file: of its ops and of all its functions, whether they are called or not.
+    """Returns the risks of each graph in a file: the risks of its ops, and of all its functions, even if not called.
 
     Args:
-        path: a file or folder that `gs.open` opens.
+        path: a file or folder of a type that `gs.open` can open.
 
     Raises:
         OpenError: the file cannot be read.
@@ -401,7 +402,7 @@ def scan(path: Path) -> list[Risks]:
 
 
 def _graph_risks(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, request: str) -> Risks:
-    """The risks of one graph; `folder` is the folder of a SavedModel."""
+    """Returns the risks of one graph; `folder` is the folder of a SavedModel."""
     load: dict[str, str] = {}
     inside, outside = dict[str, str](), list[Risk]()
     for asset in asset_files(meta) if folder is not None else ():

@@ -1,4 +1,4 @@
-"""The signatures of a TF2 SavedModel as plain graphs made from its protos; nothing is loaded or run."""
+"""Extracts signatures of a TF2 SavedModel as plain graphs from its protos, without loading or running it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ..values.file_values import asset_files, asset_path
 from .call_sites import capture_tensors, object_paths
 from .outputs import dims_of_proto, dtype_name
 
-#: Of a function's name: the text that TensorFlow adds before and after the user's name, and the letters that an op's
-#: name cannot have.
+#: The text that TensorFlow adds before and after the user's name of a function; and characters that are not possible in
+#: an op name.
 _LEAD, _TAIL = re.compile(r"^_*(inference|forward|internal)_+"), re.compile(r"_\d+$")
 _ODD = re.compile(r"^[^A-Za-z0-9]+|[^A-Za-z0-9_]")
 
@@ -35,16 +35,16 @@ _ODD = re.compile(r"^[^A-Za-z0-9]+|[^A-Za-z0-9_]")
 class FlattenedFunction:
     """Nodes of a graph in which calls are replaced by the ops of their functions.
 
-    No function has a name with ``#`` in it: nodes with such names leave all other names to the functions.
+    Names in functions never contain ``#``. So temporary names with ``#`` do not conflict with names in functions.
 
     Args:
         nodes: NodeDefs; they are changed in place.
         functions: name -> FunctionDef.
 
     Attributes:
-        nodes: the current nodes, by name. A call inside a function also has a name with ``#``.
-        names: such a name -> the name in the function.
-        stays: a call that stays -> the reason.
+        nodes: the current nodes, by name. A call inside a function has a temporary name with ``#`` too.
+        names: temporary name -> the name in the function.
+        stays: call that cannot be replaced -> the reason.
     """
 
     def __init__(self, nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> None:
@@ -53,11 +53,11 @@ class FlattenedFunction:
         self.stays: dict[str, str] = {}
         self._calls = FunctionCalls(Graph.read([], functions_of=lambda: functions))
         self._places = Replacements()
-        self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions it is in, the innermost last
-        self._read: dict[str, list[str]] = {}  # op -> the ops that it reads and waits for; cleared with each call
+        self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions around it, innermost last
+        self._read: dict[str, list[str]] = {}  # op -> the ops of its inputs; cleared when a call is replaced
 
     def outer(self, ends: Iterable[str]) -> list[str]:
-        """Replaces the call that computes all of `ends`, repeatedly; returns the tensors that take their places."""
+        """Repeatedly replaces the call that computes all of `ends`; returns the tensors that replace `ends`."""
         tensors = [self.end(tensor) for tensor in ends]
         while True:
             sources = [self._through(tensor) for tensor in tensors]
@@ -71,7 +71,7 @@ class FlattenedFunction:
             tensors = [self.end(tensor) for tensor in sources]
 
     def inner(self, ends: Iterable[str], exclude: Container[str]) -> None:
-        """Replaces all calls that `ends` need, except those in `exclude`; each gets its own name scope."""
+        """Replaces all calls that `ends` need, except calls in `exclude`; each call gets its own name scope."""
         while True:
             names = self.needed(ends)
             todo = [n for n in names if n not in exclude and self._calls.called(self.nodes[n]) and self._gives_way(n)]
@@ -84,22 +84,22 @@ class FlattenedFunction:
                 self._open(call, (), free_name(wish, lambda s: s.lower() in scopes, as_tensorflow=True) + "/")  # noqa: B023
 
     def needed(self, ends: Iterable[str]) -> dict[str, None]:
-        """Returns the names of the ops that tensors and ops need, including these."""
+        """Returns the names of all ops that tensors and ops need, including these ops."""
         return met_from((op_name(source) for end in ends for source in self._resolved(end)), self._before)
 
     def _before(self, name: str) -> list[str]:
-        """The ops that one reads and waits for."""
+        """Returns the ops of the data and control inputs of an op."""
         inputs = self._read.get(name)
         if inputs is None:
             inputs = self._read[name] = list(map(op_name, self._join(self.nodes[name])))
         return inputs
 
     def end(self, tensor: str) -> str:
-        """Returns the tensor that replaces another, or the tensor itself."""
+        """Returns the replacement of a tensor, or the tensor itself."""
         return self._places.end(tensor)
 
     def effects(self, op: str) -> list[str]:
-        """Returns the ops with the effects of an op: for a replaced call, those of its function."""
+        """Returns the ops with the effects of an op: itself, or for a replaced call, the ops of its function."""
         return list(dict.fromkeys(op_name(text) for text in self._resolved(op)))
 
     # -- one call -------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class FlattenedFunction:
         return call not in self.stays
 
     def _open(self, call: str, used_names: Container[str], scope: str = "") -> None:
-        """Replaces a call by the nodes of its function, which keep their names if none of these is taken."""
+        """Replaces a call by the nodes of its function; they keep their names if no name is taken."""
         node = self.nodes.pop(call)
         self._join(node)
         function = self._calls.called(node)
@@ -127,7 +127,7 @@ class FlattenedFunction:
             scope = f"{self.names.get(call, 'call')}/"
         names = {n.name: scope + n.name for n in inner.node_def}
         for old in inner.node_def:
-            if self._calls.called(old):  # a function that it calls may have an op of that name
+            if self._calls.called(old):  # a called function may have an op with this name
                 names[old.name] = f"#{scope}{old.name}#{len(self.names)}"
                 self.names[names[old.name]] = scope + old.name
         expansion = in_place(self._calls, node, scope, self._free, names)
@@ -144,7 +144,7 @@ class FlattenedFunction:
     # -- edges ----------------------------------------------------------------------------------
 
     def _join(self, node: TFNodeDef) -> list[str]:
-        """Makes a node read and wait for the replacements of calls; returns its inputs."""
+        """Replaces results of calls and control inputs from calls in a node; returns the new inputs."""
         texts = list(node.input)
         replaced = self._places.waits
         if not any(text[0] == "^" or text.partition(":")[0] in replaced for text in texts):
@@ -155,7 +155,7 @@ class FlattenedFunction:
         return new_inputs
 
     def _resolved(self, end: str) -> Iterator[str]:
-        """Yields the replacements of a tensor, or of an op that is waited for."""
+        """Yields the replacements of a tensor, or of a control input."""
         if ":" in end:
             yield self.end(end)
             return
@@ -168,9 +168,9 @@ class FlattenedFunction:
                 yield text
 
     def _through(self, tensor: str) -> str:
-        """The tensor before the ``Identity`` ops at the end of a function.
+        """Returns the tensor before the ``Identity`` ops at the end of a function.
 
-        If these wait for another op with effects, the result itself.
+        If these ops wait for another op with effects, the tensor itself is returned.
         """
         waited: set[str] = set()
 
@@ -187,7 +187,7 @@ class FlattenedFunction:
         return at if acting <= {op_name(at)} else tensor
 
     def _waited(self, node: TFNodeDef) -> set[str]:
-        """The ops that an op waits for, through those that do nothing but wait."""
+        """Returns the ops that an op waits for, directly or through NoOps."""
         start = [text[1:] for text in node.input if text[0] == "^"]
         ops = met_from(start, lambda name: self._before(name) if self.nodes[name].op == "NoOp" else ())
         return {name for name in ops if self.nodes[name].op != "NoOp"}
@@ -209,8 +209,8 @@ class ServingGraph:
         outputs: result -> name of its tensor.
         keys: variable op -> key of its value in the checkpoint.
         objects: variable op -> number of its object in the object graph, if it is known.
-        bare: how many of its variables have no value in the checkpoint.
-        left: how many ops of the file are left out: those that save, restore or belong to other signatures.
+        bare: the number of variables without a value in the checkpoint.
+        left: the number of ops of the file that are left out: ops that save, restore or belong to other signatures.
         notes: remarks for the user.
     """
 
@@ -250,8 +250,8 @@ def extract_signature(
 ) -> ServingGraph:
     """Returns the computation of a signature as a separate graph.
 
-    Its arguments become placeholders with the same names, its variables have the names of the object graph, and its ops
-    those of their function.
+    Its arguments become placeholders with the same names. Its variables are named as in the object graph, and its ops
+    as in their function.
 
     Args:
         meta: the MetaGraphDef of a SavedModel.
@@ -285,7 +285,7 @@ def signature_tensors(meta: Any, name: str) -> tuple[dict[str, str], dict[str, s
 
 
 def _parts(infos: Mapping[str, Any]) -> dict[str, str]:
-    """The tensors of a signature by name; the parts of a composite tensor have a suffix after the key."""
+    """Returns the tensors of a signature by name; names of parts of a composite tensor have a suffix."""
     tensors = {}
     for key, info in sorted(infos.items()):
         if info.WhichOneof("encoding") == "coo_sparse":
@@ -313,7 +313,7 @@ def _with_suffixes(key: str, spec: Any, count: int) -> list[str]:
 
 
 class _SignatureExtractor:
-    """Makes a graph of a part of a SavedModel."""
+    """Extracts a part of a SavedModel as a graph."""
 
     def __init__(self, meta: Any, folder: str, checkpoint: Checkpoint | None, request: str) -> None:
         self.meta, self.folder, self.checkpoint, self.request = meta, folder, checkpoint, request
@@ -325,7 +325,7 @@ class _SignatureExtractor:
         assets = self._assets()
         nodes = {node.name: assets.get(node.name, node) for node in self.meta.graph_def.node}
         number = {name: i for i, name in enumerate(nodes)}
-        # Until the names in the functions are known, the graph's own ops have names that no function has.
+        # The ops of the graph have temporary names with "#" until the names in the functions are known.
         temporary = {name: f"#{i}" for name, i in number.items()}
         origin = {new: name for name, new in temporary.items()}
         roots = [*map(op_name, [*outputs.values(), *inputs.values()]), *self._runs(nodes)]
@@ -381,12 +381,12 @@ class _SignatureExtractor:
     def _fills(
         self, nodes: Mapping[str, Any], number: Mapping[str, int], flat: FlattenedFunction, handles: set[str]
     ) -> list[str]:
-        """The ops that the loader runs once and that use one of these handles."""
+        """Returns the ops that the loader runs once and that use one of these handles."""
         loaders = [f"#{number[name]}" for name in self._runs(nodes)]
         return sorted(op for op in loaders if handles.intersection(flat.needed([op])))
 
     def _runs(self, nodes: Mapping[str, Any]) -> list[str]:
-        """The ops that the loader runs once."""
+        """Returns the ops that the loader runs once."""
         if _INIT not in self.meta.signature_def:
             return []
         start = op_name(self.meta.signature_def[_INIT].outputs[_INIT].name)
@@ -398,9 +398,9 @@ class _SignatureExtractor:
         return [name for name in run if not passes(name)]
 
     def _assets(self) -> dict[str, Any]:
-        """Op that gives the path of an asset -> a constant with this path.
+        """Returns op that outputs the path of an asset -> a constant with this path.
 
-        The path is a placeholder that an init op assigns to a variable; reads of this variable are replaced too.
+        An init op may assign the path to a variable; reads of this variable are replaced too.
         """
         nodes = {node.name: node for node in self.meta.graph_def.node}
         files = {op_name(a.tensor_info.name): a.filename for a in asset_files(self.meta)}
@@ -425,7 +425,7 @@ class _SignatureExtractor:
         self, flat: FlattenedFunction, own_ops: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
         variables: Mapping[str, str],
     ) -> dict[str, str]:  # fmt: skip
-        """The names of the graph's own ops: arguments and variables get their public names, the rest keep theirs."""
+        """Returns new names for the ops of the graph: public names for arguments and variables, old ones for others."""
         used_names = {flat.names.get(name, name).lower() for name in flat.nodes}
         wishes = {name: self._called(origin[name]) for name in variables}
         often = Counter(wishes.values())
@@ -452,13 +452,13 @@ class _SignatureExtractor:
         return names
 
     def _called(self, handle: str) -> str:
-        """The name of a handle's variable in the object graph; the name of the handle if it has none there."""
+        """Returns the name of the variable of a handle in the object graph, otherwise the name of the handle."""
         number = self._objects.get(handle)
         return str(self.meta.object_graph_def.nodes[number].variable.name if number is not None else "") or handle
 
     @cached_property
     def _objects(self) -> dict[str, int]:
-        """Variable handle -> number of its object, from the functions that capture the handle."""
+        """Returns variable handle -> number of its object, from the functions that capture the handle."""
         objects = self.meta.object_graph_def.nodes
         captures, odd = capture_tensors(self.meta)
         handles = {}
@@ -492,7 +492,7 @@ class _SignatureExtractor:
 
     @cached_property
     def _keys(self) -> dict[int, str]:
-        """Object -> key of its value: the checkpoint also has an object graph, with the same names of children."""
+        """Returns object -> key of its value, from the object graph of the checkpoint, by names of children."""
         if self.checkpoint is None:
             return {}
         nodes, saved = self.meta.object_graph_def.nodes, self.checkpoint.objects
@@ -510,7 +510,7 @@ class _SignatureExtractor:
         return keys
 
     def _variables(self, meta: Any, handles: Mapping[str, tuple[Any, str]]) -> dict[str, str]:
-        """Makes variables from handles: the ops that read and set them, and the collections that an optimizer uses."""
+        """Adds ops that read and set the variables of handles, and adds the variables to collections."""
         graph = meta.graph_def
         keys: dict[str, str] = {}
         templates: dict[tuple[int, bytes], dict[str, Any]] = {}
@@ -553,11 +553,11 @@ class _SignatureExtractor:
         return keys
 
     def _key_of(self, name: str) -> str:
-        """The key of a variable of which only the name is known."""
+        """Returns the key of a variable if only its name is known."""
         return self.checkpoint.names.get(name, "") if self.checkpoint is not None else ""
 
     def _gradients(self, nodes: Sequence[TFNodeDef]) -> None:
-        """Keeps the names of gradients in another attribute: only the process that wrote the file could use them."""
+        """Moves the names of gradients to another attribute: they are valid only in the process of the writer."""
         unused = []
         for node in nodes:
             if "_gradient_op_type" in node.attr:
@@ -573,7 +573,7 @@ class _SignatureExtractor:
 
     @cached_property
     def _named_gradients(self) -> dict[str, str]:
-        """Name of a gradient -> its function."""
+        """Returns name of a gradient -> its function."""
         library = self.meta.graph_def.library
         gradient_functions = {
             gradient.registered_op_type: gradient.gradient_func for gradient in library.registered_gradients
@@ -581,7 +581,7 @@ class _SignatureExtractor:
         return {name: function for name, function in gradient_functions.items() if function in self.functions}
 
     def _read_beside(self) -> None:
-        """Notes on each op with a custom gradient which tensors of its function the gradient reads."""
+        """Stores in each op with a custom gradient which tensors of its function the gradient reads."""
         objects = self.meta.object_graph_def
         for function in self.functions.values() if self._named_gradients else ():
             for node in function.node_def:
@@ -617,7 +617,7 @@ class _SignatureExtractor:
 
 
 def _is_handle(node: TFNodeDef) -> bool:
-    """Whether an op gives a handle of a variable or table, or is a call that makes one."""
+    """Whether an op outputs the handle of a variable or table, or is a call that makes one."""
     about = op_definition(node.op)
     types = {out.type for out in about.output_arg} if about is not None else set()
     types |= set(node.attr["Tout"].list.type) if "Tout" in node.attr else set()
@@ -625,7 +625,7 @@ def _is_handle(node: TFNodeDef) -> bool:
 
 
 def _variable_ops(dtype: Any, shape: Any) -> dict[str, Any]:
-    """The ops of a variable of a dtype and shape, by op type: NodeDefs without name and inputs."""
+    """Returns NodeDefs for the ops of a variable of a dtype and shape, by op type, without names and inputs."""
     kinds = ("Placeholder", "RestoreV2", "AssignVariableOp", "VarIsInitializedOp", "ReadVariableOp")
     nodes = {op_type: node_def_pb2.NodeDef(op=op_type) for op_type in kinds}
     for op_type in ("Placeholder", "AssignVariableOp", "ReadVariableOp"):
@@ -641,7 +641,7 @@ def _variable_ops(dtype: Any, shape: Any) -> dict[str, Any]:
 
 
 def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = ()) -> Any:
-    """Adds a node like another to a GraphDef, under a new name; returns it."""
+    """Adds a copy of a node to a GraphDef, with a new name and new inputs; returns it."""
     node = graph.node.add()
     node.CopyFrom(like)
     node.name = name
@@ -650,7 +650,7 @@ def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = (
 
 
 def _rename_node(node: TFNodeDef, new: Mapping[str, str]) -> Any:
-    """A node under its new name, with the new names of its inputs and of the ops that it is colocated with."""
+    """Returns a node with new names: its own name, its inputs and its colocations."""
     old, inputs = node.name, list(node.input)
     name, reads = new.get(old, old), [renamed_end(text, new) for text in inputs]
     if name != old:
@@ -662,7 +662,7 @@ def _rename_node(node: TFNodeDef, new: Mapping[str, str]) -> Any:
 
 
 def _text(name: str, value: bytes | list[bytes]) -> Any:
-    """A constant of text, or of a list of texts."""
+    """Returns a constant with a string, or with a list of strings."""
     texts = [value] if isinstance(value, bytes) else value
     tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, string_val=texts)
     tensor.tensor_shape.SetInParent()

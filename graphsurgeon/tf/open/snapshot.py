@@ -29,9 +29,10 @@ from ..protos import naming_memory
 from ..values.variables import variable_infos
 from .outputs import FileOutputs
 
-#: The number of ops read at once: large enough to be quick, and small enough that few bytes are held twice.
+#: The number of ops that are read at once: large enough to be fast, and small enough that few bytes are in memory
+#: twice.
 _RUN = 8192
-#: Above this size, a stamp is a digest: a snapshot must not hold large constants a second time.
+#: Above this size in bytes, the stamp of a node is a digest, so that large constants are not in memory twice.
 _LARGE = 4096
 #: The length of a digest, in bytes.
 DIGEST = 32
@@ -50,7 +51,7 @@ def read(ops: Sequence[TFOp]) -> tuple[list[TFNodeDef], list[bytes]]:
 
 
 def pieces(ops: Sequence[TFOp]) -> Iterator[tuple[int, list[TFNodeDef], list[bytes]]]:
-    """Yields the same a few thousand at a time: number of the first op, NodeDefs, stamps."""
+    """Yields the same in pieces of a few thousand ops, as (number of the first op, NodeDefs, stamps)."""
     start = 0
     for batch in runs(ops):
         raws = node_bytes(batch)
@@ -71,7 +72,7 @@ def stamps_of(raws: list[bytes]) -> list[bytes]:
 
 
 def append(graph_def: TFGraphDef, raws: Sequence[bytes]) -> None:
-    """Adds the nodes that these bytes hold to a GraphDef; TensorFlow wrote them, so only a lack of memory can fail."""
+    """Adds encoded nodes to a GraphDef; TensorFlow has encoded them, so this can only fail without memory."""
     try:
         if sum(map(len, raws)) < _MOST:
             graph_def.MergeFromString(_wire(raws))
@@ -113,9 +114,10 @@ def add_current(copied: CopyResult, graph_def: TFGraphDef) -> None:
 
 
 def _differs(new_node: Any, old_node: Any) -> bool:
-    """Whether a node has really changed: control inputs have no fixed order, and output 0 is written in two ways.
+    """Whether a node has really changed, apart from different forms of the same node.
 
-    TensorFlow marks an op that another op was made to wait for; an import notes the types it infers.
+    Control inputs have no fixed order, and output 0 is written in two ways. TensorFlow also marks ops to which a
+    control input was added, and an import adds the types that it infers.
     """
     if new_node == old_node:
         return False
@@ -130,7 +132,7 @@ def _differs(new_node: Any, old_node: Any) -> bool:
 
 
 def _wire(raws: Sequence[bytes]) -> bytes:
-    """A GraphDef of these nodes as it goes over the wire: each is field 1, with its length before it."""
+    """Returns an encoded GraphDef with these encoded nodes: each node is field 1, with its length before it."""
     parts = [b""] * (2 * len(raws))
     parts[::2] = [_LEADS[size] if size < len(_LEADS) else _lead(size) for size in map(len, raws)]
     parts[1::2] = raws
@@ -175,10 +177,9 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
 
 
 def materialized(graph: Graph) -> Graph:
-    """Makes the live graph, and returns its snapshot; returns the same snapshot if TensorFlow refuses the whole graph.
+    """Makes the live graph, and returns its snapshot; returns the given snapshot if TensorFlow refuses the graph.
 
-    A snapshot that was read from a file has the same ops under the same numbers. Their attributes and shapes are known
-    only as far as the file states them.
+    The snapshot of a file has the same ops with the same numbers, but only the attributes and shapes in the file.
     """
     outputs = graph.outputs_of
     if not isinstance(outputs, FileOutputs):
@@ -190,7 +191,7 @@ def materialized(graph: Graph) -> Graph:
             return graph
         live_snapshot = _read(live, live.get_operations()[: graph.size], graph.title)
         lost = np.flatnonzero(graph.refused_ops).tolist()
-        if lost:  # there, the live graph has stand-ins
+        if lost:  # in the live graph, stand-ins replace these ops
             nodes_of = {**dict(enumerate(live_snapshot.nodes)), **{i: graph.nodes[i] for i in lost}}
             node_list = list(nodes_of.values())
             live_snapshot = replace(
@@ -216,7 +217,7 @@ def _read(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
 
 
 def _is_rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
-    """Whether a gradient has changed conds, loops or calls in place: it gives them the outputs that it needs."""
+    """Whether a gradient has changed conds, loops or calls in place, by adding outputs that it needs."""
     kinds, _, kind_of = previous.kinds
     calling = [k for k, op_type in enumerate(kinds) if op_type in BRANCHING or op_type in CALLS]
     numbers = np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else []
@@ -227,14 +228,14 @@ def _is_rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
 def confirm_snapshot(
     graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[TFNodeDef], names: list[str]
 ) -> Graph | None:
-    """Reads the ops added to a graph; returns the new snapshot if it is as predicted, otherwise None.
+    """Reads the ops that were added to a graph; returns the new snapshot if it equals the prediction, otherwise None.
 
     Args:
         graph: the live graph, after nodes were added.
-        previous: its snapshot from before.
-        predicted: the snapshot it should have now.
-        sent: the NodeDefs that were to be added, in order; they are compared with those of the graph.
-        names: the names that the graph gave to the added ops.
+        previous: its snapshot before the nodes were added.
+        predicted: the predicted snapshot.
+        sent: the NodeDefs that were added, in order; they are compared with the NodeDefs in the graph.
+        names: the names of the added ops in the graph.
     """
     ops = graph.get_operations()
     if len(ops) != predicted.size or previous.size + len(sent) != predicted.size:
@@ -260,7 +261,7 @@ def confirm_snapshot(
 
 
 class _StateReader:
-    """Reads variables and collections on first use; later steps of a plan use the same values."""
+    """Returns the variables and collections of a live graph, which are read on first use and kept for later steps."""
 
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
@@ -275,7 +276,7 @@ class _StateReader:
         return self._kept[1]
 
     def moved_on(self) -> bool:
-        """Returns whether items were added to the collections, or removed from them, since they were read."""
+        """Returns whether items of collections were added or removed since they were read."""
         return self._seen is not None and self._seen != self._look()
 
     def _look(self) -> list[Any]:

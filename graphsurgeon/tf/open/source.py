@@ -1,4 +1,4 @@
-"""Opening: turns anything that holds a TensorFlow graph into a live `tf.Graph` and finds its values."""
+"""Opening: makes a `tf.Graph` from an object or file with a TensorFlow graph, and finds its values."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from .protos import bind_inputs, file_snapshot
 from .signature import extract_signature, signature_tensors, signatures
 from .trial_import import TRUST, SandboxImport
 
-#: This type accepts tensors of any dtypes. If it is run, the run fails with a message that contains its token.
+#: The op type of stand-ins. It accepts tensors of any dtypes; a run fails with a message that contains the token.
 _TYPE = "PyFunc"
 
 
 def with_stand_ins(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
-    """Returns a GraphDef with stand-ins for the ops that TensorFlow refuses; the same GraphDef if there are none.
+    """Returns a GraphDef with stand-ins for the ops of unknown types; the same GraphDef if there are none.
 
-    A stand-in has the name and inputs of the op, and those of its outputs that are read. It is never run or written:
-    plans, functions and files that would contain it are refused.
+    A stand-in has the name and inputs of the op, and the outputs that are read. It is never run or written: plans,
+    functions and files that would contain it are refused.
 
     Args:
         graph_def: the graph to import.
@@ -67,7 +67,7 @@ def with_stand_ins(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
         if "_class" in node.attr:
             new.attr["_class"].CopyFrom(node.attr["_class"])
         ends = list(snapshot.data.ends(op))
-        outputs = {maker: snapshot.stated(maker) for maker in {maker for maker, _ in ends}}  # one may be read often
+        outputs = {maker: snapshot.stated(maker) for maker in {maker for maker, _ in ends}}  # without duplicates
         reads = [output_at(outputs[maker], port) for maker, port in ends]
         new.attr["Tin"].list.type.extend(map(_number, reads))
         new.attr["Tout"].list.type.extend(map(_number, snapshot.stated(op) or ()))
@@ -76,7 +76,7 @@ def with_stand_ins(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
 
 
 def _number(info: TensorInfo | None) -> int:
-    """The number of a dtype; float32's for an unknown one."""
+    """Returns the number of a dtype; the number of float32 if the dtype is unknown."""
     try:
         return int(tf.as_dtype("float32" if info is None else info.dtype.removesuffix("_ref")).as_datatype_enum)
     except TypeError:
@@ -102,19 +102,19 @@ def opened(
     """Opens a graph from an object or a file.
 
     Args:
-        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path, also of a
-            ``.keras`` file, or a TF2 object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
-        tags: the tags of a graph of a SavedModel; not needed if it has only one.
-        signature: of a SavedModel, the name of a signature; of a TF2 object, the `tf.TensorSpec` of its arguments.
-        function: the name of a function of a `tf.Module`, or of a file or graph that holds functions.
+        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path (including
+            ``.keras`` files), or a TF2 object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
+        tags: the tags of a graph of a SavedModel; not needed if it has only one graph.
+        signature: for a SavedModel, the name of a signature; for a TF2 object, the `tf.TensorSpec` of its arguments.
+        function: the name of a function of a `tf.Module`, file or graph.
         training: whether a Keras model is called for training.
         raw: open the stored graph of a SavedModel, instead of the computation of one signature.
-        trust: whether a file is imported in this process. None: unless it is known to crash or hang TensorFlow. False:
-            only after an import in a separate process. True: always.
-        timeout: seconds that the separate process may take, plus one for each thousand ops.
+        trust: when a file is imported in this process. None: unless it is known to crash or hang TensorFlow. False:
+            only after a successful import in a separate process. True: always.
+        timeout: the time limit of the separate process in seconds; one second per thousand ops is added.
 
     Raises:
-        OpenError: the file cannot be read, has another format, or holds ops that this TensorFlow does not know; or a
+        OpenError: the file cannot be read, has another format, or contains ops that this TensorFlow does not know; or a
             TF2 object has several functions.
     """
     if isinstance(thing, DeferredGraph):  # the owner of a snapshot
@@ -146,7 +146,7 @@ def opened(
         if function is None:
             return OpenedGraph(made(thing), "graph", "gs.open(graph)")
         opened_graph = _from_proto(thing.as_graph_def(), None, wish.request("graph"), wish)
-        forget(opened_graph.graph)  # this program made it; the origins of its other parts are those of `thing`
+        forget(opened_graph.graph)  # this package has made the graph; the origins of its parts come from `thing`
         hand_on(opened_graph.graph, thing)
         return replace(opened_graph, code=wish.code("graph"))
     if isinstance(thing, (tf.compat.v1.Session, tf.compat.v1.InteractiveSession)) and function is None:
@@ -161,7 +161,7 @@ def opened(
         return OpenedGraph(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Message):
         message = type(thing)()
-        message.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
+        message.CopyFrom(thing)  # a copy: the caller may change the proto, and reading it adds attributes
         opened_graph = _from_proto(message, None, wish.request(type(thing).__name__), wish)
         return _record_origins(opened_graph, trust, lambda: encoded(thing, deterministic=True))
     raise OpenError(
@@ -188,7 +188,7 @@ def _refuse_options(source: Any, **options: Any) -> None:
 
 
 def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, training: bool) -> OpenedGraph:
-    """Opens a `.keras` file like its model in Python; if Keras cannot build it, shows the layers that it describes."""
+    """Opens a `.keras` file like its model in Python; if Keras cannot build it, returns a graph of its layers."""
     request = f"open({str(path)!r})"
     for word, value in (("tags", tags), ("function", function)):
         if value is not None:
@@ -227,7 +227,7 @@ def _from_trace(traced: Any, request: str) -> OpenedGraph:
     )  # fmt: skip
 
 
-#: Names on ways to objects that a SavedModel adds for itself, or stores twice.
+#: Names in attribute paths of internal or duplicate objects of a SavedModel.
 _INNER = ("keras_api", "signatures")
 
 
@@ -256,7 +256,7 @@ class _OpenOptions:
     timeout: float = 60.0
 
     def request(self, source: str) -> str:
-        """Returns the call with the chosen part, for messages."""
+        """Returns the `open` call with the chosen part, for messages."""
         return f"open({self._given(source, signature=self.signature, function=self.function)})"
 
     @property
@@ -265,7 +265,7 @@ class _OpenOptions:
         return {"tags": self.tags, "signature": self.signature, "raw": self.raw or None, "function": self.function}
 
     def code(self, source: str) -> str:
-        """Returns the call that opens the same again."""
+        """Returns the code that opens the same part again."""
         options = {"signature": self.signature, "raw": self.raw or None, "function": self.function}
         options["trust"] = self.trust
         return f"gs.open({self._given(source, tags=self.tags, **options)})"
@@ -298,7 +298,7 @@ def _from_path(path: Path, wish: _OpenOptions) -> OpenedGraph:
 
 
 def _record_origins(result: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) -> OpenedGraph:
-    """Adds to the origins of a graph its title, a digest of its file, the ops that run at load, and the assets."""
+    """Completes the origins of a graph: title, digest of the file, ops that run at load, and assets."""
     for origin in origins(result.graph):
         origin.title, origin.key = result.title, hashlib.sha256(data()).digest()
         origin.load, origin.assets = getattr(result.values, "load", {}), result.assets
@@ -308,7 +308,7 @@ def _record_origins(result: OpenedGraph, trust: bool | None, data: Callable[[], 
 
 
 def _add_signatures(serving: ServingInfo, meta: Any, folder: Path, wish: _OpenOptions) -> ServingInfo:
-    """The signatures and functions of a SavedModel, and a function that opens another of them."""
+    """Adds the signatures and functions of a SavedModel, and a function that opens another one of them."""
     names = {candidate.name for candidate in serving.signatures}
     ways = [way for way, traces in functions(meta).items() if len(traces) == 1 and way not in names]
     ways = [way for way in ways if not any(part[:1] == "_" or part in _INNER for part in way.split("."))]
@@ -374,7 +374,7 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
 
 
 def _signature_of(signature_list: Sequence[Signature], wish: Any, request: str) -> str:
-    """The name of the chosen signature: the one given, ``serving_default``, or the first by name."""
+    """Returns the name of the signature to open: the given name, ``serving_default``, or the first name."""
     names = [candidate.name for candidate in signature_list]
     if wish is None:
         return names[0] if names else ""
@@ -398,7 +398,7 @@ def _from_served(
         try:
             refuse_linked_away(prefix, str(folder), request)
             checkpoint, lack = Checkpoint(prefix, request), ""
-        except OpenError as error:  # the ops can still be viewed
+        except OpenError as error:  # the graph can still be viewed
             lack = error.problem
     if name:
         inputs, outputs = signature_tensors(meta, name)
@@ -409,7 +409,7 @@ def _from_served(
     served_part = extract_signature(meta, inputs, outputs, title, place, checkpoint, request)
     file_graph = _read(
         served_part.meta.graph_def, request, wish, served_part.meta
-    )  # its collections were made just now: none is damaged
+    )  # this package has made the collections, so they are not damaged
     notes = tuple(served_part.notes)
     if served_part.bare:
         notes = (*notes, f"no value for {counted(served_part.bare, 'variables')}: {lack or 'not in the checkpoint'}")
@@ -426,7 +426,7 @@ def _from_served(
 
 
 def _read(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = None) -> Graph:
-    """Reads the graph of a file; its owner is a deferred graph, which is made and filled when it is first needed."""
+    """Reads the graph of a file; its owner is a deferred graph, which is made and filled on first use."""
     graph = DeferredGraph(empty_graph)
 
     def judge() -> OpenError | None:
@@ -456,7 +456,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = N
         ) else file_graph, verdict
 
     def leave() -> None:
-        if wish.trust is not False:  # its verdict may be waited for
+        if wish.trust is not False:  # otherwise another thread may wait for the result
             trial.stop(for_good=False)
 
     def fill(graph: TFGraph) -> None:
@@ -464,7 +464,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = N
 
         try:
             if wish.trust is not False:
-                trial.stop()  # this process infers the shapes now
+                trial.stop()  # not needed any more: this process infers the shapes now
             elif (verdict := trial.verdict()) is not None:
                 raise verdict
             import_graph(graph, full_graph_def(), request)
@@ -487,7 +487,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = N
 def _read_meta(meta: Any, request: str, wish: _OpenOptions) -> Graph:
     """Reads the graph of a MetaGraphDef of a file."""
     file_graph = _read(meta.graph_def, request, wish, meta)
-    file_graph.state  # noqa: B018  a damaged collection shows here
+    file_graph.state  # noqa: B018  raises an error if a collection is damaged
     return file_graph
 
 
@@ -498,7 +498,7 @@ def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     def names(infos: Any) -> list[str]:
         tensor_names = []
         for _, info in sorted(infos.items()):
-            # The values tensor represents a sparse tensor.
+            # For a sparse tensor, its `values` tensor is used.
             parts = [info.name, info.coo_sparse.values_tensor_name]
             tensor_names += [*parts, *(part.name for part in info.composite_tensor.components)]
         return [name for name in tensor_names if name]
@@ -529,7 +529,7 @@ def _choose_meta_graph(saved: Any, tags: Any, request: str) -> Any:
 
 
 def _unknown_ops_error(file_graph: Graph, request: str) -> OpenError | None:
-    """Returns the error for ops of types that this TensorFlow does not know; None without such ops."""
+    """Returns the error if a graph has ops of types that this TensorFlow does not know; otherwise None."""
     if not file_graph.refused_ops.any():
         return None
     kinds = {op_type: n for op_type, n in unknown_counts(file_graph).items() if n} or unknown_counts(file_graph)
@@ -544,7 +544,7 @@ def _unknown_ops_error(file_graph: Graph, request: str) -> OpenError | None:
 
 
 def _describe_ops(file_graph: Graph, op_type: str, count: int) -> str:
-    """The ops of a type, for messages: the only one, or their number and the first."""
+    """Returns text about the ops of a type, for messages: the only op, or the number of ops and the first one."""
     if not count:
         return "in a function"
     first = file_graph.names[list(file_graph.types).index(op_type)]

@@ -1,8 +1,8 @@
-"""A graph is imported in a separate process with a time limit, and this process reports the result.
+"""Imports a graph in a separate process with a time limit, and reports the result in this process.
 
-The process also returns the shapes that TensorFlow inferred. It takes several seconds to start, because it imports
-TensorFlow, and 400 MB of memory. So no call waits for it, except for a file opened with `trust=False`. It ends with the
-parent process. Graphs that are known to crash TensorFlow are found without it, by `dangers`.
+The separate process also returns the shapes that TensorFlow has inferred. It needs 400 MB of memory, and several
+seconds to import TensorFlow. So no call waits for it, except for files that were opened with `trust=False`. It ends
+when the parent process ends. Graphs that are known to crash TensorFlow are recognized without it, in crash_guards.py.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ..messages import graph_pb2
 from ..protos import encoded
 
-#: The number of pieces of a graph. The piece that ends the process is tried again, in the same number of pieces.
+#: The number of pieces of a graph. If a piece ends the process, it is divided into as many pieces, and tried again.
 _PIECES = 64
-#: Seconds for the import of TensorFlow, and for each op.
+#: The time limits in seconds for the import of TensorFlow, and for each op.
 _START, _EACH = 120.0, 0.001
-#: Suffix of the file with the shapes of a graph.
+#: The suffix of the file with the inferred shapes of a graph.
 _SHAPES = ".shapes"
-#: A larger message cannot be read.
+#: The maximum size of a message that protobuf can read.
 _MOST = 2**31 - 1
-#: The number of nodes written at once: in between, other threads can run.
+#: The number of nodes that are written at once, so that other threads can run in between.
 _AT_ONCE = 500
-#: The program of the process.
+#: The program of the separate process.
 _BEGIN = f"""
 import sys
 from {__name__} import main
@@ -49,12 +49,12 @@ class SandboxImport:
     """One graph, imported at most once in a separate process.
 
     Args:
-        graph_def: returns the graph; its nodes are in the order of the importer.
+        graph_def: a function that returns the graph; its nodes are in the order of the importer.
         request: the request, for messages.
-        timeout: seconds for the import once TensorFlow is imported, plus one for each thousand ops.
+        timeout: the time limit for the import of the graph in seconds; one second per thousand ops is added.
 
     Attributes:
-        shapes: op name -> the inferred shapes of its outputs, each as sizes or None; of ops with any known shape.
+        shapes: op name -> the inferred shapes of its outputs (sizes, or None), only for ops with a known shape.
         over: whether the trial is finished, or will never run.
     """
 
@@ -67,9 +67,9 @@ class SandboxImport:
         self._process: subprocess.Popen[bytes] | None = None
 
     def verdict(self) -> OpenError | None:
-        """Imports the graph; returns the error if TensorFlow crashes or hangs, otherwise, or if stopped, None.
+        """Imports the graph; returns the error if TensorFlow crashes or hangs, otherwise, or after `stop`, None.
 
-        A call during an import waits for its end.
+        A call during an import waits for the end of the import.
         """
         with self._running:
             with self._guard:
@@ -81,7 +81,7 @@ class SandboxImport:
             return self._verdict
 
     def stop(self, for_good: bool = True) -> None:
-        """Ends the process if its result is not needed, now or ever; can be called from any thread."""
+        """Ends the process if its result is not needed now, or `for_good`; can be called from any thread."""
         with self._guard:
             self.over, self._left = self.over or for_good, True
             if self._process is not None:
@@ -140,7 +140,7 @@ class SandboxImport:
 
 @contextmanager
 def _held() -> Iterator[int]:
-    """Gives the end of a pipe that another process can read until this process closes it, or ends."""
+    """Yields the read end of a pipe for another process; it is closed when this process closes it or ends."""
     ends = os.pipe()
     try:
         yield ends[0]
@@ -158,7 +158,7 @@ def _write_graph(graph_def: TFGraphDef, path: str) -> bool:
             if size > _MOST:
                 break
             part = graph_pb2.GraphDef(node=graph_def.node[start : start + _AT_ONCE])
-            size += out.write(encoded(part))  # concatenated, they are one GraphDef
+            size += out.write(encoded(part))  # several encoded GraphDefs in a row are one GraphDef
     return size <= _MOST
 
 
@@ -173,7 +173,7 @@ def _refusal(graph_def: TFGraphDef, request: str, how: str, first: int, last: in
 
 
 def _words(code: int, timeout: float) -> str:
-    """The end of a process, in words."""
+    """Returns text about how a process ended."""
     if code == -getattr(signal, "SIGALRM", 0):
         return f"did not end within {timeout:.3g} s"
     return ended(code)
@@ -188,9 +188,9 @@ def _marks(output: bytes) -> list[tuple[int, int]]:
 
 
 def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yields the start and end of each piece of an import: one piece for the nodes before `first`, then many.
+    """Yields the start and end of each piece of an import: one piece for the nodes before `first`, then more pieces.
 
-    No piece reads a later one; a loop is in one piece.
+    No piece reads a later piece; a loop is in a single piece.
 
     Example:
         >>> from graphsurgeon.graph.graph import PlainNode
@@ -211,15 +211,15 @@ def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[
 def import_pieces(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any]]:
     """Imports a graph piece by piece, and prints each piece before it is imported.
 
-    The names of nodes are numbers there: TensorFlow refuses an op with the name of a scope of an earlier piece, such as
-    ``Reshape`` after ``Reshape/shape``.
+    Nodes are renamed to numbers for the import. Otherwise TensorFlow would refuse an op with the name of a scope of an
+    earlier piece, such as ``Reshape`` after ``Reshape/shape``.
 
     Args:
         graph_def: the graph; its nodes are in the order of the importer.
         first, last: the nodes to import in pieces; the nodes before them are one piece.
 
     Returns:
-        op name -> the shapes of its outputs, each as sizes or None; of ops with any known shape.
+        op name -> the shapes of its outputs (sizes, or None), only for ops with a known shape.
     """
     from ..copy.imports import import_nodes
     from ..protos import empty_graph
@@ -260,12 +260,12 @@ def main(path: str, first: str, last: str, timeout: str) -> None:
         shapes = import_pieces(graph_def, int(first), int(last))
         with open(path + _SHAPES, "w", encoding="utf-8") as out:
             json.dump(shapes, out)
-    except Exception:  # TensorFlow refuses a piece: import all of it at once
+    except Exception:  # TensorFlow refuses a piece, so the whole graph is imported at once
         print("piece", 0, len(graph_def.node), flush=True)
         with suppress(Exception):
             import_nodes(empty_graph(), graph_pb2.GraphDef.FromString(data))
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0.0)  # it has survived: the time for its end does not count
+        signal.setitimer(signal.ITIMER_REAL, 0.0)  # the end of the process has no time limit
 
 
 def _end_with_the_other() -> None:
