@@ -48,18 +48,20 @@ if TYPE_CHECKING:
 
 
 class Editor:
-    """A graph that can be selected from, planned for, edited and undone. Make one with `gs.open`.
+    """A graph with its picture and its history. `gs.open` returns an editor.
 
-    Selections and plans are values. The graph changes only in `apply`, `undo`, `redo` and `rebuild`.
+    You select ops, make plans, apply the plans and undo them. Selections and plans are values. The graph changes only
+    in `apply`, `undo`, `redo` and `rebuild`.
 
-    Methods that take an op or a tensor also accept the name of a Keras layer, unless an op has the same name.
-    It means the output of the layer; for several ops, all its ops and variables.
+    Methods that accept an op or a tensor also accept the name of a Keras layer, unless an op has the same name. The
+    name means the output of the layer. For a method that accepts several ops, it means all ops and variables of the
+    layer.
 
     Args:
         opened: the opened graph. For a TF2 function, `inputs` and `outputs` map its arguments and results to names of
             tensors.
         snapshot: an earlier snapshot of the same graph. Only ops added since then are read.
-        follows: the log of the editor that this one is made from, the moment, and the call that makes it.
+        follows: the log of the editor from which this editor is made, the moment, and the call that makes it.
 
     Attributes:
         opened: the opened graph.
@@ -103,11 +105,12 @@ class Editor:
     def layers(self) -> Layers:
         """The layers of the current graph: the ops of each, and the layers that edits have removed.
 
-        A Keras model lists its layers, and so does a function that calls one. The modules of a `tf.Module` are layers,
-        named by their attributes, for example ``encoder/dense``. A SavedModel written by Keras 2 lists its layers. In
-        any other SavedModel, and in a function traced earlier, a layer is found if its variables are read in a scope of
-        its name. If the file does not list classes, `Layer.class_name` is empty. Ops that a layer makes inside a loop,
-        a branch or a function have the names they have there, for example ``while/body/dense/MatMul``.
+        The layers come from the Keras model, or from the Keras model that a function calls. The modules of a
+        `tf.Module` are layers too, named by their attributes, for example ``encoder/dense``. A SavedModel written by
+        Keras 2 lists its layers. In any other SavedModel, and in a function traced earlier, a layer is found if its
+        variables are read in a scope of its name. If the file does not list classes, `Layer.class_name` is empty. An op
+        that a layer makes inside a loop, a branch or a function has its name there, for example
+        ``while/body/dense/MatMul``.
 
         Example:
             >>> import graphsurgeon as gs, keras
@@ -125,7 +128,8 @@ class Editor:
         """Returns a layer of the graph: its class, ops, inputs, outputs and variables.
 
         Args:
-            name: its name; its path if it is inside a nested model: ``"encoder/dense"``; or the Keras layer.
+            name: the name of the layer; or its path if it is inside a nested model, for example ``"encoder/dense"``; or
+                the Keras layer object.
 
         Raises:
             SelectionError: if no layer, or more than one, has this name, or an edit removed the layer.
@@ -136,7 +140,8 @@ class Editor:
     def signatures(self) -> tuple[Signature, ...]:
         """The signatures of a SavedModel, each with its name and the dtypes and shapes of its arguments and results.
 
-        `gs.open(folder, signature=name)` opens another one, `show_signature` shows it here.
+        `gs.open(folder, signature=name)` opens another signature in a new editor. `show_signature` shows it in this
+        editor.
         """
         return self.opened.serving.signatures
 
@@ -151,7 +156,7 @@ class Editor:
 
         Raises:
             SelectionError: if there is no signature or function of this name.
-            PlanError: if a plan is applied here, which would be lost.
+            PlanError: if a plan was applied in this editor, because the plan would be lost.
         """
         request, serving = f"show_signature({name!r})", self.opened.serving
         if serving.other is None:
@@ -175,7 +180,7 @@ class Editor:
 
     @property
     def snapshot(self) -> Graph:
-        """The current graph as an immutable value. It is read again when the live graph has grown."""
+        """The current graph as an immutable value. It is read again if ops were added to the live graph."""
         return self._timeline.snapshot
 
     def __str__(self) -> str:
@@ -200,7 +205,7 @@ class Editor:
         return self.snapshot.size
 
     def find(self, text: str, limit: int = 20) -> list[str]:
-        """Returns the names of ops that match a query, as the search field of the widget does.
+        """Returns the names of ops that match a query. The search field of the widget uses the same queries.
 
         The bodies of function calls are searched too, under names such as ``call/inner``; ``ed.screen.reveal`` shows
         them.
@@ -306,11 +311,11 @@ class Editor:
         return self.values.value(name)
 
     def provenance(self, op: Any) -> OpOrigin:
-        """Returns the origin of an op: copied, inserted or changed, and in which step, or an original op.
+        """Returns the origin of an op: an original op, or a copied, inserted or changed op with its step.
 
         The origins are stored in the graph, in the collection ``graphsurgeon/provenance``. `gs.open` reads them from
         files that `tf.compat.v1.train.export_meta_graph`, a `Saver` or a SavedModel builder of TF1 wrote. A plain
-        GraphDef has no collections; use ``ed.graph_def(provenance=True)``.
+        GraphDef has no collections; to store the origins in it, use ``ed.graph_def(provenance=True)``.
 
         Args:
             op: an op, tensor or variable, by name or object.
@@ -344,7 +349,7 @@ class Editor:
         where: Callable[[OpView], bool] | None = None,
         layer: Any = None,
     ) -> Selection:
-        """Returns the ops that match all given criteria, or all ops if none is given. Orphans match only by name.
+        """Returns the ops that match all given criteria; without criteria, all ops. Orphans match only by name.
 
         Args:
             things: not supported; the error message suggests the keyword to use.
@@ -352,7 +357,8 @@ class Editor:
             op: an op type, or several.
             name: op names or patterns (``"conv*/W"``); the name of a Keras layer means its ops, as `layer` does.
             inputs, outputs: boundary tensors, by name or object. The selection has the ops that compute `outputs` from
-                `inputs`, with the constants and variables they need. The name of a Keras layer means its outputs.
+                `inputs`, with the constants and variables that these ops need. The name of a Keras layer means its
+                outputs.
             where: a test called with an `OpView` of each op.
             layer: names or paths of Keras layers, or patterns (``"block_6_*"``). The selection has their ops and
                 variables.
@@ -413,7 +419,7 @@ class Editor:
 
         Args:
             op: the op, by name or object.
-            selection: a selection; or target ops or tensors, meaning all their ancestors.
+            selection: a selection; or ops or tensors, which mean the selection of all their ancestors.
 
         Returns:
             For an op in the selection, the shortest path of data and control edges to it. For any other op, the reason:
@@ -436,7 +442,7 @@ class Editor:
         return explain(self.snapshot, resolver.op(op), selected)
 
     def removal_blockers(self, what: Any) -> RemovalBlockers:
-        """Returns the reasons why an op or a selection cannot be removed; false if it can be removed.
+        """Returns the reasons why ops cannot be removed. The result is false (``bool(result)``) if they can be removed.
 
         Args:
             what: an op by name or object, several ops, or a selection.
@@ -465,9 +471,10 @@ class Editor:
             pattern: a Python function of tensors; a selection; a small graph, given as an editor, a snapshot or a
                 `tf.Graph`, whose placeholders are its inputs; or a `Pattern`. If the selection, or `within`, is inside
                 function calls, the calls are searched.
-            inputs: for a function, argument -> dtype or `tf.TensorSpec`. They decide which ops the function makes.
-            where: op of the pattern -> a test called with an `OpView`, or the arguments of `Pattern.where` as a dict:
-                ``{"conv": {"attributes": {"padding": "SAME"}}}``.
+            inputs: for a function, argument -> dtype or `tf.TensorSpec`. The dtypes and shapes determine the ops that
+                the function makes.
+            where: conditions: op of the pattern -> a test called with an `OpView`, or the arguments of `Pattern.where`
+                as a dict: ``{"conv": {"attributes": {"padding": "SAME"}}}``.
             attributes: attributes that must be equal to those of the pattern; ``all`` for all attributes.
             constants: which tensors a constant of the pattern matches: ``any`` constant, an ``equal`` constant, or any
                 tensor (``input``).
@@ -477,8 +484,9 @@ class Editor:
                 it.
 
         Returns:
-            The matches in graph order: `ops`, `inputs` and `outputs` of each, and the obstacles to a replacement, which
-                are `external` consumers of inner tensors and control edges. If there is no match, `best` explains why.
+            The matches in graph order. Each has its `ops`, `inputs` and `outputs`. It also has the obstacles to a
+            replacement: `external` consumers of inner tensors, and control edges. If there is no match, `best` of the
+            result explains why.
 
         Raises:
             SelectionError: if the pattern is not valid, or a condition names an op that the pattern does not have.
@@ -521,8 +529,8 @@ class Editor:
 
         Args:
             plan: a plan made by `plan()` of this editor.
-            record: store the origins of the new ops in the graph, so that they are saved with it: one entry of the
-                collection ``graphsurgeon/provenance``. Copies and previews leave it out.
+            record: store the origins of the new ops in the graph, so that they are saved with it. They are one entry of
+                the collection ``graphsurgeon/provenance``, which copies and previews leave out.
 
         Returns:
             The new ops: ``done[name or object]`` is the copy of a source op, tensor or variable.
@@ -547,7 +555,7 @@ class Editor:
         return self._timeline.undo()
 
     def redo(self) -> Event:
-        """Applies the plan again that was undone last.
+        """Applies the last undone plan again.
 
         The next `session` has the current values: a variable keeps the last value that it had in any session of this
         editor. A variable that no session has held gets its value from the plan.
@@ -561,10 +569,10 @@ class Editor:
         """Returns the ops that reach out of the graph when they run. Nothing is run.
 
         These ops read or write files, open network connections, call Python or other code, or end the process.
-        Functions that the graph calls are included. Each entry has the path or address if the graph contains it, and
-        whether the op runs when the graph is loaded. Ops of savers, and ops whose path is an input of the graph, are
-        listed separately as ``harmless``. ``python -m graphsurgeon scan FILE`` prints the same for a file, with all its
-        functions.
+        Functions that the graph calls are included. Each entry has the path or address if the graph contains it. It
+        also shows whether the op runs when the graph is loaded. Ops of savers, and ops whose path is an input of the
+        graph, are listed separately as ``harmless``. The command ``graphsurgeon scan FILE`` prints the same list for a
+        file, with all its functions.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -625,18 +633,18 @@ class Editor:
 
     @property
     def trusted(self) -> bool:
-        """Whether the graph may run: it is your own, has no op that reaches out of it, or you have trusted it."""
+        """Whether the graph may run: your program made it, `risks` lists no ops, or you have trusted it."""
         from ..tf.run.sessions import distrusted
 
         return not distrusted(self.snapshot.owner)
 
     def trust(self) -> Editor:
-        """Allows a graph from a file to run, with all ops that `risks` lists; returns this editor.
+        """Allows a graph from a file to run, including the ops that `risks` lists; returns this editor.
 
-        A graph from a file or a proto with ops that reach out of it does not run before this call, in `session` or
-        anywhere else. ``gs.open(path, trust=True)`` gives the same permission. The permission is for these bytes, for
-        the life of the process, and for copies and edited graphs made from them. Graphs of your own program, such as a
-        live `tf.Graph`, need no trust.
+        If `risks` lists ops, a graph from a file or a proto does not run before this call, in `session` or anywhere
+        else. ``gs.open(path, trust=True)`` gives the same permission. The permission is for the current content of the
+        file, and for copies and edited graphs made from it. It lasts until the process ends. Graphs of your own
+        program, such as a live `tf.Graph`, need no trust.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -680,11 +688,11 @@ class Editor:
         return older
 
     def rebuild(self) -> Applied:
-        """Builds a new graph without orphans, and makes it the graph of this editor.
+        """Builds a new graph without orphans, and makes this graph the graph of the editor.
 
         Every remaining op keeps its name, its variables and its place in collections. The old graph stays as it is.
-        `session` carries the values over. An orphan with consumers stays, with the ops it needs. The rebuild is a step
-        of the history, and `undo` restores the old graph.
+        `session` carries the values over. An orphan that has consumers stays, with the ops that it needs. The rebuild
+        is a step of the history, and `undo` restores the old graph.
 
         Returns:
             An `Applied`: ``done[old]`` is the new op, tensor or variable, ``done.original(new)`` the old one.
@@ -706,8 +714,7 @@ class Editor:
     def keep_journal(self, place: os.PathLike[str] | None = None) -> None:
         """Starts a journal of this editor, as `gs.open` does for files.
 
-        A graph that does not come from a file cannot be restored. Its journal contains a note about this and nothing
-        else.
+        A graph that does not come from a file cannot be restored. Its journal contains only a note about this.
 
         Args:
             place: the folder of the journals. Default: the environment variable ``GRAPHSURGEON_JOURNALS``.
@@ -731,7 +738,7 @@ class Editor:
 
     @property
     def orphans(self) -> frozenset[str]:
-        """Names of ops without a role, left by an undo or a failed apply. TensorFlow cannot delete ops."""
+        """Names of unused ops that an undo or a failed apply left in the graph. TensorFlow cannot delete ops."""
         return self._timeline.orphans
 
     def to_code(self, path: Any = None, *, arrays: bool = False, overwrite: bool = False) -> str:
@@ -739,8 +746,8 @@ class Editor:
 
         The function ``redo`` of the script opens each graph, including the graphs that were copied from, and applies
         the plans that are in force. Undone plans are left out. A graph that does not come from a file, such as a live
-        `tf.Graph`, is an argument of ``redo``. Values that came from a file are read from it again. Other values, such
-        as trained ones, are written as arrays.
+        `tf.Graph`, is an argument of ``redo``. The script reads values that came from a file from this file again.
+        Other values, such as trained values, are written as arrays.
 
         Args:
             path: the file to write the script to. Default: none.
@@ -776,11 +783,11 @@ class Editor:
     def session(self, session: TFSession | None = None, config: Any = None) -> Any:
         """Returns a session with all edits and all values.
 
-        A variable keeps the last value that it had in any session of this editor, under any name, also if a plan had
-        removed it for a while. If no session has held it, it gets the value from its plan, else from the opened file,
-        else its initial value. Variables that TensorFlow code adds to `graph` are initialized by the next call. A
-        variable with a value is never initialized again. `history` lists the source of each value. A warning lists the
-        variables that the checkpoint of a file lacks.
+        A variable keeps the last value that it had in any session of this editor. This also applies if it was renamed,
+        or was removed and restored. A variable that was in no session gets the value from its plan. Without one, it
+        gets the value from the opened file, and otherwise its initial value. Variables that TensorFlow code adds to
+        `graph` are initialized by the next call. A variable with a value is never initialized again. `history` lists
+        the source of each value. A warning lists the variables that the checkpoint of a file lacks.
 
         Args:
             session: a session of this graph to update. A session of an older graph, from before a plan that built a new
@@ -827,33 +834,34 @@ class Editor:
     ) -> Trace:
         """Runs the graph once, in a separate copy, and returns a summary of each tensor and the cost of each op.
 
-        The copy has the current values. This graph, its sessions and its variables stay as they are, even if a training
-        step is run. Calls, conditionals and loops of TF2 are unfolded in the copy. TensorFlow's graph optimizer is off,
+        The copy has the current values. This graph, its sessions and its variables do not change, even if a training
+        step runs. In the copy, calls, conditionals and loops of TF2 are unfolded. TensorFlow's graph optimizer is off,
         so that each op runs as it is drawn.
 
         Args:
-            feeds: tensor, by name or object, or argument of an opened function -> array; or the path of an ``.npz``
-                file.
+            feeds: tensor -> array. A tensor is given by name, by object, or by an argument of the opened function. Or
+                the path of an ``.npz`` file.
             fetches: tensors and ops to run, by name or object. Default: the known outputs, or all tensors without
                 consumers whose ops only compute.
-            random: seed of random feeds for placeholders that are not given. They have the dtype and shape of the
+            random: seed of random feeds for placeholders without a feed. A random feed has the dtype and shape of the
                 placeholder, with 1 for each unknown size.
             session: a session of this graph whose values are used. Default: the values of the editor.
-            timeout: time limit of the run, in seconds. The trace has everything that ran until then.
+            timeout: time limit of the run, in seconds. The trace then has the ops that ran before the limit.
             rounds: the number of loop iterations to record. Of later iterations, only values that are not finite are
                 recorded.
-            watch: called a few times a second with the number of recorded tensors and the total. The run ends if it
-                returns False; the trace has everything that ran until then.
-            seed: seed of random ops without a seed, combined with their names. Loops with a random op then run one
-                iteration at a time. Two traces draw the same numbers. None: different numbers each time. Random ops in
-                functions that cannot be unfolded, such as those of a `tf.data` pipeline, always draw different numbers.
-            memory: maximum number of bytes held at once for recording, such as ``200 << 20`` for 200 MB. Values, the
-                run and the result need memory in addition. If the limit is too small for one run, the graph runs
-                several times, each time for some of the tensors, with the same result. Default: one run, without a
-                limit.
+            watch: a function, called a few times a second with the number of recorded tensors and the total. If it
+                returns False, the run ends; the trace then has the ops that ran before.
+            seed: seed of random ops without a seed, combined with their names. Two traces then draw the same random
+                numbers. Loops with a random op run one iteration at a time. None: different numbers in each trace.
+                Random ops in functions that cannot be unfolded, such as those of a `tf.data` pipeline, always draw
+                different numbers.
+            memory: maximum number of bytes held at once for recording, such as ``200 << 20`` for 200 MB. The variables,
+                the run and the result need additional memory. If the limit is too small for one run, the graph runs
+                several times and records some of the tensors each time. The result is the same. Default: one run,
+                without a limit.
             ops: a selection, or ops by name or object: record only their outputs, which is faster and needs less
-                memory. `Trace.first_bad` then only covers these ops. For a call, everything inside it is recorded. By
-                default only the ops that they need are run.
+                memory. `Trace.first_bad` then only covers these ops. For a call, everything inside it is recorded.
+                Without `fetches`, only the ops that these ops need are run.
             plan: a plan of this graph that is not applied yet. The run uses the graph as it would be after the plan,
                 with the names after the plan. The plan can still be applied afterwards.
             isolated: run in a separate process, which takes some seconds to start. If TensorFlow crashes there, the
@@ -903,7 +911,7 @@ class Editor:
         return feeds_needed(self, fetches)
 
     def untrained(self) -> dict[str, str]:
-        """Returns the variables that only have their initial value, each with the reason.
+        """Returns the variables that have only their initial value, each with the reason.
 
         A value from a given session, a checkpoint or a plan counts as trained. In a session made by this editor, all
         variables count as trained as soon as one of the variables that it initialized has changed. Local variables are
@@ -932,17 +940,19 @@ class Editor:
         partial: bool = False,
         session: TFSession | None = None,
     ) -> Restored:
-        """Sets the variables to the values of a checkpoint, also if its names differ. No op is added.
+        """Sets the variables to the values of a checkpoint, even if the names in the checkpoint differ. No op is added.
 
         Args:
-            checkpoint: its prefix, one of its files, the folder of a training run (its latest checkpoint is used), or a
-                SavedModel folder. TF1 checkpoints, partitioned ones too, and object-based TF2 checkpoints can be read.
+            checkpoint: the prefix of the checkpoint, one of its files, the folder of a training run (its latest
+                checkpoint is used), or a SavedModel folder. It can be a TF1 checkpoint, also with partitioned
+                variables, or an object-based TF2 checkpoint.
             scope: the scope of the model in this graph: with ``enc``, the variable ``enc/w`` is ``w`` in the
                 checkpoint.
-            names: name in the checkpoint -> variable here, for other differences. ``*`` matches the same text on both
-                sides, as in ``{"old/*": "new/*"}``. Or the result of `apply`: the names of the source graph.
+            names: name in the checkpoint -> variable of this graph. ``*`` matches the same text on both sides, for
+                example ``{"old/*": "new/*"}``. Or the result of `apply`: the checkpoint then has the names of the
+                source graph.
             exclude: variables (names or patterns) that keep their values, such as a new head.
-            partial: keep the values of variables that the checkpoint lacks. Without it, a missing variable is an error.
+            partial: keep the values of variables that the checkpoint lacks. By default, a missing variable is an error.
             session: the session to set. Default: `session()`.
 
         Returns:
@@ -989,18 +999,18 @@ class Editor:
         timeout: float | None = None,
         overwrite: bool = False,
     ) -> Saved:
-        """Writes the graph, or a part of it, with its values, in a form that plain TensorFlow reads.
+        """Writes the graph, or a part of it, with its values, to a file that TensorFlow reads without graphsurgeon.
 
-        The file appears complete, or not at all. Before that, plain TensorFlow opens it and runs its outputs, and the
-        results are compared with this graph. Ops that write, read queues or read files are not run; the report lists
-        them. Ops left by undone plans are not written. The graph stays as it is. See also the page "Saving: which
-        format for what" of the documentation.
+        The file is first written under a temporary name. TensorFlow opens it and runs its outputs, without
+        graphsurgeon, and the results are compared with this graph. Then the file gets its name. Ops that write, read
+        queues or read files are not run; the report lists them. Ops left by undone plans are not written. The graph
+        stays as it is. See also the page "Saving: which format for what" of the documentation.
 
         Args:
             path: the file or folder to write. Its suffix selects the format if `format` is not given.
-            outputs: tensors, by name, object or key of `outputs`: only the ops they need are written. One, several, or
-                a dict of name -> tensor for a signature. Default: those of the opened function, for a SavedModel; else
-                everything.
+            outputs: tensors, by name, by object or by a key of `Editor.outputs`: one, several, or a dict of name ->
+                tensor for a signature. Only the ops that they need are written. Default: for a SavedModel, the outputs
+                of the opened function; otherwise the whole graph is written.
             inputs: tensors that are fed. Their ancestors are left out.
             signatures: for a SavedModel with several signatures: name -> (inputs, outputs).
             format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint),
@@ -1008,17 +1018,17 @@ class Editor:
                 TF1), ``saved_model_tf2`` (a folder, of a `tf.Module`) or ``tflite`` (``.tflite``).
             freeze: write variables as constants with their current values; for a GraphDef.
             values: the source of the values: a session, or a mapping of variable name to array. Default: `session()`.
-                ``"initial"``: as the default, and variables that only have their initial value are frozen with it.
+                ``"initial"``: like the default, but variables that have only their initial value are frozen with it.
             scope: for a checkpoint: write only the variables under this scope, with names relative to it.
             names: for a checkpoint: name to write -> variable, as in `restore`.
-            device: as in `Plan.copy`; ``clear`` for a file that runs anywhere.
+            device: as in `Plan.copy`; with ``clear``, the file does not depend on the devices of a machine.
             tags: the tags of a SavedModel.
             feeds: tensor -> array, for the run that checks the file. Other tensors get random numbers if their dtype
                 and shape allow it.
             verify: False writes the file without this check, for very large graphs.
             timeout: for ``tflite``: time limit of the converter and of the interpreter, in seconds. Default: 600.
-            overwrite: replace an existing file. A file that this process wrote is always replaced, so that a cell can
-                be run again.
+            overwrite: replace an existing file. A file that this process wrote is always replaced, so that you can run
+                a cell again.
 
         Returns:
             A report of what was written and checked, with notes.
@@ -1093,8 +1103,8 @@ class Editor:
             inputs: the tensors that become arguments, by name or object: one, several, or a dict of argument name ->
                 tensor. An argument has the dtype and static shape of its tensor. The name of a Keras layer means its
                 outputs. Default: those of the opened function.
-            outputs: the tensors to return: one gives a tensor, several a list, a dict a dict. Default: those of the
-                opened function, in its structure.
+            outputs: the tensors to return. For one, the function returns a tensor; for several, a list; for a dict, a
+                dict. Default: those of the opened function, in its structure.
             values: the source of the variables' values: a session, an editor, or a mapping of variable name to array.
                 Default: `session()`.
             name: the name of the function.
@@ -1104,9 +1114,9 @@ class Editor:
         Returns:
             A `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
             `tf.saved_model.save`. The graph and its session stay as they are. Reference variables become resource
-            variables. Tables filled from constants are copied. A tape has no gradient through a TF1 ``while_loop``.
-            Updates of moving averages that no output needs do not run; a warning lists them. In a Keras model, use
-            `keras_layer`, because Keras does not track the variables of a function.
+            variables. Tables filled from constants are copied. A `tf.GradientTape` has no gradient through a TF1
+            ``while_loop``. Updates of moving averages that no output needs do not run; a warning lists these updates.
+            In a Keras model, use `keras_layer`, because Keras does not track the variables of a function.
 
         Raises:
             SelectionError: if a tensor does not exist.
@@ -1136,23 +1146,25 @@ class Editor:
     ) -> Any:
         """Returns a Keras layer made from a part of this graph, with its own weights.
 
-        `fit` trains its weights, ``layer.trainable = False`` freezes them, and its model can be saved as ``.keras`` and
-        exported as a SavedModel that plain TensorFlow serves. A process that loads the ``.keras`` file needs the class:
-        ``from graphsurgeon import GraphLayer``. Updates of the part, such as moving averages, run while Keras trains
-        the layer. Updates that need other tensors than the inputs are left out; a warning lists them.
+        `fit` trains the weights, and ``layer.trainable = False`` freezes them. You can save a model with the layer as
+        ``.keras``, and export it as a SavedModel, which TensorFlow serves without graphsurgeon. A process that loads
+        the ``.keras`` file must import the class: ``from graphsurgeon import GraphLayer``. Updates of the part, such as
+        moving averages, run while Keras trains the layer. Updates that need tensors other than the inputs are left out;
+        a warning lists them.
 
-        For a Keras model, Keras decides which weights are trained: the weights of a frozen layer are not. Regularizers,
-        constraints and added losses are kept. ``layer.notes`` lists what the layer does not keep.
+        For a part of a Keras model, the flags of its layers apply: the weights of a frozen layer are not trained.
+        Regularizers, constraints and added losses are kept. ``layer.notes`` lists what the layer does not keep.
 
         Args:
-            inputs, outputs: as in `function`. The layer takes one tensor, a list in this order, or a dict by the names
-                of the arguments. It returns one tensor, a list or a dict, as `outputs` is.
-            training: the difference in training: a tensor of this graph that is fed the training flag, such as
-                ``"is_training:0"``; or an editor of the same model opened with ``gs.open(model, training=True)``, whose
-                ops of the same names are run. Default: no difference apart from updates.
+            inputs, outputs: as in `function`. The layer accepts one tensor, a list in this order, or a dict by the
+                names of the arguments. Like `outputs`, its result is one tensor, a list or a dict.
+            training: the source of the behavior in training: a tensor of this graph that is fed the training flag, such
+                as ``"is_training:0"``; or an editor of the same model opened with ``gs.open(model, training=True)``,
+                whose ops of the same names then run in training. Default: apart from updates, the layer computes the
+                same in training.
             values: as in `function`.
             name: the name of the layer.
-            trainable: False for a layer that starts frozen; it then runs in inference mode.
+            trainable: False makes a frozen layer, which runs in inference mode.
 
         Returns:
             A `GraphLayer` of Keras 3, or of Keras 2 if TF_USE_LEGACY_KERAS is set. The graph and its session stay as
@@ -1185,11 +1197,11 @@ class Editor:
     ) -> Any:
         """Returns a Keras model that computes the current graph.
 
-        If a functional or sequential model was opened, layers that no plan has touched are the same objects: those
-        before a change, and those after it, which are called again. They are shared with the opened model, so training
-        one trains the other. Each changed part between them is one `GraphLayer`, as made by `keras_layer`. The
-        attribute ``surgery`` of the model lists the layers that are kept, why each other layer is not, and notes on
-        what is not kept.
+        If you opened a functional or sequential model, the result reuses the layers that no plan changed. These layers
+        are the same objects in both models, so training one model also trains the other. Layers after a change are
+        called again. Each changed part is one `GraphLayer`, as made by `keras_layer`. The attribute ``surgery`` of the
+        model lists the kept layers, and the reason for each layer that is not kept. It also has notes on other things
+        that the model does not keep.
 
         Args:
             inputs, outputs: as in `function`. Default: those of the opened model, in its structure.
@@ -1282,10 +1294,10 @@ class Editor:
             screen.state = screen.state.with_status(journal.words[0], "warn")
 
     def view(self, source: Editor | None = None) -> Any:
-        """Returns the widget. A `source` is shown on the left, and its parts can be copied into this graph.
+        """Returns the widget. It shows `source` on the left, and you can copy parts of `source` into this graph.
 
         Args:
-            source: the editor to copy from. Default: this one.
+            source: the editor to copy from. Default: this editor.
         """
         from ..ui.widget import GraphWidget
 
@@ -1308,8 +1320,8 @@ class Editor:
                 ``structure``; a trace; or the result of `check`.
             name: the quantity with its unit, such as ``"ms"``. For a trace: ``ms`` (the default), ``bytes``,
                 ``magnitude``, ``zeros`` or ``not finite``.
-            reduce: how the numbers in a folded scope are combined: ``sum``, ``max`` (furthest from zero) or ``mean``.
-                ``auto`` uses the sum, or ``max`` if a sum of many small numbers would hide the largest one.
+            reduce: the method to combine the numbers in a folded scope: ``sum``, ``max`` (furthest from zero) or
+                ``mean``. ``auto`` uses the sum, or ``max`` if a sum of many small numbers would hide the largest one.
             scale: ``linear`` or ``log``. ``auto`` uses ``log`` if numbers differ by a factor of a thousand or more.
                 Zero and values that are not finite have separate colors, which the legend lists.
 
@@ -1334,8 +1346,9 @@ class Editor:
     def to_svg(self, unfolded: Iterable[str] | None = None) -> Picture:
         """Returns the picture as a self-contained SVG text, which a notebook cell shows.
 
-        The output needs no kernel, so it suits notebooks that others open. The widget needs the kernel that made it.
-        A picture of a file needs no TensorFlow: nothing waits for its import, or for shapes that it would infer.
+        The picture is also shown without a kernel, for example on GitHub. The widget needs the kernel that made it. A
+        picture of a file is drawn without TensorFlow. It does not wait until TensorFlow is imported or has inferred
+        shapes.
 
         Args:
             unfolded: the scopes and calls to open, such as ``["net/", "net/block1/"]``. Default: as on screen, with the
@@ -1354,7 +1367,7 @@ class Editor:
         return svg_of(self.screen, unfolded)
 
     def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
-        """Returns the picture as a labeled `graphviz.Digraph`, with the shapes that `to_html` has.
+        """Returns the picture as a labeled `graphviz.Digraph`, with the same shapes as in `to_html`.
 
         Args:
             unfolded: the scopes and calls to open. Default: as on screen.
@@ -1372,8 +1385,9 @@ class Editor:
         """Returns an HTML page to view, fold, unfold and search the graph, without kernel or network.
 
         The page is at most about 6 MB. In very large graphs the deepest scopes stay folded, and the page shows how
-        many. The plan on screen is not part of the page; apply it first. The page has the shapes that the file states.
-        It has inferred shapes too if TensorFlow is already imported and infers them within a second.
+        many. The plan on screen is not part of the page; to include its changes, apply the plan first. The page has the
+        shapes in the file. It also has inferred shapes if TensorFlow is already imported and infers them within a
+        second.
 
         Args:
             unfolded: the scopes and calls that are open at first. Default: as on screen. Other calls stay closed.

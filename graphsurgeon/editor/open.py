@@ -27,23 +27,25 @@ def open(
     """Opens a TensorFlow graph.
 
     Files are only parsed. TensorFlow imports a graph when a plan or a session first needs it. A SavedModel of TF2 opens
-    as its signature ``serving_default``, or as its first one: the ops of its function, with placeholders for the
-    arguments, and the variables under their own names. A TF2 object opens as a separate graph with the current values;
-    the object never changes. See also the pages "Saving" and "Files you do not trust" of the documentation.
+    as its signature ``serving_default``, or as its first signature. The graph then has the ops of the function of this
+    signature, placeholders for its arguments, and the variables under their own names. A TF2 object opens as a separate
+    graph with the current values; the object never changes. See also the pages "Saving" and "Files you do not trust" of
+    the documentation.
 
     Args:
         thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``, ``.pbtxt``,
             ``.meta`` (also ``.gz``) or ``.keras`` file, or of a SavedModel folder; or a TF2 object: a ConcreteFunction,
             a `tf.function`, a Keras model, a `tf.Module`, or the result of `tf.saved_model.load`.
         tags: the tags of a graph, for a SavedModel with several graphs.
-        signature: for a SavedModel, the name of a signature; `Editor.signatures` lists them. For a TF2 object, the
-            `tf.TensorSpec` of its arguments: one, a list, or a dict for keywords; for a Keras model, the structure of
-            its inputs, with a tuple for several arguments.
-        function: for a `tf.Module`, the attribute name of a function; for a SavedModel, the path of a function from the
-            saved object, such as ``"encoder.forward"``; for any graph with functions, the name of one.
-        training: whether a Keras model is called for training. Default: no.
-        raw: open the whole graph of a TF2 SavedModel, in which each signature is a call, with the ops that save and
-            restore. Not for a ``.keras`` file or a TF2 object.
+        signature: for a SavedModel, the name of a signature; `Editor.signatures` lists the signatures. For a TF2
+            object, the `tf.TensorSpec` of its arguments: one, a list, or a dict for keywords. For a Keras model, the
+            specs in the structure of its inputs, and a tuple if it has several arguments.
+        function: the function to open. For a `tf.Module`, the name of an attribute; for a SavedModel, the path of a
+            function from the saved object, such as ``"encoder.forward"``; for any graph with functions, the name of a
+            function.
+        training: whether a Keras model is called with ``training=True``. Default: no.
+        raw: open the whole graph of a TF2 SavedModel. In this graph each signature is a call of a function. The graph
+            also has the ops that save and restore. Not for a ``.keras`` file or a TF2 object.
         inline: replace function calls by their bodies, as `Editor.inlined` does.
         title: the title in messages and pictures.
         trust: True imports a file without a trial, and allows it to run (see `Editor.trust`). False imports it in a
@@ -52,13 +54,13 @@ def open(
             editor names the op.
         timeout: time limit of the import in the separate process, in seconds, plus one second per thousand ops.
         journal: keep a journal on disk, from which `gs.recover(path)` restores the edits after a crash of the kernel.
-            Default: for files, in ``~/.local/state/graphsurgeon/journals`` or in the folder named by the environment
-            variable ``GRAPHSURGEON_JOURNALS``; ``off`` turns it off. The journal is created when the first plan is
-            applied.
+            Default: only for files. The journals are in ``~/.local/state/graphsurgeon/journals``, or in the folder
+            named by the environment variable ``GRAPHSURGEON_JOURNALS``; the value ``off`` turns journals off. The
+            journal is created when the first plan is applied.
 
     Returns:
-        An `Editor`. As the last line of a cell it shows the widget. `Editor.inputs` and `Editor.outputs` map the
-        arguments and results of a TF2 object to names of tensors.
+        An `Editor`. As the last line of a notebook cell, it is shown as the widget. `Editor.inputs` and
+        `Editor.outputs` map the arguments and results of a TF2 object to names of tensors.
 
     Raises:
         OpenError: if `thing` cannot be read as a graph, or a journal is requested for a graph that is not in a file.

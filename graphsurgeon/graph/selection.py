@@ -123,7 +123,7 @@ class Selection:
 
     @cached_property
     def boundary(self) -> Boundary:
-        """The tensors that enter and leave, control inputs, variables and leaks."""
+        """The tensors that enter and leave the selection, with its control inputs, variables and leaks."""
         g = self.graph
 
         cuts = frozenset(self.inputs)
@@ -178,7 +178,7 @@ class Selection:
         """Returns the ops for which `test`, called with an `OpView`, is true.
 
         Args:
-            test: takes an `OpView`, returns whether the op stays.
+            test: a function that gets an `OpView` and returns whether the selection has the op.
         """
         result: Any = test
         if not callable(result):
@@ -188,7 +188,7 @@ class Selection:
         return listed(self.graph, numbers)
 
     def expect(self, count: int) -> Selection:
-        """Returns this selection if it has exactly `count` ops.
+        """Returns this selection if it has exactly `count` ops; otherwise raises an error.
 
         Args:
             count: the expected number of ops.

@@ -39,10 +39,10 @@ EXTERNAL = ("keep", "refuse")
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Steps on a destination graph. Each method returns a new plan. Nothing changes before `apply`.
+    """A list of steps that change a graph, the destination. Each method returns a new plan with one more step.
 
-    An edit of an existing op needs a new graph; `mode` shows whether a plan builds a new graph. With `on_copies`, the
-    earlier edits are made on copies instead, and the graph stays as it is.
+    The graph does not change before `Editor.apply`. A plan that edits existing ops builds a new graph; see `mode`. With
+    `on_copies`, the earlier edits are made on copies of the ops instead, and the existing ops do not change.
 
     Methods with an op or a tensor as argument also accept the name of a Keras layer, unless an op has the same name.
     The name means the output of the layer. For an argument with several ops, it means all ops and variables of the
@@ -108,9 +108,9 @@ class Plan:
                 or object. Ops that their variables need are also copied.
             to: the scope. The name of a copy is ``to/`` plus the old name. Empty: the old names.
             inputs: tensor of the source -> tensor of the destination that replaces it.
-            unmapped: the treatment of entering tensors that `inputs` does not name: ``refuse`` the plan, make a
-                ``placeholder``, ``keep`` the original tensor (same graph only), or ``include`` its ancestors in the
-                copy.
+            unmapped: the treatment of entering tensors that `inputs` does not list. ``refuse``: the plan has a fault.
+                ``placeholder``: the copy reads a new placeholder. ``keep``: the copy reads the original tensor (same
+                graph only). ``include``: the ancestors of the tensor are copied too.
             control: the treatment of control inputs from outside: ``keep``, ``drop``, ``include`` or ``refuse``.
                 Default: ``keep`` in the same graph, otherwise ``refuse``.
             variables: ``copy`` (independent, with the current values of `values` if it has them), ``initial``
@@ -121,13 +121,14 @@ class Plan:
             collections: ``rename`` (variable and training collections keep their names, others get the scope), ``keep``
                 all names, ``variables`` (only the two lists of variables keep their names), or ``none``.
             device: ``keep`` or ``clear`` the devices of the ops; or one device for all, such as ``"/cpu:0"``; or a
-                mapping of old to new devices: ``{"/gpu:0": "/cpu:0", "/job:ps": "/job:worker"}`` changes these parts.
-            seeds: ``keep`` the seeds of random ops, so that the copy draws the same numbers, or give them ``new`` ones.
-            reuse: source op -> op of the destination that is already its copy, from an earlier call. If given, even
-                empty, the scope may be in use.
+                mapping of old to new parts of devices, such as ``{"/gpu:0": "/cpu:0", "/job:ps": "/job:worker"}``.
+            seeds: ``keep`` the seeds of random ops, so that the copy draws the same numbers; or ``new``, for new seeds.
+            reuse: source op -> its existing copy in the destination, from an earlier call. If this argument is given,
+                even as an empty dict, the scope may be in use.
             constants: source tensor -> array; a constant with this value replaces the tensor.
             names: source op -> full name of its copy, and source tensor -> name of its placeholder, for names other
-                than ``to/`` plus the old name. If given, even empty, the scope may be in use.
+                than ``to/`` plus the old name. If this argument is given, even as an empty dict, the scope may be in
+                use.
             trainable: False keeps the new variables out of the collection of trainable variables.
 
         Raises:
@@ -154,11 +155,11 @@ class Plan:
         return self._with(step)
 
     def connect(self, tensor: Any, *, to: Any, input: int = 0) -> Plan:
-        """Makes input `input` of op `to` read `tensor`. Both names are those after the steps so far.
+        """Makes input `input` of op `to` read `tensor`. Both are named as they are after the earlier steps.
 
-        An input of an op that the plan copies is set before the copy is made. An input of an existing op needs a new
-        graph; see `mode`. A list of tensors sets consecutive inputs, starting with `input`. With a list of ops too,
-        input `input` of each op is set.
+        If the plan makes the op, its input is set when the op is made. If the op exists already, the plan builds a new
+        graph; see `mode`. A list of tensors sets consecutive inputs of an op, starting with `input`. If `to` is also a
+        list, each op gets one tensor as its input `input`.
 
         Args:
             tensor: the tensor to read, by name or object; or a list of tensors.
@@ -186,7 +187,7 @@ class Plan:
 
         Args:
             step: the index of the step, from 0.
-            variable: the op of the variable in the source, a pattern, or ``"*"`` for all others.
+            variable: the op of the variable in the source, a pattern, or ``"*"`` for all other variables.
             policy: as in `copy`.
 
         Raises:
@@ -203,8 +204,8 @@ class Plan:
         Args:
             step: the index of the step, from 0.
             tensor: a tensor of the source that enters the copy.
-            by: a tensor of the destination, by name or object; ``placeholder``; ``keep`` for the tensor itself (same
-                graph only); or an array or number, for a constant.
+            by: the replacement: a tensor of the destination, by name or object; ``placeholder``; ``keep`` for the
+                tensor itself (same graph only); or an array or number, for a constant.
 
         Raises:
             PlanError: if that step is not a copy, or the copy cannot make a placeholder for the tensor.
@@ -272,7 +273,7 @@ class Plan:
         Args:
             number: the index of the step, from 0.
             step: the new step; None removes the step.
-            before: the step is moved before the step with this old index; None keeps its place.
+            before: the step is moved to the place before the step with this index; None keeps its place.
         """
         others = [*self.steps[:number], *self.steps[number + 1 :]]
         at = number if before is None else before - (before > number)
@@ -309,7 +310,7 @@ class Plan:
         return replace(self, steps=(*self.steps[:number], *cure.steps, *self.steps[number + 1 :]))
 
     def with_muted(self, step: int, on: bool = True) -> Plan:
-        """Returns the plan with a step muted: it keeps its place and has no effect. In code it is a comment.
+        """Returns the plan with a step muted: it keeps its place, but has no effect. `to_code` makes it a comment.
 
         Args:
             step: the index of the step, from 0.
@@ -331,7 +332,7 @@ class Plan:
         return self.with_step(step, steps.MutedStep(one) if on else one)
 
     def awake(self) -> Plan:
-        """Returns the plan without its muted steps; `apply` carries out this plan.
+        """Returns the plan without its muted steps. `Editor.apply` applies this plan.
 
         Example:
             >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -346,12 +347,11 @@ class Plan:
     def reroute(self, old: Any, *, to: Any = None, only: Any = None, exclude: Any = ()) -> Plan:
         """Makes the consumers of a tensor read another tensor.
 
-        Existing gradients still belong to the old computation; the plan warns about them.
+        Gradients that are already in the graph do not change; the plan has a warning about them.
 
         Args:
-            old, to: tensors, by name or object; or two lists of the same length; or `old` is a dict old -> new, without
-                `to`. Dtypes and shapes must be compatible. Several tensors are rerouted at once, so they may be
-                swapped.
+            old, to: two tensors, by name or object; or two lists of the same length; or only `old`, a dict of old ->
+                new. Dtypes and shapes must be compatible. All tensors are rerouted at once, so you can swap tensors.
             only: the consumers to change, as a selection, names or objects. Default: all.
             exclude: the consumers to leave as they are.
 
@@ -371,7 +371,7 @@ class Plan:
 
         Args:
             a: a tensor, a list of tensors, or a dict tensor -> tensor.
-            b: the other tensor, or a list of the same length. Not given if `a` is a dict.
+            b: the other tensor, or a list of the same length. Omit this argument if `a` is a dict.
         """
         return self._with(steps.SwapStep(*self._given(f"swap({display_text(a)!r}, {display_text(b)!r})").two(a, b)))
 
@@ -428,20 +428,20 @@ class Plan:
     ) -> Plan:
         """Inserts a new op with one input, or a subgraph, between a tensor and its consumers.
 
-        Existing gradients do not include the new ops; the plan warns about them.
+        Gradients that are already in the graph do not include the new ops; the plan has a warning about them.
 
         Args:
             op: an op type such as ``"Identity"`` or ``"Relu"``; or a Python function of one tensor that returns one
                 tensor.
             on: the tensor that the op reads; or a list of tensors, for one op on each tensor.
-            name: the name of the op, or the scope of the ops that a function makes. For several tensors the first op
-                has this name, the others ``name_1``, ``name_2`` …; or a list of names.
+            name: the name of the op, or the scope of the ops that a function makes. For several tensors, the first op
+                has this name, and the others are called ``name_1``, ``name_2`` …; or pass a list of names.
             only, exclude: the consumers, as in `reroute`.
             attributes: the values of attributes of the op. Its dtype is the dtype of the tensor.
 
         Raises:
-            PlanError: if a tensor is named twice, the number of names differs from the number of tensors, or a function
-                gets attributes.
+            PlanError: if a tensor is listed twice, the number of names differs from the number of tensors, or `op` is a
+                function and `attributes` is given.
 
         Example:
             >>> import graphsurgeon as gs
@@ -479,15 +479,15 @@ class Plan:
         exclude: Any = (),
         **options: Any,
     ) -> Plan:
-        """Converts a tensor to the dtype and shape that another consumer needs, and connects it there.
+        """Converts a tensor to the dtype and shape that a consumer needs, and connects the result to the consumer.
 
-        The result is called ``name:0``. Its dtype and shape are those that the consumer reads now, if they are known. A
-        dense layer has its own variables with initial values, which are trained and saved like others.
+        The result is called ``name:0``. It gets the dtype and shape that the consumer reads now, if they are known. A
+        dense layer has its own variables with initial values. They are trained and saved like other variables.
 
         Args:
             tensor: the tensor.
-            to: the consumer, as for `connect`; or a tensor or placeholder that the result replaces for its consumers,
-                as for `reroute`. None: no consumer yet; a later step may use the result.
+            to: the consumer, as for `connect`; or a tensor or placeholder, whose consumers then read the result, as for
+                `reroute`. None: the result has no consumer yet, and a later step may use it.
             input: the index of the input of the op. Default: 0.
             by: ``cast``, ``reshape``, ``transpose``, ``pad``, ``resize``, ``pool`` or ``dense``; or several in order,
                 such as ``["pool", "dense"]``. Default: the best one. A cast is added if it is needed.
@@ -496,7 +496,7 @@ class Plan:
             only, exclude: the consumers of a tensor, as in `reroute`.
             options: ``method`` of ``resize`` (``bilinear``, ``nearest`` …), ``mode`` of ``pool`` (``avg``, ``max``),
                 ``perm`` of ``transpose``, ``paddings`` and ``value`` of ``pad``, ``bias`` and ``seed`` of ``dense``;
-                ``data_format`` (``NHWC``, ``NCHW``) of all with channels.
+                ``data_format`` (``NHWC``, ``NCHW``) of all ops with channels.
 
         Raises:
             PlanError: if a kind or option does not exist, or if `only`, `exclude` or `input` do not apply to `to`.
@@ -535,8 +535,8 @@ class Plan:
         """Removes ops from the graph.
 
         Args:
-            ops: a selection, names or objects. No remaining op may read them. A layer is removed with its variables
-                and with the ops that only these variables need. A variable that other ops read remains.
+            ops: the ops: a selection, names or objects. No remaining op may read a removed op. A layer is removed with
+                its variables and with the ops that only these variables need. A variable that other ops read remains.
             stitch: connect the consumers of output 0 of a removed op to its first input. If several ops are removed and
                 this tensor does not fit, the only compatible tensor that enters the ops and leads to the output is
                 used.
@@ -565,7 +565,7 @@ class Plan:
         return self._with(steps.SetStep(arguments.ops(ops), (), str(device)))
 
     def add_control(self, op: Any, after: Any) -> Plan:
-        """Makes an op run after others.
+        """Makes an op run after other ops.
 
         Args:
             op: the op that waits.
@@ -586,10 +586,10 @@ class Plan:
         return self._with(steps.OrderStep(arguments.only_op(op), others, True))
 
     def reroute_control(self, old: Any, *, to: Any, only: Any = None, exclude: Any = ()) -> Plan:
-        """Makes the ops that wait for an op wait for others instead.
+        """Makes the ops that wait for one op wait for other ops instead.
 
         Args:
-            old: the op that is waited for, by name or object.
+            old: the op for which the ops wait now, by name or object.
             to: one op or several.
             only, exclude: the waiting ops, as in `reroute`.
         """
@@ -602,15 +602,15 @@ class Plan:
     def rename(self, old: Any, to: str | None = None, *, values: Any = None) -> Plan:
         """Renames ops, or name scopes with all ops in them.
 
-        Nothing else changes: consumers, colocation and collections follow the new names. Later steps use the new names.
-        Variables keep their values, also after an undo.
+        Only names change. Consumers, colocation and collections use the new names, and so do later steps. Variables
+        keep their values, also after an undo.
 
         Args:
-            old: an op or name scope; or a dict of old -> new. All names change at once, so they may be swapped. The new
-                name of an op has priority over the new name of its scope.
+            old: an op or name scope; or a dict of old -> new. All names change at once, so you can swap names. If an op
+                and its scope are both renamed, the new name of the op applies to the op.
             to: the new name, which must be free.
-            values: other values for the variables: ``"initial"`` resets them; other sources of values are as in `copy`.
-                An undo restores the old values.
+            values: new values for the variables: ``"initial"`` resets the variables to their initial values; other
+                sources of values are as in `copy`. An undo restores the old values.
 
         Raises:
             PlanError: if no new name, or more than one new name, is given.
@@ -636,11 +636,11 @@ class Plan:
     # -- new ops in place of existing ones ------------------------------------------------------
 
     def on_copies(self, scope: str, *, until: Any = None, assign: str = "leave", collections: str = "none") -> Plan:
-        """Makes the edits so far on copies of the affected ops. No existing op changes.
+        """Makes the earlier edits of the plan on copies of the affected ops. No existing op changes.
 
         All ops downstream of the edits are copied under a scope, with the new inputs. Variables and unaffected ops are
-        shared. Open sessions can use the copies at once; the originals compute the same as before. ``done["loss:0"]``
-        is the loss after the edits.
+        shared. Open sessions can use the copies at once; the originals compute the same as before. If `done` is the
+        result of `Editor.apply`, ``done["loss:0"]`` is the loss after the edits.
 
         Args:
             scope: the scope of the copies.
@@ -681,19 +681,19 @@ class Plan:
         """Replaces each match of a pattern by another subgraph.
 
         Consumers of a match read the replacement. Ops of the match without other consumers are removed; with
-        `on_copies` they stay. Matches that overlap, or whose replacement would be computed from itself, are left as
-        they are, with a warning. Control edges move to the replacement. ``done.matches`` has the replacement of each
-        match.
+        `on_copies` they stay. A match stays as it is, with a warning, if it overlaps a match that is replaced, or if
+        its replacement would depend on itself. Control edges move to the replacement. If `done` is the result of
+        `Editor.apply`, ``done.matches`` has the replacement of each match.
 
         Args:
-            what: a pattern: a Python function of tensors, a selection (meaning everything like it), a small graph or a
-                `Pattern`, as for ``ed.match``; or its matches: all, a list, or one. Calls that contain a selection or
-                match are inlined first.
+            what: a pattern, as for `Editor.match`: a Python function of tensors, a selection (everything with the same
+                structure is replaced), a small graph or a `Pattern`; or matches of a pattern: all, a list, or one.
+                Calls that contain a selection or match are inlined first.
             by: a Python function, or an op type such as ``"Softplus"`` with the inputs of the pattern. The arguments of
-                the function are inputs of the pattern, by name or in order; an argument called ``match`` is the
-                `Match`, with the attributes and constants of its ops. It returns the replacement of the outputs: one
-                tensor, a list in order, or a dict by name. It may return an argument. Its variables belong to the graph
-                and have initial values.
+                the function are inputs of the pattern, by name or in order. An argument called ``match`` gets the
+                `Match`, with the attributes and constants of its ops. The function returns the replacement of the
+                outputs: one tensor, a list in order, or a dict by name. It may return an argument. Variables that the
+                function makes belong to the graph and have initial values.
             inputs, where, attributes, constants: as for ``ed.match``.
             within: replace only matches among these ops: a selection, names or objects.
             external: the treatment of a match whose inner tensors have other consumers: ``refuse`` leaves it as it is,
@@ -732,11 +732,11 @@ class Plan:
         return self._with(steps.ReplaceStep(target, by, str(to).strip("/"), external, within, what, words, options))
 
     def collapse(self, what: Any, *, name: str) -> Plan:
-        """Replaces ops by one call of a function: a ``PartitionedCall``, or a ``StatefulPartitionedCall`` if they use
-        state.
+        """Replaces ops by one call of a function.
 
-        Variables, placeholders and tables stay outside and are inputs of the call, variables as their handles. A
-        TensorArray or a stack must be inside completely. The call has a gradient. Results may differ in the last bit if
+        The call is a ``PartitionedCall``, or a ``StatefulPartitionedCall`` if the ops use state. Variables,
+        placeholders and tables stay outside and are inputs of the call; the input for a variable is its handle. All ops
+        of a TensorArray or a stack must be inside. The call has a gradient. Results may differ in the last bit if
         TensorFlow fuses ops. Marked outputs of a selection are outputs of the call, even if only ops inside read them.
 
         Args:
@@ -762,9 +762,9 @@ class Plan:
     def unroll(self, loop: Any, times: int) -> Plan:
         """Replaces a loop by a fixed number of copies of its body, one after another.
 
-        The condition is no longer evaluated. The plan warns unless it is known that the loop makes this number of
-        iterations. The copies are called ``loop/body``, ``loop/body_1`` …. They share variables and everything else
-        that does not change between iterations.
+        The condition is no longer evaluated. The plan has a warning, unless the number of iterations is known to be
+        correct. The copies are called ``loop/body``, ``loop/body_1`` …. They share variables and everything else that
+        does not change between iterations.
 
         Args:
             loop: a v2 ``While`` op; or a TF1 ``while_loop``, by its scope or one of its ops.
@@ -780,12 +780,12 @@ class Plan:
         return self._with(steps.UnrollStep(arguments.whole(loop).partition(":")[0].rstrip("/"), count))
 
     def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:
-        """Fixes the value of a condition. The branch that is then taken stays, under its names; the other branches are
-        removed.
+        """Fixes the value of a condition, and removes the branches that are then never taken.
 
-        This applies to TF1 conds (``Switch``, ``Merge``) and v2 ``If`` ops with this predicate, a copy of it or its
-        negation, even if they are nested. It also applies to a v2 ``Case`` with this branch index. Consumers of their
-        results read the results of the branch. The predicate and its other consumers stay.
+        The branch that is taken stays, under its names. This applies to TF1 conds (``Switch``, ``Merge``) and v2 ``If``
+        ops that use this predicate, an identity of it or its negation, even if they are nested. It also applies to a v2
+        ``Case`` with this branch index. Consumers of the results of the condition read the results of the branch. The
+        predicate and its other consumers stay.
 
         Args:
             predicate: the predicate, by name or object: a scalar bool, or a branch index.
@@ -825,7 +825,7 @@ class Plan:
         return self.effect.mode
 
     def anew(self) -> Plan:
-        """Returns the same plan, but for a new graph that also contains all ops of the old graph."""
+        """Returns the same plan in the mode ``materialise``: the new graph also contains all ops of the old graph."""
         plan = replace(self)
         plan.__dict__["effect"] = replace(self.effect, mode="materialise")
         return plan
@@ -840,7 +840,7 @@ class Plan:
         return naming_memory(f"plan: {steps_text(self.steps)}", self.backend.lacks_memory)
 
     def after(self) -> Graph:
-        """Returns the destination after the plan."""
+        """Returns a snapshot of the destination graph after the plan."""
         return self.effect.after
 
     def preview(self) -> Preview:

@@ -23,15 +23,15 @@ def rename_checkpoint(
 ) -> dict[str, str]:
     """Writes a copy of a checkpoint under other names, for example for another code base. Nothing is run.
 
-    The values are the bytes of the file. A partitioned variable is written whole, and `Saver` restores parts from it. A
-    variable without a rule keeps its name.
+    The values are copied byte by byte. A partitioned variable is written as one variable, from which `Saver` can
+    restore the partitions. A variable without a rule keeps its name.
 
     Args:
-        checkpoint: the checkpoint to read, as for `Editor.restore`: of TF1 or TF2, also of a SavedModel.
+        checkpoint: the checkpoint to read, as for `Editor.restore`: a checkpoint of TF1 or TF2, or a SavedModel.
         path: the prefix to write, for example ``"new/model.ckpt"``.
-        names: old name -> new one, of a variable or of a scope with all its variables. Or patterns with one ``*`` on
-            both sides, for example ``{"net/*": "*"}``. A full name takes precedence over a pattern, a pattern over a
-            scope. Or the result of `apply`: the checkpoint then fits the graph after the plan.
+        names: old name -> new name, of a variable or of a scope with all its variables. Or patterns with one ``*`` on
+            both sides, for example ``{"net/*": "*"}``. A full name takes precedence over a pattern, and a pattern over
+            a scope. Or the result of `Editor.apply`: the new checkpoint then fits the graph after the plan.
         overwrite: replace an existing checkpoint, as in `Editor.save`.
 
     Returns:
@@ -79,10 +79,8 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
     Args:
         thing: an editor; or a plan, to add to.
         outputs: the tensors to compute with averages; default: the outputs of the function that was opened.
-        suffix: the suffix of the names of the averages, after the name of the variable.
-
-    Raises:
-        PlanError: if no outputs were given, the graph has no averages, or the outputs read no variable with an average.
+        suffix: the suffix that makes the name of an average from the name of its variable. Raises: PlanError: if no
+            outputs were given, the graph has no averages, or the outputs read no variable with an average.
         SelectionError: if a tensor does not exist.
 
     Example:

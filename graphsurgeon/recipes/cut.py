@@ -68,11 +68,11 @@ _CHANNELS = 4
 def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
     """Cuts the preprocessing off a model, and makes its results the new inputs, as placeholders.
 
-    Preprocessing is found by its ops: decoding of bytes, files and examples; resizing of pictures; spectrograms of
+    Preprocessing is recognized by its ops: decoding of bytes, files and examples; resizing of pictures; spectrograms of
     sound; shifting and scaling of tensors with three or more axes by at most four constants, one for each channel.
-    Loops and called functions that only do this belong to it. Ops after the last of these ops, such as a reshape, stay.
-    A placeholder has the name, dtype and shape of the tensor it replaces. An old input that still has consumers stays
-    too.
+    Loops and called functions that only preprocess are cut off too. Ops after the preprocessing, such as a reshape,
+    stay. A placeholder has the name, dtype and shape of the tensor that it replaces. An old input that still has
+    consumers also stays.
 
     Args:
         thing: an editor; or a plan, to continue.
@@ -152,12 +152,12 @@ def restore_names(plan: Plan, context: RecipeContext, fed: Iterable[str]) -> tup
 
 
 def cut_postprocessing(thing: Any, patterns: Any = None) -> Plan:
-    """Cuts the postprocessing off a model. Its inputs become the new outputs.
+    """Cuts the postprocessing off a model. The inputs of the postprocessing become the new outputs.
 
-    Postprocessing is found by its ops: the choice of the best class, non-maximum suppression with the ops that arrange
-    its boxes, and probabilities such as those of a softmax. It is only cut off if the model itself does not use it.
-    Loops that contain it are removed as a whole. The names of the other ops do not change. The new outputs have no
-    consumers; save the model with them.
+    Postprocessing is recognized by its ops: the choice of the best class, non-maximum suppression with the ops that
+    arrange its boxes, and probabilities such as those of a softmax. It is cut off only if no other op of the model
+    reads its results. Loops that contain it are removed as a whole. The names of the other ops do not change. The new
+    outputs have no consumers. Name them in `outputs=` when you save the model.
 
     Args:
         thing: an editor; or a plan, to continue.
@@ -181,7 +181,7 @@ def cut_postprocessing(thing: Any, patterns: Any = None) -> Plan:
 def cut_nms(thing: Any) -> Plan:
     """Cuts non-maximum suppression and everything after it off a model, which then returns boxes and scores.
 
-    The same as ``cut_postprocessing(thing, "nms")``.
+    This recipe is the same as ``cut_postprocessing(thing, "nms")``.
 
     Args:
         thing: an editor; or a plan, to continue.

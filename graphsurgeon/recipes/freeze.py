@@ -97,7 +97,7 @@ def unknowns(subject: RecipeContext, tensors: Iterable[tuple[int, int]]) -> set[
 
 
 def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any = None) -> Editor:
-    """Returns a new editor of the ops that some outputs need, with variables as constants of their current values.
+    """Returns a new editor of the ops that the outputs need. Variables are constants with their current values.
 
     The new graph has no gradients, optimizers, savers, summaries or queues. Loops, branches and called functions are
     frozen too. The given editor does not change. An initialization op keeps its name, for example the init op of a

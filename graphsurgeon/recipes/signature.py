@@ -19,7 +19,7 @@ from .subject import RecipeContext, ends_now, recipe_context, results, tensors, 
 def rename(thing: Any, names: Mapping[str, str]) -> Plan:
     """Renames ops, scopes and variables, all at once. Their consumers read them under the new names.
 
-    Like `Plan.rename`, with patterns. `rename_checkpoint` does the same for the names in a checkpoint.
+    This recipe is like `Plan.rename`, with patterns. `rename_checkpoint` renames the variables in a checkpoint.
 
     Args:
         thing: an editor; or a plan, to add to.
@@ -120,8 +120,9 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
 
     Args:
         ed: the editor.
-        outputs: the outputs of the model, by name or object; the keys of a dict are their names. An output of the
-            function that was opened keeps its name: ``{**ed.outputs, "features": "block/relu:0"}`` adds one.
+        outputs: the outputs of the model, by name or object; the keys of a dict are their names in the signature. An
+            output of the function that was opened keeps its name. For example, ``{**ed.outputs, "features":
+            "block/relu:0"}`` adds an output.
         inputs: the inputs, in the same way. The ops that compute them are left out. Default: the arguments of the
             function that was opened, and the placeholders, if the outputs need them. A placeholder with a default keeps
             the default if it is not named.

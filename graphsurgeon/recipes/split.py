@@ -118,7 +118,7 @@ def split_at(
     feeds: Mapping[Any, Any] | None = None,
     verify: bool = True,
 ) -> Halves:
-    """Splits a model in two at some tensors, and compares both halves together with the model.
+    """Splits a model in two at some tensors, runs both halves, and compares the results with the model.
 
     Each half is a new graph with the same op names and the current values. The given editor does not change. A tensor
     of the cut is an output of the first half, and an input of the second half with the same key. Constants, variables

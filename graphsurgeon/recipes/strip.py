@@ -175,7 +175,8 @@ def for_inference(
         training: the scalar bool that enables training, for example ``"is_training:0"``; it is set to False.
         fold_batch_norm: whether to fold batch normalization. Default: only if no weight is a variable. To fold in a
             graph with variables, freeze it first with ``gs.recipes.frozen(ed, outputs)``. If the graph reads the
-            statistics of the batch, apply this plan before: freezing removes the ops that keep the averages.
+            statistics of the batch, apply this plan before you freeze it: freezing removes the ops that update the
+            averages.
 
     Raises:
         PlanError: if no outputs are given, a part is refused, or no rule applies because the graph is in inference form
