@@ -79,8 +79,10 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
     Args:
         thing: an editor; or a plan, to add to.
         outputs: the tensors to compute with averages; default: the outputs of the function that was opened.
-        suffix: the suffix that makes the name of an average from the name of its variable. Raises: PlanError: if no
-            outputs were given, the graph has no averages, or the outputs read no variable with an average.
+        suffix: the suffix that makes the name of an average from the name of its variable.
+
+    Raises:
+        PlanError: if no outputs were given, the graph has no averages, or the outputs read no variable with an average.
         SelectionError: if a tensor does not exist.
 
     Example:

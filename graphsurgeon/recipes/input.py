@@ -171,11 +171,12 @@ def set_input(
     other new size must run, and the results must have a row for each fed row.
 
     Args:
-        thing: an editor; or a plan, to add to, which is not run.
-        tensor: the placeholder, by name or object. Or several that change together: a dict of tensor -> shape.
+        thing: an editor; or a plan, to add to, which is not verified.
+        tensor: the placeholder, by name or object. Or several placeholders that change together: a dict of tensor ->
+            shape.
         shape: its new shape, with None for a size that is not fixed; default: unchanged.
-        dtype: the dtype of the new feed, which is cast to the dtype of the graph.
-        sizes: op -> the new size that it specifies, if the size cannot be inferred.
+        dtype: the new dtype of the placeholder. A new op casts its value to the old dtype.
+        sizes: op -> its new size, if the size cannot be inferred.
         outputs: the tensors to compare; default: the outputs of the function that was opened, otherwise all tensors
             without a consumer.
         feeds: tensor -> array, for the verification. Other inputs get random numbers, if their dtype and shape allow
