@@ -326,5 +326,7 @@ def refused(*about, **more):
 @pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "small", True, None])
 def test_a_tolerance_that_is_none_is_refused(tolerance):
     ed = gs.open(tiny())
-    with refuses(PlanError, f"compare(tolerance={tolerance!r}): that is not a share of the largest value", "1e-5"):
+    with refuses(
+        PlanError, f"compare(tolerance={tolerance!r}): the tolerance is not a fraction of the largest value", "1e-5"
+    ):
         gs.compare(ed, ed, tolerance=tolerance)

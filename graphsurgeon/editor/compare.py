@@ -136,7 +136,7 @@ def compare(
         y:0     6                 1.5
         first apart: y:0  float32 (2), min 1, max 4, mean 2.5, std 1.5, by Square
           instead of  y:0  float32 (2), min -2, max -1, mean -1.5, std 0.5
-          apart by 1.5; in all 1 tensor of another value
+          they differ by 1.5; in total, 1 tensor differs
     """
     refuse_no_tolerance(tolerance, "compare")
     source = _editor(source)

@@ -56,7 +56,7 @@ def transfer(
         2 variables transferred (8 bytes)
           layer0/w -> layer0/w
           layer1/w -> layer1/w
-          target variables that got nothing: layer2/w
+          target variables without a source: layer2/w
           source variables not used: layer2/w
         >>> [float(value) for value in b.session().run(b.graph.get_collection("variables"))]
         [10.0, 11.0, 2.0]

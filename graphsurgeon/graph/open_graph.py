@@ -38,15 +38,15 @@ class Signature:
 
 @dataclass(frozen=True)
 class ServingInfo:
-    """The signatures of a file, and the one that was opened.
+    """The signatures of a file, and the opened signature.
 
     Args:
-        signatures: its signatures.
-        opened: the name of the one that was opened; empty if the whole file was opened.
+        signatures: the signatures of the file.
+        opened: the name of the opened signature; empty if the whole file was opened.
         left: the number of ops of the file that were left out.
         notes: notes about the file.
-        functions: the paths to its other functions from the saved object.
-        other: opens another of its signatures, or one of these functions, by name; None if that is not possible.
+        functions: the paths from the saved object to its other functions.
+        other: opens another signature, or one of these functions, by name; None if that is not possible.
     """
 
     signatures: tuple[Signature, ...] = ()
@@ -58,7 +58,7 @@ class ServingInfo:
 
     @property
     def names(self) -> list[str]:
-        """All that can be opened of it, by name: signatures, then functions."""
+        """The names of the parts of the file that can be opened: first signatures, then functions."""
         return [*(one.name for one in self.signatures), *self.functions] if self.other is not None else []
 
 
@@ -72,10 +72,10 @@ class OpenedFile:
     """The file that a graph was opened from, so that it can be opened again.
 
     Args:
-        path: its absolute path, or that of its folder.
+        path: the absolute path of the file or folder.
         options: the arguments of `gs.open` that select a part of it.
-        main: for a folder, the file in it that holds the graph.
-        stamp: size and time of that file when it was opened.
+        main: for a folder, the file in it that contains the graph.
+        stamp: size and time of the main file when it was opened.
     """
 
     path: str
@@ -85,7 +85,7 @@ class OpenedFile:
 
     @classmethod
     def of(cls, path: Path, main: Path, options: Mapping[str, Any]) -> OpenedFile:
-        """Returns the facts of a file that is about to be read."""
+        """Returns the record of a file that will be read next."""
         values = {key: value for key, value in options.items() if value is not None}
         info = main.stat() if main.exists() else None
         stamp = (info.st_size, info.st_mtime_ns) if info is not None else (0, 0)
@@ -97,20 +97,20 @@ class OpenedGraph:
     """An opened graph, with its source.
 
     Args:
-        graph: the live graph; that of a file may be deferred or pending.
+        graph: the live graph; the live graph of a file may be deferred or pending.
         title: its title.
         code: the Python that opens it again; empty if it will not be needed.
-        session: the session given, if one was.
+        session: the given session, if there is one.
         values: the source of the values of its variables, if there is one.
-        inputs, outputs: of a function: argument or result -> name of its tensor.
+        inputs, outputs: for a function: argument or result -> name of its tensor.
         ends: names of the tensors that all signatures of a file feed and fetch; default: of the inputs and outputs.
-        serving: the signatures of a SavedModel, and which of them was opened.
+        serving: the signatures of a SavedModel, and the opened signature.
         packed: for a function: makes its return value from its results.
-        lack: why a variable has no value, if the file of values that belongs to the graph is missing.
-        layers: the Keras layers whose ops are in it.
-        origin: the Keras model that it was lifted from, and how that is connected, if it was.
-        assets: of a SavedModel, the paths of the files that belong to it: assets, and the checkpoint.
-        file: the file that it came from, if any.
+        lack: why a variable has no value, if the file with the values is missing.
+        layers: the Keras layers that have ops in the graph.
+        origin: the Keras model that the graph was made from, and its connections, if there is one.
+        assets: for a SavedModel, the paths of the files that belong to it: assets, and the checkpoint.
+        file: the file that the graph was opened from, if any.
     """
 
     graph: LiveGraphAttribute = LiveGraphAttribute()  # noqa: RUF009  a descriptor
@@ -149,7 +149,7 @@ class OpenedGraph:
         """Returns the input and output tensors of signatures and of a function -> a description of each.
 
         Args:
-            names: op -> its present name.
+            names: op -> its current name.
         """
         out: dict[str, str] = {}
         words = (("the input", "an input"), ("the output", "an output"))
@@ -160,5 +160,5 @@ class OpenedGraph:
 
     @property
     def live(self) -> bool:
-        """Whether it came from no file, but from a live graph or session."""
+        """Whether it was opened from a live graph or session, and not from a file."""
         return self.code in LIVE

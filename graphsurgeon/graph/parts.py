@@ -1,4 +1,4 @@
-"""Parts: the needs of a part of a graph that runs alone, and why its results would differ from those in the whole."""
+"""Parts: the ops that a part of a graph needs to run alone, and the reasons why its results would differ."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .training import shared_holders, writers_of
 from .traversal import backward, end_of, forward, met_from
 from .variables import FEED_TYPES
 
-#: Ops that write to a variable without reading it.
+#: Ops that write to a variable and do not read it.
 _SETTING = ("Assign", "AssignVariableOp")
-#: The number of writes for which the reads are looked up.
+#: The largest number of lost writes that are returned.
 _MOST = 4
 _PASSING = ("Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch")
 
@@ -31,7 +31,7 @@ class LostWrite:
         read: the result of the read.
         write: the op that writes, and does not run with the part.
         holder: the variable or table.
-        feeds: tensors that the write is computed from, and that would have to be fed.
+        feeds: the tensors that must be fed to compute the write.
     """
 
     read: str
@@ -40,21 +40,21 @@ class LostWrite:
     feeds: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        writes = f"the value that {self.write} writes to it before"
-        return f"{self.read} reads {self.holder} without {writes}: that op is left out"
+        writes = f"the value that {self.write} writes to it"
+        return f"{self.read} reads {self.holder} without {writes}, because that op is left out"
 
 
 def required(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | None = None) -> Mask:
     """Returns the ops that must run for some ops if some tensors are fed.
 
-    An op that is only waited for stays out if it is computed from a feed that is not among these tensors, and not from
-    them: no number depends on it. What writes to a variable or a table is not left out.
+    An op with only waiting ops is left out if it depends on another feed and not on these tensors, because no result
+    depends on it. Ops that write to a variable or a table are not left out.
 
     Args:
         graph: the snapshot.
         goals: mask of the ops.
         cuts: the tensors that are fed.
-        within: only these ops.
+        within: consider only these ops.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("mid", "Neg", ["x"]), ("log", "Exp", ["x"]),
@@ -78,18 +78,18 @@ def required(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | 
 
 
 def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | None = None) -> list[LostWrite]:
-    """Returns the first reads of a part of a graph that are ordered after a write which is not in it.
+    """Returns the first reads in a part of a graph that are ordered after a write outside of the part.
 
     Args:
         graph: the snapshot.
         mask: the ops of the part.
-        edges: the control edges that it loses, as (inside, outside); default: all that enter it.
+        edges: the lost control edges, as (inside, outside); default: all control edges that enter the part.
 
     Example:
         >>> g = Graph.of([("v", "VarHandleOp", []), ("z", "Placeholder", []), ("set", "AssignVariableOp", ["v", "z"]),
         ...               ("read", "ReadVariableOp", ["v", "^set"])])
         >>> print(*lost_writes(g, g.mask([0, 3])))
-        read:0 reads v without the value that set writes to it before: that op is left out
+        read:0 reads v without the value that set writes to it, because that op is left out
         >>> lost_writes(g, g.mask([0, 1, 2, 3]))
         []
     """
@@ -119,7 +119,7 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
 
 
 def part_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
-    """Returns the problem of a part that cuts through a loop, a branch or a TensorArray, and a suggestion.
+    """Returns the problem and a suggestion if a part cuts through a loop, a branch or a TensorArray; otherwise None.
 
     Args:
         graph: the snapshot.
@@ -133,8 +133,7 @@ def part_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, s
 def array_fault(
     graph: Graph, mask: Mask, cuts: frozenset[Tensor], beside: Mask | None = None
 ) -> tuple[str, str] | None:
-    """Returns the problem of a part that reads a TensorArray without earlier writes, and a suggestion, as in
-    `part_fault`.
+    """Returns the problem and a suggestion if a part reads a TensorArray without earlier writes; otherwise None.
 
     Args:
         graph: the snapshot.
@@ -146,7 +145,7 @@ def array_fault(
         >>> g = Graph.of([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
         ...               ("r", "TensorArrayReadV3", ["a", "w"])])
         >>> array_fault(g, g.mask([0, 2]), frozenset())[1]
-        'Take the writes too: w'
+        'Select the writes too: w'
     """
     runs = mask if beside is None else mask | beside
     users = mask & graph.typed(filter(is_array_type, graph.kinds[0])) & (graph.data.degrees > 1)
@@ -155,16 +154,16 @@ def array_fault(
         lost = next((end for end in tensors if end in cuts or not runs[end[0]]), None)
         if lost is not None:
             name = graph.name(lost)
-            problem = f"{name!r} orders the writes and reads of a TensorArray; it does not hold the written values"
+            problem = f"{name!r} orders the writes and reads of a TensorArray; it does not contain the written values"
             numbers = shared_holders(graph)
             own = numbers == numbers[user] if numbers is not None else graph.mask([])
             writes = [graph.names[i] for i in np.flatnonzero(own & ~mask).tolist()]
-            return problem, f"Take the writes too: {few(writes)}" if lost not in cuts else "Cut before the writes"
+            return problem, f"Select the writes too: {few(writes)}" if lost not in cuts else "Cut before the writes"
     return None
 
 
 def split_fault(graph: Graph, mask: Mask) -> tuple[str, str] | None:
-    """Returns the problem of a function of some ops if others use the same TensorArray or stack, and a suggestion.
+    """Returns the problem and a suggestion if ops outside use the same TensorArray or stack; otherwise None.
 
     Args:
         graph: the snapshot.
@@ -174,7 +173,7 @@ def split_fault(graph: Graph, mask: Mask) -> tuple[str, str] | None:
         >>> g = Graph.of([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
         ...               ("r", "TensorArrayReadV3", ["a", "w"])])
         >>> split_fault(g, g.mask([0, 1]))
-        ("'r' uses 'a' too, which exists only while the call runs", 'Take it too, or leave out a, w')
+        ("'r' also uses 'a', which exists only while the call runs", 'Select it too, or leave out a, w')
     """
     numbers = shared_holders(graph)
     if numbers is None:
@@ -183,8 +182,8 @@ def split_fault(graph: Graph, mask: Mask) -> tuple[str, str] | None:
         own = numbers == number
         inside, outside = ([graph.names[i] for i in np.flatnonzero(own & some).tolist()] for some in (mask, ~mask))
         holder = next(graph.names[i] for i in np.flatnonzero(own).tolist() if not graph.types[i].endswith("Grad"))
-        problem = f"{outside[-1]!r} uses {holder!r} too, which exists only while the call runs"
-        return problem, f"Take it too, or leave out {few(inside, 8)}"
+        problem = f"{outside[-1]!r} also uses {holder!r}, which exists only while the call runs"
+        return problem, f"Select it too, or leave out {few(inside, 8)}"
     return None
 
 
@@ -194,7 +193,7 @@ def is_array_type(kind: str) -> bool:
 
 
 def _flow_before(graph: Graph, mask: Mask, cuts: frozenset[Tensor], end: Tensor) -> list[Tensor]:
-    """The tensors of a part that an op passes on as the order of uses of a TensorArray; empty for other ops."""
+    """Returns the input tensors that an op passes on as the order of uses of a TensorArray; empty for other ops."""
     kind = graph.types[end[0]]
     if end in cuts or not mask[end[0]] or kind not in (*_PASSING, *MERGES, *EXITS, *TURNING):
         return []
@@ -210,7 +209,7 @@ def refuse_part(
     outputs: Iterable[Tensor] = (),
     key: str = "inputs",
 ) -> None:
-    """Refuses a part of a graph whose results would differ from those in the whole.
+    """Refuses a part of a graph with results that would differ from those in the whole graph.
 
     Args:
         graph: the snapshot.
@@ -221,8 +220,8 @@ def refuse_part(
         key: the argument that names the inputs.
 
     Raises:
-        PlanError: it cuts through a loop, a branch or a TensorArray; an output is inside a loop; or it would read a
-            value that a write before it no longer sets. The message proposes other ops or feeds.
+        PlanError: if the part cuts through a loop, a branch or a TensorArray; if an output is inside a loop; or if a
+            read would lose an earlier write. The message proposes other ops or feeds.
     """
     input_list = list(inputs)
     fault = part_fault(graph, mask, input_list)
@@ -238,12 +237,12 @@ def refuse_part(
 
 
 def refuse_inner(graph: Graph, outputs: Iterable[Tensor], request: str) -> None:
-    """Refuses outputs that are computed inside a loop of TF1: there is no one value of them.
+    """Refuses outputs that are computed inside a TF1 loop, because they have no single value.
 
     An output inside a branch of a cond has a value if the condition takes that branch; TensorFlow reports it otherwise.
 
     Raises:
-        PlanError: there is one; the message proposes a result of the loop.
+        PlanError: if there is such an output; the message proposes a result of the loop.
     """
     frames = Frames(graph)
     inner = next((tensor for tensor in outputs if frames.of(tensor[0]) != ROOT), None)
@@ -258,12 +257,12 @@ def refuse_inner(graph: Graph, outputs: Iterable[Tensor], request: str) -> None:
 
 
 def _acting(graph: Graph) -> Mask:
-    """The ops that write to a variable or a table, or may do so in the function that they call."""
+    """Returns a mask of the ops that write to a variable or a table, or may do so in a called function."""
     return writers_of(graph) | graph.typed(["StatefulPartitionedCall", "If", "While", "Case"])
 
 
 def _held(graph: Graph, op: int) -> dict[int, None]:
-    """The variables, tables and other holders of state that an op takes."""
+    """Returns the variables, tables and other holders of state that are inputs of an op."""
     ends = [end for end in graph.data.ends(op) if _is_handle(graph, end)]
     return dict.fromkeys(end_of(op, lambda one: _source(graph, one)) for op, _ in ends)
 
@@ -274,7 +273,7 @@ def _source(graph: Graph, op: int) -> int | None:
 
 
 def _users(graph: Graph, holder: int) -> list[int]:
-    """The ops that take a holder of state, through ops that only pass it on."""
+    """Returns the ops that use a holder of state, directly or through ops that only pass it on."""
 
     def onward(op: int) -> list[int]:
         return graph.consumers.row(op).tolist() if op == holder or _passes(graph, op) else []
@@ -283,7 +282,7 @@ def _users(graph: Graph, holder: int) -> list[int]:
 
 
 def _reads(graph: Graph, op: int) -> bool:
-    """Whether an op of a variable returns its value."""
+    """Returns whether an op that uses a variable returns the value of the variable."""
     return graph.types[op] not in _SETTING and graph.outputs(op) != [] and not _passes(graph, op)
 
 

@@ -33,10 +33,10 @@ def orphans_of(graph: Any) -> dict[str, int]:
 
 
 def orphan_mask(graph: Graph) -> Mask:
-    """Returns a mask of the orphans of the live graph that a snapshot is of, or that a plan is for.
+    """Returns a mask of the orphans of the live graph of a snapshot.
 
     Args:
-        graph: the snapshot.
+        graph: the snapshot; it may be the graph after a plan.
 
     Example:
         >>> orphan_mask(Graph.of([("a", "Const", [])])).tolist()
@@ -46,7 +46,7 @@ def orphan_mask(graph: Graph) -> Mask:
 
 
 def leave(graph: Any, names: Iterable[str], step: int) -> None:
-    """Notes ops of a live graph as orphans.
+    """Records ops of a live graph as orphans.
 
     Args:
         graph: a `tf.Graph`.
@@ -57,7 +57,7 @@ def leave(graph: Any, names: Iterable[str], step: int) -> None:
 
 
 def claim(graph: Any, names: Iterable[str]) -> None:
-    """Notes that ops of a live graph have a role again.
+    """Records that ops of a live graph are no longer orphans.
 
     Args:
         graph: a `tf.Graph`.
@@ -67,12 +67,12 @@ def claim(graph: Any, names: Iterable[str]) -> None:
     setattr(graph, _ORPHANS, {name: step for name, step in orphans_of(graph).items() if name not in mine})
 
 
-#: The collection of a graph that holds the records, one of bytes for each step.
+#: The collection of a graph with the records: bytes for each step.
 COLLECTION = "graphsurgeon/provenance"
-#: The attribute with the same record of one node, in a GraphDef that was requested with it.
+#: The attribute with the origin of one node, in a GraphDef that was requested with origins.
 ATTRIBUTE = "_graphsurgeon"
 _RECORD = b"graphsurgeon provenance 1"
-#: Longer records are packed; unpacked, a record of a stranger may not be longer than this.
+#: Longer records are compressed; and the largest size of an unpacked record from an unknown file.
 _SHORT, _MOST = 1 << 16, 1 << 28
 _HOW = {
     "copied": "copied from op {was!r} of {graph} in step {step}",
@@ -96,7 +96,7 @@ class OpOrigin:
         step: the step of the history that made it; 0 for an original.
         was: the op or tensor of the source.
         graph: the title of the source.
-        before: the origin of the op of the source, in words; empty if that was an original.
+        before: the origin of the op of the source, as text; empty if that op was an original.
         changes: (step, the change).
 
     Example:
@@ -124,7 +124,7 @@ class OpOrigin:
 
 
 def written(step: int, about: Mapping[str, Any]) -> bytes:
-    r"""Returns a record as bytes: a header line, and JSON, packed if it is long.
+    r"""Returns a record as bytes: a header line, and JSON, which is compressed if it is long.
 
     Example:
         >>> written(3, {"made": {}})
@@ -168,7 +168,7 @@ def _origins(records: tuple[bytes, ...]) -> Mapping[str, OpOrigin]:
         try:
             _read(step_of(data), _unpacked(data), out)
         except (ValueError, TypeError, KeyError, AttributeError, zlib.error, RecursionError):
-            continue  # a file of a stranger may hold anything
+            continue  # a file from an unknown source may contain anything
     return out
 
 

@@ -14,16 +14,18 @@ from .names import free_name, op_name
 
 @dataclass(frozen=True)
 class ReferenceResolver:
-    """Replaces the names of layers by those of ops and tensors. Everything else is returned as it is given.
+    """Replaces the names of layers by the names of ops and tensors. Everything else is returned unchanged.
 
-    A name of an op means the op, even if a layer has it too. For a tensor, a layer means its outputs. For one op, it
-    means the op that computes its output. For several ops, it means all its ops and variables.
+    A name of an op means the op, even if a layer has the same name. If a tensor is expected, a layer means its outputs.
+    If one op is expected, it means the op that computes its output. If several ops are expected, it means all its ops
+    and variables.
 
     Args:
         graph: the snapshot.
         layers: its layers.
         request: the request, for messages.
-        signature: key of an input or output of the graph -> its tensor. A key that an op or layer has means that.
+        signature: key of an input or output of the graph -> its tensor. An op or layer with the same name takes
+            precedence.
 
     Example:
         >>> from graphsurgeon.graph.layers import LayerCall
@@ -64,7 +66,7 @@ class ReferenceResolver:
             things: names and objects.
 
         Raises:
-            SelectionError: if a layer has several calls or no output, or a name is similar to that of a layer.
+            SelectionError: if a layer has several calls or no output, or an unknown name is similar to that of a layer.
         """
         return ends(self.graph, self.layers, [self._of_key(thing) or thing for thing in things], self.request)
 
@@ -87,12 +89,12 @@ class ReferenceResolver:
         if len(tensors) > 1:
             name = getattr(thing, "path", getattr(thing, "name", thing))
             raise SelectionError(
-                self.request, f"the layer {name!r} gives {few(map(repr, tensors))}", "Choose one of these"
+                self.request, f"the layer {name!r} has the outputs {few(map(repr, tensors))}", "Choose one of these"
             )
         return tensors[0]
 
     def tensors(self, things: Any) -> Any:
-        """Returns tensors in the form they are given in: one, several, or a dict.
+        """Returns tensors in the form in which they are given: one tensor, several tensors, or a dict.
 
         Args:
             things: a name or an object, several, or a dict of name -> tensor.
@@ -107,7 +109,7 @@ class ReferenceResolver:
         return things if things is None else self.tensor(things)
 
     def named_tensors(self, things: Any) -> Any:
-        """Returns the same; with a layer or a key of the signature among them, as a dict with their names.
+        """Returns the same as `tensors`; if there is a layer or a key of the signature, as a dict with their names.
 
         Args:
             things: as for `tensors`.
@@ -142,7 +144,7 @@ class ReferenceResolver:
         return {**things, **{key: tuple(map(self.named_tensors, pair)) for key, pair in pairs.items()}}
 
     def keyed(self, things: Any) -> Any:
-        """Returns a mapping whose keys are tensors with the names of layers replaced.
+        """Returns a mapping with tensors as keys, with the names of layers replaced.
 
         Args:
             things: tensor -> any value. Anything else is returned as it is.
@@ -184,7 +186,7 @@ class ReferenceResolver:
     def inside(self, thing: Any) -> list[str]:
         """Returns the ops and variables of a layer; empty for anything else.
 
-        A name scope that has an op of the layer is not a layer, but the scope.
+        A name means a name scope, and not a layer, if the scope contains an op of the layer.
 
         Args:
             thing: a name or an object.
@@ -226,7 +228,7 @@ class ReferenceResolver:
         raise SelectionError(self.request, problem, how)
 
     def whole(self, thing: Any) -> Any:
-        """Returns an op or scope; for a layer, its only op, or the scope that has exactly its ops.
+        """Returns an op or scope; for a layer, its only op, or the scope with exactly its ops.
 
         Args:
             thing: a name or an object.

@@ -24,7 +24,7 @@ class Restored:
         >>> print(Restored("ckpt/model-7", {"enc/w": "w"}, ("enc/b",), ("step",)))
         1 of 2 variables restored from 'ckpt/model-7'
           not in the checkpoint: enc/b
-          not used of it: step
+          not used: step
     """
 
     checkpoint: str
@@ -39,7 +39,7 @@ class Restored:
     def __repr__(self) -> str:
         total = len(self.found) + len(self.missing)
         lines = [f"{len(self.found)} of {counted(total, 'variables')} restored from {self.checkpoint!r}"]
-        for word, names in (("not in the checkpoint", self.missing), ("not used of it", self.unused),
+        for word, names in (("not in the checkpoint", self.missing), ("not used", self.unused),
                             ("left as they were", self.left)):  # fmt: skip
             lines += [f"  {word}: {few(names)}"] if names else []
         return "\n".join(lines)
@@ -74,7 +74,7 @@ class Transferred:
         lines = [f"{counted(len(self.pairs), 'variables')} transferred ({size_text(self.bytes)})"]
         lines += [f"  {a} -> {b}" for a, b in self.pairs[:8]]
         lines += [f"  and {len(self.pairs) - 8} more"] if len(self.pairs) > 8 else []
-        lines += [f"  target variables that got nothing: {few(self.missing)}"] if self.missing else []
+        lines += [f"  target variables without a source: {few(self.missing)}"] if self.missing else []
         lines += [f"  source variables not used: {few(self.unused)}"] if self.unused else []
         return "\n".join(lines)
 
@@ -90,7 +90,7 @@ class Saved:
         variables: names of the variables whose values are in the file.
         left: number of ops of the graph that are not in the file.
         notes: notes on the use of the file, and on the parts that could not be run.
-        untrained: variables that only have their initial value in the file -> the reason.
+        untrained: variables that have only their initial value in the file -> the reason.
         proof: the runs that checked the file; empty if the check was skipped.
     """
 
@@ -113,7 +113,7 @@ class Saved:
 
 
 def untrained_text(untrained: Mapping[str, str]) -> list[str]:
-    """Returns a sentence for each reason why variables only have initial values.
+    """Returns a sentence for each reason why variables have only initial values.
 
     Example:
         >>> untrained_text({"w": "not in the checkpoint", "b": "not in the checkpoint"})

@@ -1,4 +1,4 @@
-"""A snapshot with other edges or without some ops, its dtypes and shapes, and the cycles that new edges close."""
+"""Makes snapshots with other edges or without some ops, and finds the cycles that new edges close."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from .graph import DerivedOrigin, Edges, Graph, Ints, Mask, TensorInfo
 from .traversal import backward, strong_components
 
-#: Tells the outputs of an op, by its number.
+#: Returns the outputs of an op, by its number.
 Telling = Callable[[int], Sequence[TensorInfo] | None]
 
 
 class _OutputRange(NamedTuple):
-    """Consecutive ops whose outputs one call returns.
+    """Consecutive ops with outputs from one function.
 
     Args:
-        first: number of the first.
-        tell: the call; None if the outputs are not known.
-        numbers: the number of each op in that call; None: its number minus `first`.
+        first: the number of the first op.
+        tell: the function; None if the outputs are not known.
+        numbers: for each op its number in the function; None if it is its number minus `first`.
     """
 
     first: int
@@ -34,11 +34,11 @@ class _OutputRange(NamedTuple):
 
 
 class OutputTable:
-    """Tells the outputs of ops; it grows and shrinks without one call inside another for each step of a plan.
+    """Returns the outputs of ops. Steps of a plan add and remove ops without nesting one function in another.
 
     Args:
-        parts: the ops, part by part, in order.
-        unshaped: ops of whose outputs only the dtypes are known.
+        parts: the ranges of ops, in order.
+        unshaped: the ops with outputs of known dtype and unknown shape.
 
     Example:
         >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
@@ -71,21 +71,21 @@ class OutputTable:
         return [TensorInfo(t.dtype, None) for t in infos] if infos and number in self._unshaped else infos
 
     def longer(self, *more: tuple[int, Telling | None]) -> OutputTable:
-        """Returns the same with more ops.
+        """Returns a table with more ops.
 
         Args:
-            more: for each call the number of its first op, and the call, which counts its ops from 0.
+            more: (number of the first op, function that numbers its ops from 0).
         """
         return OutputTable(
             [*self._parts, *(_OutputRange(first, lookup, None) for first, lookup in more)], self._unshaped
         )
 
     def cut(self, stay: NDArray[np.integer], size: int) -> OutputTable:
-        """Returns the known outputs of a graph that has only some of the ops.
+        """Returns a table for a graph with only some of the ops.
 
         Args:
-            stay: their numbers, rising.
-            size: how many ops there were.
+            stay: the numbers of the remaining ops, in ascending order.
+            size: the old number of ops.
         """
         ends = [*self._firsts[1:], size]
         parts = []
@@ -98,21 +98,21 @@ class OutputTable:
         return OutputTable(parts or [_OutputRange(0, None, None)], frozenset(unshaped.tolist()))
 
     def without_shapes(self, ops: Iterable[int]) -> OutputTable:
-        """Returns the same, but with only the dtypes of the outputs of some ops."""
+        """Returns a table with unknown shapes for the outputs of some ops."""
         return OutputTable(self._parts, self._unshaped.union(ops))
 
 
-#: The ops that close a loop of TF1: those of the next round, and those that take its value.
+#: The ops that close a TF1 loop: the ops of the next round, and the ops that read their values.
 TURNING, MERGING = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
 #: op, position of its input, (producer, output).
 Edge = tuple[int, int, tuple[int, int]]
 
 
 def import_order(graph: Graph) -> list[int] | None:
-    """Returns the numbers of all ops in the order in which TensorFlow imports them; None if it is the present order.
+    """Returns the numbers of all ops in the order in which TensorFlow imports them; None if it is the current order.
 
-    TensorFlow takes the first op whose inputs are all imported. A ``Merge`` that closes a loop waits for only one of
-    its inputs. Ops on a cycle that is not a loop come last: TensorFlow refuses them.
+    TensorFlow always imports the first op with only imported inputs next. A ``Merge`` that closes a loop waits for only
+    one of its inputs. Ops on a cycle that is not a loop come last, and TensorFlow refuses them.
 
     Example:
         >>> import_order(Graph.of([("b", "Neg", ["a"]), ("a", "Const", [])]))
@@ -151,7 +151,7 @@ def in_order(graph: Graph, order: Sequence[int]) -> Graph:
 
     Args:
         graph: the snapshot.
-        order: the numbers of all its ops, as they are to stand.
+        order: the numbers of all its ops, in the new order.
 
     Example:
         >>> g = in_order(Graph.of([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
@@ -209,7 +209,7 @@ def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
 
 
 def cut_out(graph: Graph, removed: Sequence[int]) -> Graph:
-    """Returns a snapshot without some ops, which nothing that stays may read.
+    """Returns a snapshot without some ops. No remaining op may read them.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
@@ -245,8 +245,8 @@ def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
     """Returns a mask of the ops on cycles that edges (op, its input or control input) close.
 
     Args:
-        after: the graph with these edges in it.
-        edges: the edges to judge; back edges of loops close no cycle.
+        after: the graph, including these edges.
+        edges: the edges to check; back edges of loops close no cycle.
 
     Example:
         >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
@@ -257,9 +257,9 @@ def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
     if not edges:
         return out
     if len({source for _, source in edges}) == 1:
-        # What is above their one end decides, which is quicker.
+        # All edges have the same source. It is faster to look only at the ops above it.
         source = edges[0][1]
-        looping = any(kind in after.types for kind in TURNING)  # to look through a list is quicker than to number it
+        looping = any(kind in after.types for kind in TURNING)  # searching a list is faster than `typed`
         turning = np.flatnonzero(after.typed(TURNING)).tolist() if looping else ()
         above = backward(after, after.mask([source]), frozenset((i, 0) for i in turning))
         out[[end for op, _ in edges if above[op] for end in (op, source)]] = True

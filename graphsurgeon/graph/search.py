@@ -25,7 +25,7 @@ AttributeText = Callable[[Any], str]
 
 
 class SearchIndex:
-    """The indexes of a graph for a search, made when they are first needed and kept.
+    """The indexes of a graph for searches. Each is made when it is first needed, and cached.
 
     Args:
         graph: the snapshot.
@@ -45,24 +45,24 @@ class SearchIndex:
 
     @cached_property
     def leaves(self) -> tuple[list[str], Ints]:
-        """The last parts of the names, in lower case, each once; and which of them each op has."""
+        """The last parts of the names in lower case, without duplicates; and for each op, the index of its part."""
         numbers: dict[str, int] = {}
         which = [numbers.setdefault(name.rpartition("/")[2], len(numbers)) for name in self.lowered]
         return list(numbers), np.array(which, np.int32)
 
     @cached_property
     def lengths(self) -> Ints:
-        """How long each name is."""
+        """The length of each name."""
         return np.fromiter(map(len, self.names), np.int32, self.size)
 
     @cached_property
     def dtypes(self) -> dict[str, list[int]]:
-        """Dtype of an output -> the ops that have such an output; a file states all that can be known of it."""
+        """Dtype of an output -> the ops with such an output, according to the file."""
         return self._giving(self._stated, lambda info: info.dtype.removesuffix("_ref"))
 
     @cached_property
     def shapes(self) -> dict[str, list[int]]:
-        """Shape of an output, as text -> the ops that have such an output, as TensorFlow infers it."""
+        """Shape of an output, in text form -> the ops with such an output, according to TensorFlow."""
         return self._giving(self._outputs, lambda info: shape_text(info.shape))
 
     def _giving(
@@ -85,7 +85,7 @@ class SearchIndex:
         return by_device
 
     def valued(self, key: str, text: AttributeText) -> dict[str, list[int]]:
-        """Returns the values of an attribute, as text in lower case, each with the ops that have it; kept."""
+        """Returns value of an attribute, as text in lower case -> the ops that have it; cached."""
         if (key, text) not in self._valued:
             by_value = self._valued[key, text] = {}
             for op, node in enumerate(self.nodes):
@@ -96,7 +96,7 @@ class SearchIndex:
 
     @cached_property
     def attributes(self) -> dict[str, set[str]]:
-        """Names of attributes, by their lower-case form."""
+        """Name of an attribute in lower case -> the names with this lower-case form."""
         keys: dict[str, set[str]] = {}
         for node in self.nodes:
             for key in getattr(node, "attr", ()):
@@ -110,7 +110,7 @@ class SearchIndex:
         return out
 
     def where(self, fits: Callable[[str], object], names: list[str]) -> Mask:
-        """Returns a mask of the ops whose name, as in `names`, fits."""
+        """Returns a mask of the ops whose name in `names` fits."""
         return np.fromiter((bool(fits(name)) for name in names), np.bool_, self.size)
 
     @cached_property
@@ -119,7 +119,7 @@ class SearchIndex:
         return {op: " ".join(op_names(self.nodes[op].attr["module"].s)).lower() for op in self._with_module}
 
     def holding(self, text: str) -> Mask:
-        """Returns a mask of the ops whose name, or whose module, holds `text`, which is in lower case."""
+        """Returns a mask of the ops with a name or module that contains `text`, which is in lower case."""
         mask = np.fromiter(map(contains, self.lowered, repeat(text)), np.bool_, self.size)
         mask[[op for op, inside in self.modules.items() if text in inside]] = True
         return mask
@@ -129,7 +129,7 @@ _indexes: WeakKeyDictionary[Graph, SearchIndex] = WeakKeyDictionary()
 
 
 def index_of(graph: Graph) -> SearchIndex:
-    """Returns the index of a graph, made once for as long as the graph lives."""
+    """Returns the index of a graph; it is cached as long as the graph exists."""
     index = _indexes.get(graph)
     if index is None:
         index = _indexes[graph] = SearchIndex(graph)
@@ -137,24 +137,30 @@ def index_of(graph: Graph) -> SearchIndex:
 
 
 def search(graph: Graph, query: str, attribute: AttributeText = str, layers: Layers = NO_LAYERS) -> list[str]:
-    """Returns names of ops that fit all words of a query, best first; those that fit a pattern in graph order.
+    """Returns names of ops that fit all words of a query, best first; for patterns, in graph order.
 
     Args:
         graph: the snapshot.
-        query: words. ``op:Conv2D`` asks for a type, ``dtype:float32`` and ``shape:?x224x224x3`` for an output
-            (``?`` is an unknown dimension, ``*`` any one, ``...`` any number of them), ``device:gpu`` for a part of
-            the device, ``attr:padding`` or ``attr:padding=SAME`` for an attribute, ``layer:block_6*`` for what a Keras
-            layer of that name or path has made, ``layer-type:Dense`` for its class, ``is:unknown`` for ops of types
-            that TensorFlow does not know here; values take ``*``. A word
-            ``/regular expression/`` and patterns with ``*`` work on whole names; any other is looked for inside
-            names, and inside the op types of StableHLO modules, with no regard to case. A ``-`` before a word asks for
-            the opposite.
-        attribute: how to write the value of an attribute.
+        query: words. A word ``key:value`` selects ops by one property, and the value may contain ``*``:
+
+            - ``op:Conv2D``: the op type,
+            - ``dtype:float32`` and ``shape:?x224x224x3``: an output (``?`` is an unknown dimension, ``*`` any
+              dimension, ``...`` any number of dimensions),
+            - ``device:gpu``: a part of the device,
+            - ``attr:padding`` or ``attr:padding=SAME``: an attribute,
+            - ``layer:block_6*``: the ops of the Keras layers with this name or path,
+            - ``layer-type:Dense``: the ops of the Keras layers of this class,
+            - ``is:unknown``: op types that are unknown to TensorFlow in this process.
+
+            A word ``/regular expression/`` and patterns with ``*`` are compared with names. Other words are searched
+            inside names, and inside the op types of StableHLO modules; case is ignored. A ``-`` before a word negates
+            it.
+        attribute: formats the value of an attribute.
         layers: the layers of the graph.
 
     Raises:
-        SelectionError: a regular expression does not compile, there is no such ``key:`` or no such ``is:``, or a layer
-            is asked for where there is none at all.
+        SelectionError: if a regular expression does not compile, a ``key:`` or ``is:`` does not exist, or a word
+            selects by layer in a graph without layers.
 
     Example:
         >>> g = Graph.of([("net/conv1", "Conv2D", []), ("net/relu", "Relu", ["net/conv1"])])
@@ -176,12 +182,12 @@ def hits(
     Args:
         graph: the snapshot.
         query: see `search`.
-        attribute: how to write the value of an attribute.
+        attribute: formats the value of an attribute.
         layers: the layers of the graph.
-        hidden: the ops that a picture does not show; they come after others that fit equally well.
+        hidden: the ops that a picture does not show; they come after other ops that fit equally well.
 
     Raises:
-        SelectionError: as `search`.
+        SelectionError: as for `search`.
     """
     if not isinstance(query, str):
         raise SelectionError(f"find({query!r})", f"{query!r} is not text", "Give words, such as 'conv op:Conv2D'")
@@ -230,7 +236,7 @@ def _fits(index: SearchIndex, word: str, query: str, attribute: AttributeText, l
     if low in KEYS:
         return _asked(index, low, value, attribute)
     if low.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():
-        problem = f"there is nothing to ask for called {key + ':'!r}"
+        problem = f"there is no key {key + ':'!r}"
         raise SelectionError(request, problem, "The keys are " + ", ".join(f"{prefix}:" for prefix in KEYS))
     if any(c in word for c in "*?"):
         return index.where(re.compile(fnmatch.translate(word.lower())).match, index.lowered)
@@ -238,7 +244,7 @@ def _fits(index: SearchIndex, word: str, query: str, attribute: AttributeText, l
 
 
 def _asked(index: SearchIndex, key: str, value: str, attribute: AttributeText) -> Mask:
-    """Returns a mask of the ops that have what ``key:value`` asks for."""
+    """Returns a mask of the ops that fit ``key:value``."""
     low = value.lower()
     if key in ("op", "type"):
         kinds, _, kind_of = index.kinds
@@ -271,8 +277,9 @@ def shape_fits(query: str, shape: str) -> bool:
     """Returns whether a shape fits a query.
 
     Args:
-        query: dimensions by ``x`` or comma: ``?`` an unknown one, ``*`` any one, ``...`` any number of them.
-        shape: as text, ``(?, 224, 224, 3)``; anything else is an unknown shape and fits nothing.
+        query: dimensions, separated by ``x`` or a comma: ``?`` for an unknown dimension, ``*`` for any dimension,
+            ``...`` for any number of dimensions.
+        shape: the shape as text, such as ``(?, 224, 224, 3)``; any other text is an unknown shape, which never fits.
 
     Example:
         >>> [shape_fits(s, "(?, 8, 3)") for s in ("?x8x3", "*,*,3", "...,3", "?x8", "8x8x3")]

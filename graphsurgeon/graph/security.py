@@ -33,11 +33,12 @@ class RiskyOp(NamedTuple):
 
     Args:
         kind: one of `KINDS`.
-        reason: what it does.
+        reason: the effect, as text.
         path: the place of the path, address or token: the number of an input, or the name of an attribute; None if
             there is none.
-        harmless: the paths for which it does nothing; one that ends in ``://`` covers all paths that begin with it.
-        only: it does something only if the path begins with this.
+        harmless: the paths for which the op has no effect; an item that ends in ``://`` covers all paths that begin
+            with it.
+        only: the op has an effect only if the path begins with this text.
         calls: if the attribute `path` is a program, the function that lists the library functions it calls; None if
             the program cannot be read.
     """
@@ -50,7 +51,7 @@ class RiskyOp(NamedTuple):
     calls: Callable[[bytes], tuple[str, ...] | None] | None = None
 
     def does_nothing(self, path: str) -> bool:
-        """Returns whether the op does nothing with a path.
+        """Returns whether the op has no effect for a path.
 
         Example:
             >>> RISKY["EncodeProto"].does_nothing("bytes://..."), RISKY["EncodeProto"].does_nothing("/etc/passwd")
@@ -124,14 +125,14 @@ RISKY: dict[str, RiskyOp] = {
     ),
     # network
     **_of(
-        NETWORK, "asks a host for the elements of a dataset", 2, "DataServiceDataset", "DataServiceDatasetV2",
+        NETWORK, "gets the elements of a dataset from a host", 2, "DataServiceDataset", "DataServiceDatasetV2",
         "DataServiceDatasetV3", "DataServiceDatasetV4",
     ),
-    **_of(NETWORK, "gives a dataset to a host", 1, "RegisterDataset", "RegisterDatasetV2"),
+    **_of(NETWORK, "registers a dataset at a host", 1, "RegisterDataset", "RegisterDatasetV2"),
     **_of(NETWORK, "makes a host write a dataset", 2, "DistributedSave"),
-    **_of(NETWORK, "opens a port that others can call", 0, "RpcServer"),
+    **_of(NETWORK, "opens a port that other hosts can call", 0, "RpcServer"),
     **_of(NETWORK, "calls functions of another host", 0, "RpcClient"),
-    **_of(NETWORK, "sets how a file system is reached, as one in a cloud", 0, "FileSystemSetConfiguration"),
+    **_of(NETWORK, "sets how a file system, for example in a cloud, is accessed", 0, "FileSystemSetConfiguration"),
     # code
     **_of(
         PYTHON, "calls a Python function of this process by its number", "token", "EagerPyFunc", "PyFunc",
@@ -150,27 +151,27 @@ RISKY: dict[str, RiskyOp] = {
     **_of(CODE, "runs a graph that is hidden in a string", None, "DatasetFromGraph"),
     **_of(CODE, "runs compiled code of TensorRT that is written in a string", None, "TRTEngineOp"),
     **_of(ENDS, "ends the process", None, "Abort"),
-    **_of(ENDS, "can tell a worker to end", None, "WorkerHeartbeat"),
+    **_of(ENDS, "can end a worker", None, "WorkerHeartbeat"),
 }  # fmt: skip
 
-#: Ops of savers. The caller gives the file name; without one, it is the name here, which TensorFlow itself writes.
+#: Ops of savers. The caller gives the file name. The default is the name in SAVERS_OWN, which TensorFlow writes itself.
 SAVERS = frozenset({"MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2"})
 SAVERS_OWN = ("model",)
 
 
-#: Ops that pass on the value of one of their inputs -> which inputs these are; ``slice(None)``: all.
+#: Ops that pass on the value of one of their inputs -> the inputs in question; ``slice(None)`` for all inputs.
 _SAME: dict[str, slice] = {
     "Concat": slice(1, None), "ConcatV2": slice(None, -1), "ExpandDims": slice(1), "Identity": slice(None),
     "IdentityN": slice(None), "Merge": slice(None), "Pack": slice(None), "RefIdentity": slice(1),
     "Reshape": slice(1), "Select": slice(1, None), "SelectV2": slice(1, None), "Snapshot": slice(1),
     "Squeeze": slice(1), "StopGradient": slice(1), "Switch": slice(1), "PlaceholderWithDefault": slice(1),
 }  # fmt: skip
-#: Ops that begin with one of their inputs -> which.
+#: Ops with a result that begins with one of their inputs -> the index of this input.
 _JOINED = {"StringJoin": 0, "ShardedFilename": 0, "ShardedFilespec": 0}
-#: What TensorFlow's savers add to the path of a checkpoint.
+#: The text that TensorFlow's savers add to the path of a checkpoint.
 _ADDED = re.compile(r"[\w.]*(_temp(_[0-9a-f]+)?)?(/part)?")
 _FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
-#: A path that is longer is cut in words.
+#: Longer paths are shortened in messages.
 _LONG = 80
 _RESTORE = "restore op"
 _TABLES = "table_initializer"
@@ -178,16 +179,16 @@ _TABLES = "table_initializer"
 
 @dataclass(frozen=True)
 class Risk:
-    """An op that reaches out of the graph as it runs.
+    """An op that reaches outside of the graph when it runs.
 
     Args:
         op: its name; ``call/inner`` for an op in a function.
         type: its op type.
         kind: ``writes files``, ``reads files``, ``opens the network``, ``calls Python``, ``runs other code`` or
             ``ends the process``.
-        reason: what it does.
+        reason: its effect, as text.
         path: the file, address or token, if the graph contains it.
-        load: what runs it when the graph is loaded, such as ``init op 'init'``; empty if nothing does.
+        load: the reason why it runs when the graph is loaded, such as ``init op 'init'``; empty if it does not.
         harmless: why it may run without your permission; empty if it may not.
 
     Example:
@@ -212,14 +213,14 @@ class Risk:
 
 @dataclass(frozen=True)
 class Risks:
-    """The risks of a graph, the worst kind first; printed, a line for each.
+    """The risks of a graph, the worst kind first. `print` shows one line for each risk.
 
     Args:
         title: the title of the graph.
         items: the ops that the user must allow before the graph runs.
-        harmless: ops of the same kinds that are known to do only what the user requested: savers, whose file the user
-            names; tables that are filled from the assets of a SavedModel.
-        unknown: op types that need a library which TensorFlow has not loaded here, if there are any.
+        harmless: ops of the same kinds that do only what the user requests. Examples are savers, because the user names
+            the file, and tables that are filled from the assets of a SavedModel.
+        unknown: op types that need a library which is not loaded in this process.
 
     Example:
         >>> found = Risks("graph", (Risk("w", "WriteFile", "writes files", "writes its text to a file", "/tmp/x"),))
@@ -252,7 +253,7 @@ class Risks:
         return f"{counted(len(self.items), 'ops')} that {' or '.join(doing)}, {names}"
 
     def table(self) -> list[dict[str, Any]]:
-        """Returns one row for each op, harmless ones too: op, type, kind, reason, path, load, harmless."""
+        """Returns one row for each op, including harmless ops: op, type, kind, reason, path, load, harmless."""
         return [dict(vars(risk)) for risk in (*self.items, *self.harmless)]
 
     def __str__(self) -> str:
@@ -275,7 +276,7 @@ class Risks:
 
 
 def _many(kind: str) -> str:
-    """What several ops do: ``write files``."""
+    """Returns a kind in the plural, such as ``write files``."""
     verb, _, rest = kind.partition(" ")
     return f"{verb.removesuffix('s')} {rest}"
 
@@ -283,13 +284,13 @@ def _many(kind: str) -> str:
 def risks(
     graph: Graph, load: Mapping[str, str] | None = None, assets: Collection[str] = (), whole: bool = False
 ) -> Risks:
-    """Returns the ops that reach out of a graph, in the graph and in the functions that it calls.
+    """Returns the ops that reach outside of a graph, in the graph and in the functions that it calls.
 
     Args:
         graph: the snapshot.
-        load: op -> what runs it when the graph is loaded; initializers of variables and tables need not be given.
+        load: op -> why it runs when the graph is loaded; initializers of variables and tables need not be given.
         assets: the paths of files that belong to the graph.
-        whole: also search functions that nothing calls.
+        whole: whether to search functions without a call too.
 
     Example:
         >>> print(risks(Graph.of([("p", "Placeholder", []), ("r", "ReadFile", ["p"]), ("e", "Abort", [])])))
@@ -317,9 +318,9 @@ class _RiskyNode(NamedTuple):
     """An op of a risky type.
 
     Args:
-        place: the function that it is in; empty for an op of the graph.
+        place: the function that contains it; empty for an op of the graph.
         name: its name.
-        outer: the op of the graph, or the ops of the graph that lead to its function.
+        outer: the op itself, or the ops of the graph that lead to its function.
         node: its NodeDef.
         known: the effect of its type.
     """
@@ -335,10 +336,10 @@ class _TextOrigin(NamedTuple):
     """The origin of a text.
 
     Args:
-        texts: the texts, or beginnings of texts, that it may be.
-        added: what the graph may append to these.
-        fed: whether it may come from a feed.
-        unknown: whether it may be anything else.
+        texts: the possible texts, or beginnings of texts.
+        added: the texts that the graph may append.
+        fed: whether the text may come from a feed.
+        unknown: whether the text may be anything else.
     """
 
     texts: frozenset[str] = frozenset()
@@ -348,7 +349,7 @@ class _TextOrigin(NamedTuple):
 
 
 def _risk(reader: _RiskFinder, one: _RiskyNode, loaded: Mapping[str, str], assets: Collection[str]) -> Risk | None:
-    """What an op does; None if it has no such effect."""
+    """Returns the risk of an op; None if it has no effect outside of the graph."""
     rule, load = one.known, next((loaded[op] for op in one.outer if op in loaded), "")
     origin = reader.path(one)
     texts = sorted(origin.texts)
@@ -368,7 +369,7 @@ def _risk(reader: _RiskFinder, one: _RiskyNode, loaded: Mapping[str, str], asset
 
 
 def _harmless(kind: str, origin: _TextOrigin) -> str:
-    """Why an op does only what its user requests; empty if that is not known."""
+    """Returns why an op does only what its user requests; empty if that is not known."""
     if origin.unknown or not all(_ADDED.fullmatch(text) for text in origin.added):
         return ""
     if kind in SAVERS and origin.texts.issubset(SAVERS_OWN) and (origin.fed or origin.texts):
@@ -377,14 +378,14 @@ def _harmless(kind: str, origin: _TextOrigin) -> str:
 
 
 def _loaded(graph: Graph, load: Mapping[str, str], risky: list[_RiskyNode]) -> dict[str, str]:
-    """Op of the graph that leads to something risky -> what makes it run at load."""
+    """Returns op of the graph that leads to a risky op -> why it runs at load."""
     state, ways = graph.state, dict[str, list[str]]()
     for op, why in load.items():
         ways.setdefault(f"{why} {op!r}", []).append(op)
     tables = [op_name(entry.name) for entry in state.collections.get(_TABLES, ())]
     tables += [op for ops in state.init_ops.values() for op in ops]
-    ways["an initialiser of a table"] = tables
-    ways["an initialiser of a variable"] = [op_name(info.initializer) for info in state.variables.values()]
+    ways["an initializer of a table"] = tables
+    ways["an initializer of a variable"] = [op_name(info.initializer) for info in state.variables.values()]
     numbers = {graph.index[op] for one in risky for op in one.outer}
     out: dict[str, str] = {}
     for why, ops in ways.items():
@@ -395,18 +396,18 @@ def _loaded(graph: Graph, load: Mapping[str, str], risky: list[_RiskyNode]) -> d
 
 
 class _RiskFinder:
-    """Walks over the ops of a graph and of the functions they call, and finds where texts come from.
+    """Finds the risky ops of a graph and of the functions that it calls, and the origins of their texts.
 
     Args:
         graph: the snapshot.
-        whole: functions that nothing calls, too.
+        whole: whether to include functions without a call.
     """
 
     def __init__(self, graph: Graph, whole: bool) -> None:
         self._graph, self._functions = graph, graph.functions
         self._callers: dict[str, list[tuple[str, Any]]] = {}
         self._named: dict[str, dict[str, Any]] = {}
-        self._scopes: dict[str, str] = {}  # function -> the scope that it is
+        self._scopes: dict[str, str] = {}  # function -> the scope of its ops
         self._reach(whole)
 
     def risky(self) -> Iterator[_RiskyNode]:
@@ -421,7 +422,7 @@ class _RiskFinder:
                 yield _RiskyNode(function, f"{scope}/{node.name}", outer, node, RISKY[node.op])
 
     def _outer(self, function: str) -> tuple[str, ...]:
-        """The ops of the graph that lead to a function."""
+        """Returns the ops of the graph that lead to a function."""
         callers = met_from([function], lambda one: (place for place, _ in self._callers.get(one, ()) if place))
         return tuple(
             dict.fromkeys(node.name for one in callers for place, node in self._callers.get(one, ()) if not place)
@@ -435,7 +436,7 @@ class _RiskFinder:
         if isinstance(place, str):
             attributes = getattr(one.node, "attr", {})
             if place not in attributes:
-                return _TextOrigin(frozenset({""}))  # its default: none
+                return _TextOrigin(frozenset({""}))  # by default, there is no path
             value = attributes[place]
             if one.known.calls is not None:
                 called = one.known.calls(value.s)
@@ -448,7 +449,7 @@ class _RiskFinder:
         return self._origin(one.place, inputs[place])
 
     def _reach(self, whole: bool) -> None:
-        """Finds the functions that the graph leads to, each by the first call that does, and all calls of each."""
+        """Finds the functions that the graph leads to, with a scope by their first call, and all calls of each."""
         todo: list[str] = []
 
         def call(place: str, scope: str, node: TFNodeDef) -> None:
@@ -482,7 +483,7 @@ class _RiskFinder:
         return self._graph.nodes[self._graph.index[name]] if name in self._graph.index else None
 
     def _origin(self, place: str, text: str) -> _TextOrigin:
-        """Follows a text back to its origin, also through calls."""
+        """Returns the origin of a text, also through calls."""
         texts, more_texts = set[str](), set[str]()
         fed = unknown = False
         todo, visited = [(place, text, True)], set[tuple[str, str, bool]]()
@@ -521,9 +522,7 @@ class _RiskFinder:
         return _TextOrigin(frozenset(texts), frozenset(more_texts), fed, unknown)
 
     def _given(self, function: str, argument: str) -> list[tuple[str, str]] | None:
-        """The values that calls pass to an argument; empty without calls of the function; None if they are not
-        known.
-        """
+        """Returns the values that calls pass to an argument; empty without calls; None if they are not known."""
         arguments = [one.name for one in self._functions[function].signature.input_arg]
         if argument not in arguments:
             return None
@@ -539,7 +538,7 @@ class _RiskFinder:
 
 
 def _strings(node: TFNodeDef) -> list[str]:
-    """The texts of a constant; empty if it is written in another way than TensorFlow writes constants."""
+    """Returns the texts of a constant; empty if it is not written as TensorFlow writes constants."""
     attributes = getattr(node, "attr", {})
     values = attributes["value"].tensor.string_val if "value" in attributes else ()
     return [text.decode("utf-8", "replace") for text in values]
@@ -551,15 +550,15 @@ _trusted: set[bytes] = set()
 
 
 class GraphOrigin:
-    """A file, or a proto, with ops that reach out of its graph.
+    """A file, or a proto, with ops that reach outside of its graph.
 
     Args:
-        read: the graph, as written in the file.
+        graph: the graph, as written in the file.
 
     Attributes:
         title: its title.
         key: a digest of its bytes, which identifies it.
-        load: op -> what runs it when the graph is loaded.
+        load: op -> why it runs when the graph is loaded.
         assets: the paths of files that belong to it.
     """
 
@@ -577,11 +576,11 @@ class GraphOrigin:
 
     @property
     def trusted(self) -> bool:
-        """Whether the user has allowed it to run: these very bytes, in this process."""
+        """Whether the user has allowed exactly these bytes to run in this process."""
         return self.key in _trusted
 
     def trust(self) -> None:
-        """Notes that it may run, for as long as this process lives."""
+        """Allows it to run until this process ends."""
         _trusted.add(self.key)
 
     def left_in(self, graph: Graph) -> Risks:
@@ -591,11 +590,11 @@ class GraphOrigin:
 
 
 def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
-    """Returns whether there is an op in a graph, or in its functions, of a type that can reach out of it.
+    """Returns whether a graph, or one of its functions, has an op of a type that can reach outside of it.
 
     Args:
         graph: the snapshot.
-        ops: only these of its ops; one that calls a function may do what any of the functions does.
+        ops: consider only these ops; an op that calls a function counts as a call of all functions.
 
     Example:
         >>> may_reach_out(Graph.of([("a", "NoOp", [])])), may_reach_out(Graph.of([("w", "WriteFile", [])]))

@@ -21,7 +21,7 @@ from .variables import VARIABLE_TYPES
 
 @dataclass(frozen=True)
 class Query:
-    """The call that made a selection: a method with its arguments, on other queries. `code` prints it as Python."""
+    """The call that made a selection: a method, its arguments, and the queries that it combines."""
 
     verb: str
     args: tuple[Any, ...] = ()
@@ -82,9 +82,9 @@ class Selection:
     query: Query
     inputs: tuple[Tensor, ...] = ()
     outputs: tuple[Tensor, ...] = ()
-    notes: tuple[str, ...] = ()  # names and op types that were requested, and not found
+    notes: tuple[str, ...] = ()  # notes about requested names and op types that do not exist
 
-    # -- looking at it --------------------------------------------------------------------------
+    # -- its ops --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.mask))
@@ -102,7 +102,7 @@ class Selection:
         return self.graph.owner is other.graph.owner and self.names == other.names
 
     def __hash__(self) -> int:
-        return hash(len(self))  # the owner is another object once its live graph is made
+        return hash(len(self))  # the owner changes once its live graph is made
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -142,7 +142,7 @@ class Selection:
         notes = "".join(f"; {note}" for note in self.notes)
         return f"<Selection of {counted(len(self), 'ops')} in {self.graph.title}: {kinds or 'nothing'}{notes}>"
 
-    # -- making others --------------------------------------------------------------------------
+    # -- other selections -----------------------------------------------------------------------
 
     def __or__(self, other: Selection) -> Selection:
         return self._with(other, "|", "or", np.logical_or)
@@ -183,7 +183,8 @@ class Selection:
         result: Any = test
         if not callable(result):
             problem = f"{test!r} is of type {type(test).__name__}, not a function"
-            raise SelectionError(f"where({test!r})", problem, "Give one of an OpView: lambda op: op.type == 'Conv2D'")
+            suggestion = "Give a function of an OpView: lambda op: op.type == 'Conv2D'"
+            raise SelectionError(f"where({test!r})", problem, suggestion)
         numbers = [i for i in self.numbers if test(OpView(self.graph, i))]
         return listed(self.graph, numbers)
 
@@ -200,7 +201,7 @@ class Selection:
             kinds = few([f"{n} {kind}" for kind, n in self.types.items()], 6) or "nothing"
             raise SelectionError(
                 f"expect({count})",
-                f"the selection holds {counted(len(self), 'ops')} ({kinds})",
+                f"the selection has {counted(len(self), 'ops')} ({kinds})",
                 f"Narrow or widen it, or type expect({len(self)})",
             )
         return self
@@ -287,13 +288,13 @@ class Selection:
         return self.on(graph)
 
     def moved(self, graph: Graph) -> Selection:
-        """Returns the ops of the same names in a graph that was made from this one.
+        """Returns the ops with the same names in a graph that was made from this graph.
 
         Args:
-            graph: the snapshot of that graph.
+            graph: the snapshot of the other graph.
 
         Raises:
-            SelectionError: if an op does not exist there.
+            SelectionError: if an op does not exist in the other graph.
         """
         names, old = tuple(self.names), self.graph.names
         mask = graph.mask([graph.find(name, "the copy of the selection") for name in names])
@@ -304,7 +305,7 @@ class Selection:
 
 
 def listed(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
-    """Returns a selection of ops by their numbers or by a mask; as code it lists their names.
+    """Returns a selection of ops by their numbers or by a mask; its query lists their names.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
@@ -318,12 +319,12 @@ def listed(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
 def _carried(selection: Selection, graph: Graph) -> tuple[Mask, list[str]]:
     """Returns the ops of a selection in another snapshot of its graph, and the names of the missing ones.
 
-    If a call is unfolded there, the ops inside it represent the call.
+    If a call is unfolded in the other snapshot, the ops inside the call represent it.
     """
     old = selection.graph
     if graph is old:
         return selection.mask, []
-    if graph.owner is old.owner:  # ops have the same numbers: in a plan, they may have other names
+    if graph.owner is old.owner:  # ops have the same numbers, but a plan may have renamed them
         numbers = selection.numbers
         lost = [old.names[i] for i in numbers if i >= graph.size]
         return graph.mask(numbers[: len(numbers) - len(lost)]), lost
@@ -340,7 +341,7 @@ def _carried(selection: Selection, graph: Graph) -> tuple[Mask, list[str]]:
 
 
 def _moved(old: Graph, tensor: Tensor, new: Graph) -> Tensor | None:
-    """Returns a tensor in another snapshot of its graph; None if it is missing there."""
+    """Returns a tensor in another snapshot of its graph; None if it does not exist there."""
     op = tensor[0] if new.owner is old.owner else new.index.get(old.names[tensor[0]], -1)
     return (op, tensor[1]) if 0 <= op < new.size else None
 
@@ -373,7 +374,7 @@ def select(
 
     Args:
         graph: the snapshot to select from.
-        scope: a name scope: its own op, if there is one, and all ops below.
+        scope: a name scope: the op with its name, if there is one, and all ops below it.
         op: an op type or several. If the graph lacks some of several types, the selection has a note.
         name: op names, or patterns with ``*``, ``?`` and ``[ ]``.
         inputs: boundary input tensors. Their ancestors stay outside.
@@ -394,7 +395,7 @@ def select(
     place: Any = scope
     if place is not None and not isinstance(place, str):
         problem = f"{scope!r} is of type {type(scope).__name__}, not the name of a scope"
-        raise SelectionError(f"select(scope={scope!r})", problem, "Give one as text: scope='conv1'")
+        raise SelectionError(f"select(scope={scope!r})", problem, "Give the name as text: scope='conv1'")
     arguments: tuple[tuple[str, Any], ...] = () if scope is None else (("scope", scope),)
     filters = (("op", kinds), ("name", patterns), ("layer", layer_patterns))
     arguments += tuple((key, one_or_all(x)) for key, x in filters if x is not None)
@@ -426,7 +427,7 @@ def select(
 
 
 def _made(graph: Graph, ops: Iterable[str]) -> Mask:
-    """Ops by name; for an unfolded call, the ops in it."""
+    """Returns a mask of ops by name; for an unfolded call, of the ops in it."""
     names = list(ops)
     mask = graph.mask(graph.index[name] for name in names if name in graph.index)
     calls = graph.unfolded.calls if graph.unfolded is not None else {}
@@ -452,7 +453,8 @@ def words_of(argument: Any, key: str) -> tuple[str, ...] | None:
     odd = [item for item in items if not isinstance(item, str) and not isinstance(getattr(item, "name", None), str)]
     if odd:
         problem = f"{odd[0]!r} is of type {type(odd[0]).__name__}, neither a text nor an object with a name"
-        raise SelectionError(f"select({key}={argument!r})", problem, f"Give one or a list, as {key}={_LIKE[key]!r}")
+        suggestion = f"Give one item or a list, such as {key}={_LIKE[key]!r}"
+        raise SelectionError(f"select({key}={argument!r})", problem, suggestion)
     return tuple(i if isinstance(i, str) else i.path if isinstance(i, Layer) else str(i.name) for i in items)
 
 

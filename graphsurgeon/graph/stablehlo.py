@@ -1,6 +1,6 @@
 """StableHLO modules: the library functions that the serialized module of an `XlaCallModule` op calls.
 
-A module is MLIR bytecode. MLIR's own reader ends the process on many malformed modules, so this module reads untrusted
+A module is MLIR bytecode. MLIR's own reader ends the process for many malformed modules. So this file reads untrusted
 bytes in Python. It parses only the parts of the bytecode that lead to the targets of custom calls.
 """
 
@@ -21,10 +21,10 @@ _DIALECT_VERSIONS, _REGION_SECTIONS, _USE_LISTS, _OPTIONAL_LOCATIONS, _OP_PROPER
 _HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS, _HAS_USES, _HAS_PROPERTIES = (
     1 << bit for bit in range(7)
 )
-#: The attributes that are strings, and dictionaries: their dialect, and its code for their kind.
+#: (dialect, code of the kind) of attributes that are strings, and of attributes that are dictionaries.
 _STRING = frozenset({("builtin", 2), ("builtin", 3), ("vhlo", 14)})
 _DICTIONARY = frozenset({("builtin", 1)})
-#: How a portable module writes an op type, and the op types that only hold others.
+#: The form of an op type in a portable module, and the op types that only contain other ops.
 _VERSIONED, _FRAME = re.compile(r"^vhlo\.(\w+)_v\d+$"), ("func", "module", "return")
 _CALL, _TARGET = "custom_call", "call_target_name"
 
@@ -55,7 +55,7 @@ def library_calls(module: bytes) -> tuple[str, ...] | None:
 
 
 def op_names(module: bytes) -> tuple[str, ...]:
-    """Returns the op types of a serialized module, in the order of its table; none if the module cannot be read.
+    """Returns the op types of a serialized module, in the order of its table; empty if the module cannot be read.
 
     Example:
         >>> op_names(b"not a module")
@@ -70,7 +70,7 @@ def op_names(module: bytes) -> tuple[str, ...]:
 
 
 class _BytecodeReader:
-    """Reads MLIR's encoding, and raises an IndexError after the end.
+    """Reads MLIR's encoding; raises an IndexError at the end of the bytes.
 
     Args:
         data: the bytes.
@@ -92,7 +92,7 @@ class _BytecodeReader:
         return self.take(1)[0]
 
     def number(self) -> int:
-        """Reads a number. The trailing zeros of its first byte are the number of bytes that follow."""
+        """Reads a number. The number of trailing zero bits of its first byte is the number of bytes that follow."""
         first = self.byte()
         more = (first & -first).bit_length() - 1 if first else 8
         whole = int.from_bytes(bytes([first]) + self.take(more), "little")
@@ -170,7 +170,7 @@ class _BytecodeModule:
     def _table(self, reader: _BytecodeReader, data: _BytecodeReader) -> list[tuple[str, bytes]]:
         """Returns the dialect and the bytes of each attribute; an attribute that is written as text has no dialect."""
         count = reader.number()
-        reader.number()  # how many types follow
+        reader.number()  # the number of types that follow
         rows = list[tuple[str, bytes]]()
         while len(rows) < count:
             dialect = self._dialects[reader.number()]
@@ -182,7 +182,7 @@ class _BytecodeModule:
     def _region(self, reader: _BytecodeReader) -> Iterator[str]:
         blocks = reader.number()
         if blocks:
-            reader.number()  # how many values the region defines
+            reader.number()  # the number of values that the region defines
         for _ in range(blocks):
             yield from self._block(reader)
 
@@ -224,14 +224,14 @@ class _BytecodeModule:
             yield from self._region(inner)
 
     def _target(self, attributes: int | None, properties: int | None) -> str:
-        """Returns the target of a custom call: the attribute of this name, or the third property."""
+        """Returns the target of a custom call: the attribute `call_target_name`, or the third property."""
         if properties is not None:
             reader = _BytecodeReader(self._properties[properties])
             first = reader.number()
             if reader:
                 reader.number()
                 return self._string(reader.number())
-            attributes = first  # the properties of an op type that the writer does not have
+            attributes = first  # the properties of an op type that is unknown to the writer
         return self._string(self._dictionary(attributes)[_TARGET])
 
     def _dictionary(self, number: int | None) -> dict[str, int]:
@@ -261,7 +261,7 @@ def _strings(reader: _BytecodeReader) -> list[str]:
 
 
 def _pass_uses(reader: _BytecodeReader, values: int) -> None:
-    """Passes over the order of the uses of some values."""
+    """Skips the order of the uses of some values."""
     for _ in range(reader.number() if values > 1 else 1):
         if values > 1:
             reader.number()

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from .arrays import size_text
 
 Watch = Callable[[int, int], bool]
-"""Called now and then during a run, with the numbers of tensors noted so far and in all; returns whether to go on."""
+"""Called repeatedly during a run, with the number of tensors so far and in total; returns whether to continue."""
 
-#: About so many elements of a tensor are kept; of one that has no more, all.
+#: The approximate number of elements in the sample of a tensor; smaller tensors are kept completely.
 SAMPLE = 1024
 
-# What the numbers of a tensor are, in the order of TensorFlow's DebugNumericSummary.
+# The meaning of the numbers of a tensor, in the order of TensorFlow's DebugNumericSummary.
 _COUNT, _NAN, _LOW, _NEGATIVE, _ZEROS, _POSITIVE, _HIGH, _MIN, _MAX, _MEAN, _VARIANCE, _KIND, _RANK, _DIMS = range(
     1, 15
 )
@@ -31,8 +31,8 @@ class TensorStats:
     Args:
         tensor: its name.
         rounds: the round of each loop around it, the outermost loop first; rounds are counted from 0.
-        numbers: its statistics, in the order of TensorFlow's ``DebugNumericSummary``; for text, the shape alone.
-        sample: some of its elements, at equal distances; all if it is small.
+        numbers: its statistics, in the order of TensorFlow's ``DebugNumericSummary``; for text, only the shape.
+        sample: some of its elements, at equal distances; all elements if it is small.
         dtype: its dtype. The `numbers` of half precision are computed in float32, and those of complex numbers from
             absolute values.
     """
@@ -45,7 +45,7 @@ class TensorStats:
 
     @property
     def numeric(self) -> bool:
-        """Whether it holds numbers, and not text."""
+        """Whether it contains numbers, and not text."""
         return self.dtype != "string"
 
     @property
@@ -56,7 +56,7 @@ class TensorStats:
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of its elements."""
         return math.prod(self.shape)
 
     def _number(self, at: int) -> float:
@@ -64,12 +64,12 @@ class TensorStats:
 
     @property
     def nans(self) -> int:
-        """How many elements are not numbers."""
+        """The number of NaN elements."""
         return int(self._number(_NAN))
 
     @property
     def infinite(self) -> int:
-        """How many elements are infinite."""
+        """The number of infinite elements."""
         return int(self._number(_LOW) + self._number(_HIGH))
 
     @property
@@ -79,7 +79,7 @@ class TensorStats:
 
     @property
     def zeros(self) -> int:
-        """How many elements are zero."""
+        """The number of zero elements."""
         return int(self._number(_ZEROS))
 
     @property
@@ -108,7 +108,7 @@ class TensorStats:
 
     @property
     def histogram(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """How many elements of the sample lie between which edges: 16 counts and 17 edges; both empty without any."""
+        """The histogram of the finite elements in the sample: 16 counts and 17 edges; both empty without elements."""
         finite = self.sample[np.isfinite(self.sample)].astype(np.float64)
         if not len(finite):
             return np.zeros(0, np.int64), np.zeros(0, np.float64)
@@ -142,8 +142,8 @@ def noted(
 
     Args:
         tensor: its name.
-        array: its value; no part of it is kept.
-        dtype: its dtype; for text only the shape is noted.
+        array: its value; the result does not refer to it.
+        dtype: its dtype; for text, the summary has only the shape.
         rounds: as for `TensorStats`.
         sampling: whether a sample is taken.
 
@@ -164,12 +164,12 @@ def noted(
         return TensorStats(tensor, rounds, numbers, (some if sampling else some[:0]).astype(np.float32), dtype)
 
 
-#: So many elements are turned to float64 at a time: they stay near the processor.
+#: The number of elements that are converted to float64 at a time; they fit into the processor's cache.
 _AT_ONCE = 1 << 15
 
 
 def _counted(flat: NDArray[Any]) -> list[float]:
-    """The numbers of elements of each kind, and the least, largest, mean and variance of the finite ones."""
+    """Returns the number of elements of each kind, and minimum, maximum, mean and variance of the finite elements."""
     if not flat.size:
         return [1, *[0] * 7, *[math.nan] * 4]
     least, most = flat.min(), flat.max()
@@ -184,7 +184,7 @@ def _counted(flat: NDArray[Any]) -> list[float]:
 
 
 def _moments(flat: NDArray[Any]) -> tuple[float, float]:
-    """The mean and the variance, computed from distances to about the mean: no digits are lost if the mean is large."""
+    """Returns mean and variance, computed from distances to an estimated mean, so that a large mean loses no digits."""
     about, first, second = float(flat[:_AT_ONCE].mean(dtype=np.float64)), 0.0, 0.0
     buffer = np.empty(min(flat.size, _AT_ONCE))
     for start in range(0, flat.size, _AT_ONCE):
@@ -197,7 +197,7 @@ def _moments(flat: NDArray[Any]) -> tuple[float, float]:
 
 
 def step_of(size: int) -> int:
-    """Returns how far apart the elements of a sample are: an odd number, for most sizes are even."""
+    """Returns the distance between the elements of a sample. It is odd, because most sizes are even."""
     return size // SAMPLE | 1
 
 
@@ -207,9 +207,9 @@ class OpCost:
 
     Args:
         op: its name.
-        seconds: the time it took.
+        seconds: the time that it took.
         bytes: the memory that was allocated for it.
-        runs: how often it ran.
+        runs: the number of times that it ran.
         device: its device.
     """
 

@@ -12,7 +12,7 @@ class TFGraph(Protocol):
 
     #: A number that grows with each new op.
     version: int
-    #: Whether nothing can be added any more.
+    #: Whether no op can be added any more.
     finalized: bool
     #: Its VersionDef.
     graph_def_versions: Any
@@ -20,7 +20,7 @@ class TFGraph(Protocol):
     collections: Collection[Any]
 
     def as_default(self) -> AbstractContextManager[Any]:
-        """Makes it the graph that a block builds."""
+        """Makes it the default graph of a block."""
 
     def as_graph_def(self) -> TFGraphDef:
         """Returns its nodes and functions as a GraphDef."""
@@ -29,13 +29,13 @@ class TFGraph(Protocol):
         """Returns its ops, in the order in which they were made."""
 
     def get_operation_by_name(self, name: str) -> TFOp:
-        """Returns an op; raises KeyError where there is none."""
+        """Returns an op; raises KeyError if it does not exist."""
 
     def get_tensor_by_name(self, name: str) -> TFTensor:
-        """Returns a tensor; raises KeyError where there is none."""
+        """Returns a tensor; raises KeyError if it does not exist."""
 
     def as_graph_element(self, obj: Any) -> Any:
-        """Returns the op or tensor of a name or object."""
+        """Returns the op or tensor for a name or object."""
 
     def create_op(self, op_type: str, inputs: list[Any], dtypes: Any = None, *, name: str, attrs: Any) -> TFOp:
         """Makes an op."""
@@ -47,31 +47,31 @@ class TFGraph(Protocol):
         """Returns a collection as a new list."""
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """Returns a collection itself; makes it if there is none."""
+        """Returns a collection itself, and makes it if it does not exist."""
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Adds an item to a collection."""
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
-        """Returns whether a session may give it."""
+        """Returns whether a session may fetch a tensor or op."""
 
     def is_feedable(self, tensor: Any) -> bool:
         """Returns whether a tensor may be fed."""
 
     def prevent_feeding(self, tensor: Any) -> None:
-        """Forbids to feed a tensor."""
+        """Prevents sessions from feeding a tensor."""
 
     def prevent_fetching(self, op: Any) -> None:
-        """Forbids to fetch an op."""
+        """Prevents sessions from fetching an op."""
 
     def device(self, device_name_or_function: Any) -> AbstractContextManager[Any]:
-        """Places the ops that a block makes."""
+        """Places the ops of a block on a device."""
 
     def colocate_with(self, op: Any) -> AbstractContextManager[Any]:
-        """Places the ops that a block makes with an op."""
+        """Colocates the ops of a block with an op."""
 
     def get_name_scope(self) -> str:
-        """Returns the name scope that is open."""
+        """Returns the current name scope."""
 
 
 class TFNodeDef(Protocol):
@@ -85,22 +85,22 @@ class TFNodeDef(Protocol):
     input: MutableSequence[str]
     #: The requested device.
     device: str
-    #: Attribute -> AttrValue; accessing a missing one adds it.
+    #: Attribute -> AttrValue; access to a missing attribute adds it.
     attr: MutableMapping[str, Any]
-    #: The type that TensorFlow infers of it.
+    #: The type that TensorFlow infers for it.
     experimental_type: Any
 
     def CopyFrom(self, other: Any) -> None:
-        """Becomes equal to another."""
+        """Copies the content of another message."""
 
     def ClearField(self, name: str) -> None:
         """Clears a field."""
 
     def HasField(self, name: str) -> bool:
-        """Returns whether a field has something."""
+        """Returns whether a field is set."""
 
     def ByteSize(self) -> int:
-        """Returns how many bytes it is written in."""
+        """Returns its serialized size in bytes."""
 
 
 class TFGraphDef(Protocol):
@@ -114,22 +114,22 @@ class TFGraphDef(Protocol):
     versions: Any
 
     def CopyFrom(self, other: Any) -> None:
-        """Becomes equal to another."""
+        """Copies the content of another message."""
 
     def ClearField(self, name: str) -> None:
         """Clears a field."""
 
     def HasField(self, name: str) -> bool:
-        """Returns whether a field has something."""
+        """Returns whether a field is set."""
 
     def ByteSize(self) -> int:
-        """Returns how many bytes it is written in."""
+        """Returns its serialized size in bytes."""
 
     def MergeFromString(self, serialized: bytes) -> int:
-        """Adds what some bytes say."""
+        """Adds the fields of a serialized GraphDef."""
 
     def SerializeToString(self, *, deterministic: bool = ...) -> bytes:
-        """Returns the bytes that it is written in."""
+        """Returns it as bytes."""
 
 
 class TFOp(Protocol):
@@ -141,11 +141,11 @@ class TFOp(Protocol):
     type: str
     #: The graph that it is in.
     graph: TFGraph
-    #: What it reads.
+    #: Its input tensors.
     inputs: Sequence[TFTensor]
-    #: What it gives.
+    #: Its output tensors.
     outputs: list[TFTensor]
-    #: What it waits for.
+    #: Its control inputs.
     control_inputs: list[TFOp]
     #: Its NodeDef.
     node_def: TFNodeDef
@@ -155,7 +155,7 @@ class TFOp(Protocol):
     traceback: Any
 
     def get_attr(self, name: str) -> Any:
-        """Returns an attribute; raises ValueError where there is none."""
+        """Returns an attribute; raises ValueError if it does not exist."""
 
     def colocation_groups(self) -> list[bytes]:
         """Returns its colocation groups."""
@@ -166,11 +166,11 @@ class TFTensor(Protocol):
 
     #: Its op's name with the number of the output.
     name: str
-    #: The op that gives it.
+    #: The op that computes it.
     op: TFOp
     #: The graph that it is in.
     graph: TFGraph
-    #: Which output it is.
+    #: The index of the output.
     value_index: int
     #: Its `tf.DType`.
     dtype: Any
@@ -178,7 +178,7 @@ class TFTensor(Protocol):
     shape: Any
 
     def set_shape(self, shape: Any) -> None:
-        """Says more of its static shape."""
+        """Makes its static shape more specific."""
 
     def consumers(self) -> list[TFOp]:
         """Returns the ops that read it."""
@@ -189,7 +189,7 @@ class TFVariable(Protocol):
 
     #: Its op's name with the number of the output.
     name: str
-    #: The op that holds it.
+    #: The op of the variable.
     op: TFOp
     #: The graph that it is in.
     graph: TFGraph
@@ -197,7 +197,7 @@ class TFVariable(Protocol):
     dtype: Any
     #: Its static `tf.TensorShape`.
     shape: Any
-    #: The op that gives it its initial value.
+    #: The op that assigns its initial value.
     initializer: TFOp
 
     def to_proto(self) -> Any:
@@ -205,7 +205,7 @@ class TFVariable(Protocol):
 
 
 class TFSession(Protocol):
-    """A `tf.compat.v1.Session`, or what wraps one."""
+    """A `tf.compat.v1.Session`, or a wrapper of a session."""
 
     #: The graph that it runs.
     graph: TFGraph

@@ -27,22 +27,22 @@ from .traversal import shortest
 from .variables import FEED_TYPES, VARIABLE_TYPES
 
 _Rounds = tuple[int, ...]
-#: What gives a value without computing one.
+#: Op types with a value that is given and not computed.
 _GIVEN = FEED_TYPES | VARIABLE_TYPES | {"ReadVariableOp", "Const", "ImmutableConst"}
 _SAID = {"feed": "which was fed", "variable": "held by the variable", "constant": "a constant"}
 
 
 @dataclass(frozen=True, eq=False)
 class FirstBad:
-    """The op whose inputs are finite and whose output is not.
+    """The op with finite inputs and an output that is not finite.
 
     Args:
         note: the summary of its output.
         type: its op type.
         inputs: the summaries of its inputs at that moment.
-        path: the shortest way back, as names of ops: from it to a feed or a variable, else to a constant.
+        path: the shortest path back from the op to a feed or a variable, or else to a constant, as names of ops.
         then: the summary in which an infinity first becomes a NaN, if it does.
-        source: ``"feed"``, ``"variable"`` or ``"constant"`` if the value is given and not computed; else empty.
+        source: ``"feed"``, ``"variable"`` or ``"constant"`` if the value is given and not computed; otherwise empty.
     """
 
     note: TensorStats
@@ -64,7 +64,7 @@ class FirstBad:
 
     @property
     def rounds(self) -> _Rounds:
-        """In which round of each loop around it, counted from 0, the outermost first."""
+        """The round of each loop around it, counted from 0, the outermost loop first."""
         return self.note.rounds
 
     def __repr__(self) -> str:
@@ -83,14 +83,14 @@ def first_bad(
     fed: Iterable[str] = (),
     skipped: Container[str] = (),
 ) -> FirstBad | None:
-    """Returns the op at which the first NaN or infinity of a run arises; None if all values are finite.
+    """Returns the op that computes the first NaN or infinity of a run; None if all values are finite.
 
     Args:
         graph: the graph that ran.
         notes: tensor -> its summaries, by round.
         handed_on: tensor that is passed on unchanged -> the tensor in `notes`.
         fed: the tensors that were fed.
-        skipped: ops that the way back passes over.
+        skipped: ops that the path back leaves out.
 
     Example:
         >>> import numpy as np
@@ -120,11 +120,11 @@ class _FirstBadSearch:
             self.at[self.graph.tensor(name)] = {note.rounds: note for note in group}
         for name, origin in handed_on.items():
             source = self.graph.tensor(origin)
-            if source in self.at and op_name(name) in self.graph.index:  # the op of a tensor that is fed may not run
+            if source in self.at and op_name(name) in self.graph.index:  # the op of a fed tensor may not have run
                 self.at[self.graph.tensor(name)] = self.at[source]
 
     def found(self) -> FirstBad | None:
-        """Returns the first bad op; if there are NaNs, the first of the ops that lead to one."""
+        """Returns the first bad op; if there are NaNs, the first op that leads to a NaN."""
         causes, nans = [], []
         for (op, port), notes in self.at.items():
             for note in notes.values():
@@ -154,7 +154,7 @@ class _FirstBadSearch:
         for end in self.graph.data.ends(op):
             notes = self.at.get(end, {})
             some = next(iter(notes), ())
-            if len(some) > len(rounds):  # it comes out of a loop: from the last round that let it
+            if len(some) > len(rounds):  # it is a result of a loop, from the last round
                 inside = [key for key in notes if key[: len(rounds)] == rounds]
                 result += [notes[max(inside)]] if inside else []
             elif rounds[: len(some)] in notes:
@@ -162,7 +162,7 @@ class _FirstBadSearch:
         return result
 
     def _cause(self, op: int, note: TensorStats) -> tuple[int, TensorStats]:
-        """The origin of a NaN, back through infinities: the op among them that is computed first."""
+        """Returns the origin of a NaN: the first computed op among the infinities that it comes from."""
         graph, order = self.graph, self._order
         todo, visited, ends = [(op, note)], {(op, note.rounds)}, []
         for here, stats in todo:  # grows
@@ -201,7 +201,7 @@ class _FirstBadSearch:
 
     @cached_property
     def _order(self) -> list[int]:
-        """The place of each op in an order in which each comes after its inputs."""
+        """The place of each op in an order with all inputs before their consumers."""
         return order(self.graph)
 
 
@@ -229,14 +229,14 @@ class FirstDifference:
 
     @property
     def op(self) -> str:
-        """The op's name, in the one run."""
+        """The op's name in the first run."""
         return self.note.tensor.partition(":")[0]
 
     def __repr__(self) -> str:
         apart = "in shape, NaN or infinities" if math.isinf(self.difference) else f"by {self.difference:.3g}"
         return (
-            f"{self.note!r}, by {self.type}\n  instead of  {self.other!r}\n  apart {apart}; "
-            f"in all {counted(self.tensors, 'tensors')} of another value"
+            f"{self.note!r}, by {self.type}\n  instead of  {self.other!r}\n  they differ {apart}; "
+            f"in total, {counted(self.tensors, 'tensors')} {'differs' if self.tensors == 1 else 'differ'}"
         )
 
 
@@ -248,13 +248,13 @@ def first_difference(
     tolerance: float,
     unsaid: Container[str] = (),
 ) -> FirstDifference | None:
-    """Returns the first tensor, in the order of computing, that differs by more than a tolerance; None without any.
+    """Returns the first tensor, in the order of computation, that differs by more than a tolerance; otherwise None.
 
     Args:
         graph: the graph of the first run.
         ours, theirs: tensor -> its summaries by round, in each run.
-        names: tensor of the first run -> its name in the other, if that differs.
-        tolerance: how far two tensors may be apart, in parts of the largest absolute value of the first.
+        names: tensor of the first run -> its name in the other run, if the names differ.
+        tolerance: the largest accepted difference, divided by the largest absolute value of the first tensor.
         unsaid: ops that are returned only if no other op differs.
 
     Example:
@@ -273,7 +273,7 @@ def first_difference(
             other = there.get(note.rounds)
             if other is not None and (apart := difference(note, other)) > tolerance:
                 op = graph.tensor(name)[0]
-                turned = graph.types[op] in TURNING  # it passes on the result of the round before
+                turned = graph.types[op] in TURNING  # it passes on the result of the previous round
                 when = (note.rounds[:1], place[op] if not turned else -1, note.rounds)
                 candidates.append(((graph.names[op] in unsaid, *when), note, other, apart))
                 break
@@ -288,7 +288,7 @@ def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[st
 
     Args:
         ours, theirs: tensor -> its summaries by round, in each run.
-        names: tensor of the first run -> its name in the other, if that differs.
+        names: tensor of the first run -> its name in the other run, if the names differ.
 
     Example:
         >>> from .tensor_stats import noted
@@ -306,7 +306,7 @@ def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[st
 
 
 def difference(note: TensorStats, other: TensorStats) -> float:
-    """Returns how far two tensors are apart, in parts of the largest absolute value of the first.
+    """Returns the difference of two tensors, divided by the largest absolute value of the first tensor.
 
     Example:
         >>> from .tensor_stats import noted
@@ -346,14 +346,14 @@ class Trace:
 
     Args:
         graph: the graph that ran: the needed part, with its calls unfolded.
-        notes: the summaries of the tensors, in the order in which they were noted.
+        notes: the summaries of the tensors, in the order of the run.
         costs: op -> its cost.
         results: requested tensor -> its value.
         feeds: fed tensor -> the array.
         same: tensor -> the tensor that it passes on unchanged, which has the same numbers.
         stopped: why the run did not finish; empty if it did.
         unrecorded: tensor -> why it has no numbers, although its op may have run.
-        added: ops that control a cond or loop of TF2, and that have no name in the traced graph.
+        added: ops that control a TF2 cond or loop and have no name in the traced graph.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -388,13 +388,13 @@ class Trace:
         return {name: tuple(sorted(notes, key=lambda note: note.rounds)) for name, notes in groups.items()}
 
     def rounds(self, tensor: Any) -> tuple[TensorStats, ...]:
-        """Returns the summaries of a tensor, one for each round of its loop; one if it is in no loop.
+        """Returns the summaries of a tensor, one for each round of its loop; a single summary outside of loops.
 
         Args:
             tensor: its name, or the `tf.Tensor`.
 
         Raises:
-            SelectionError: there is no such tensor, or it has no numbers; the message gives the reason.
+            SelectionError: if there is no such tensor, or it has no numbers; the message contains the reason.
         """
         name = tensor_name(getattr(tensor, "name", tensor))
         request = f"trace[{name!r}]"
@@ -406,7 +406,7 @@ class Trace:
         raise SelectionError(request, f"{name!r} has no numbers: {self.why_not(name)}", self._instead())
 
     def __getitem__(self, tensor: Any) -> TensorStats:
-        """Returns the summary of a tensor; in a loop, that of the last round, or of the first that is not finite."""
+        """Returns the summary of a tensor; in a loop, of the last round, or of the first round that is not finite."""
         notes = self.rounds(tensor)
         return next((note for note in notes if note.bad), notes[-1])
 
@@ -426,7 +426,7 @@ class Trace:
             op: the op, by name or object.
 
         Raises:
-            SelectionError: there is no such op, or it did not run.
+            SelectionError: if there is no such op, or it did not run.
         """
         name = op_name(getattr(op, "name", op))
         self.graph.find(name, f"trace.cost({name!r})")
@@ -439,7 +439,7 @@ class Trace:
 
     @cached_property
     def handed_on(self) -> Mapping[str, str]:
-        """Tensor that is handed on as it is -> the one that was computed, through all that hand it on."""
+        """Tensor that is passed on unchanged -> the original tensor that was computed."""
         sources = {}
         for name in self.same:
             source, budget = name, len(self.same)
@@ -458,23 +458,26 @@ class Trace:
             return self.unrecorded[tensor]
         if self.stopped:
             return f"the run stopped before it: {self.stopped}"
-        return "its op did not run in this run, as in a branch that was not taken"
+        return "its op did not run in this run, for example in a branch that was not taken"
 
     def _instead(self) -> str:
-        return f"{counted(len(self), 'tensors')} have some: {few(map(repr, self), 3)}" if len(self) else "None has any"
+        if not len(self):
+            return "No tensor has numbers"
+        have = "has" if len(self) == 1 else "have"
+        return f"{counted(len(self), 'tensors')} {have} numbers: {few(map(repr, self), 3)}"
 
-    # -- all of them ----------------------------------------------------------------------------
+    # -- all tensors and ops --------------------------------------------------------------------
 
     @property
     def seconds(self) -> float:
-        """The time of all ops together; they may have run side by side."""
+        """The sum of the times of all ops; ops may have run in parallel."""
         return sum(cost.seconds for cost in self.costs.values())
 
     def first_bad(self) -> FirstBad | None:
-        """Returns the op at which the first NaN or infinity arises; None if all values are finite.
+        """Returns the op that computes the first NaN or infinity; None if all values are finite.
 
-        The inputs of this op are finite, and its output is not. If there are NaNs, it is the op that they come from: an
-        infinity counts only if it later becomes a NaN. In a loop, it is the first such round.
+        The inputs of this op are finite, and its output is not. If there are NaNs, it is the op that they come from. An
+        infinity then counts only if it later becomes a NaN. In a loop, the result is from the first such round.
         """
         return first_bad(self.graph, self.by_tensor, self.handed_on, self.feeds, self.added)
 
@@ -489,11 +492,11 @@ class Trace:
         Args:
             other: the other run: of another checkpoint, dtype, machine or graph, or after a plan.
             tolerance: the largest accepted difference, divided by the largest absolute value.
-            names: tensor of this run -> its name in the other, if that differs.
+            names: tensor of this run -> its name in the other run, if the names differ.
 
         Raises:
-            SelectionError: `other` is not a trace.
-            PlanError: the tolerance is not valid.
+            SelectionError: if `other` is not a trace.
+            PlanError: if the tolerance is not valid.
         """
         request = "trace.first_difference"
         _refuse_no_trace(other, request)
@@ -508,22 +511,22 @@ class Trace:
 
         Args:
             other: the other run.
-            names: tensor of this run -> its name in the other, if that differs.
+            names: tensor of this run -> its name in the other run, if the names differ.
 
         Returns:
             op of this run -> the difference, divided by the largest absolute value; infinity if the shapes or the
             counts of NaN and infinities differ.
 
         Raises:
-            SelectionError: `other` is not a trace.
+            SelectionError: if `other` is not a trace.
         """
         _refuse_no_trace(other, "trace.differences")
         return differences(self.by_tensor, other.by_tensor, names or {})
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns a row for each tensor that has numbers: those of `TensorStats`, with time and memory of its op.
+        """Returns a row for each tensor with numbers: its statistics, and the time and memory of its op.
 
-        The inputs of an op come before its outputs. The `notes` are in the order of the run.
+        The inputs of an op come before its outputs. In contrast, `notes` is in the order of the run.
         """
         rows, place, graph = [], order(self.graph), self.graph
 
@@ -544,16 +547,16 @@ class Trace:
         return rows
 
     def table(self, by: str = "", limit: int = 20, columns: Iterable[str] = ()) -> str:
-        """Returns the tensors as text, each after those that it is computed from.
+        """Returns the tensors as a text table; each tensor is after the tensors that it is computed from.
 
         Args:
             by: the column to sort by, largest first: ``"seconds"``, ``"bytes"``, ``"max"`` ...
             limit: the largest number of rows.
-            columns: which columns of `rows` to show next to the tensor, such as ``["shape", "zeros"]``. Default: all
-                but the rounds and the device.
+            columns: the columns of `rows` to show next to the tensor, such as ``["shape", "zeros"]``. Default: all
+                except the rounds and the device.
 
         Raises:
-            SelectionError: there is no such column.
+            SelectionError: if there is no such column.
         """
         by, columns = _KEYS.get(by, by), [columns] if isinstance(columns, str) else columns
         rows, row_keys = self.rows(), [_KEYS.get(key, key) for key in columns] or list(_COLUMNS)
@@ -576,14 +579,14 @@ class Trace:
         return "\n".join([line.rstrip() for line in lines] + more)
 
     def numbers(self, what: str = "ms") -> dict[str, float]:
-        """Returns a number for each op, to colour a picture by: ``ed.paint(trace, "ms")``.
+        """Returns a number for each op, for the colors of a picture: ``ed.paint(trace, "ms")``.
 
         Args:
             what: ``ms``, the time; ``bytes``, the memory; ``magnitude``, the largest absolute value of its outputs;
-                ``zeros``, the share of these that is zero, in per cent; ``not finite``, how many are NaN or infinite.
+                ``zeros``, the percentage of zeros in them; ``not finite``, the number of NaN and infinite elements.
 
         Raises:
-            SelectionError: if `what` is not one of these words.
+            SelectionError: if `what` has another value.
         """
         if what not in NUMBERS:
             suggestion = f"Choose one of {', '.join(map(repr, NUMBERS))}"
@@ -601,10 +604,10 @@ class Trace:
         return result
 
     def to_frame(self) -> Any:
-        """Returns the same as a pandas DataFrame, by tensor.
+        """Returns the `rows` as a pandas DataFrame, with the tensors as index.
 
         Raises:
-            SelectionError: pandas is not installed.
+            SelectionError: if pandas is not installed.
         """
         try:
             pandas = import_module("pandas")
@@ -624,17 +627,17 @@ class Trace:
         lines += [f"  first not finite: {bad}" if bad else f"  {ran} is finite"]
         return "\n".join(lines)
 
-    # -- kept in a file -------------------------------------------------------------------------
+    # -- files ----------------------------------------------------------------------------------
 
     def save(self, path: Any, *, overwrite: bool = False) -> None:
-        """Writes it to a file that `Trace.load` reads: a NumPy archive (``.npz``), without pickled objects.
+        """Writes the trace to a file that `Trace.load` reads: a NumPy archive (``.npz``) without pickled objects.
 
         Args:
-            path: the file; it is written whole or not at all, and its folder is made if it does not exist.
-            overwrite: replace an existing file, as in `Editor.save`.
+            path: the file; it is written completely or not at all, and its folder is made if it does not exist.
+            overwrite: whether to replace an existing file, as in `Editor.save`.
 
         Raises:
-            PlanError: the file already exists.
+            PlanError: if the file already exists.
         """
         refuse_there(path, overwrite, f"save({os.fspath(path)!r})")
         graph = self.graph
@@ -659,13 +662,13 @@ class Trace:
 
     @classmethod
     def load(cls, path: Any) -> Trace:
-        """Reads what `save` wrote.
+        """Reads a trace that `save` has written.
 
         Args:
             path: the file.
 
         Raises:
-            OpenError: the file is not there, or it is not one of these.
+            OpenError: if the file does not exist, or is not a trace.
         """
         request = f"Trace.load({str(path)!r})"
         try:
@@ -691,11 +694,12 @@ def refuse_no_tolerance(tolerance: Any, request: str) -> None:
     """Refuses a tolerance that is not a fraction of the largest value.
 
     Raises:
-        PlanError: the tolerance is not valid.
+        PlanError: if the tolerance is not valid.
     """
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.number)) or not tolerance >= 0:
-        problem = "that is not a share of the largest value"
-        raise PlanError(f"{request}(tolerance={tolerance!r})", problem, "Give a number from 0 on, as tolerance=1e-5")
+        problem = "the tolerance is not a fraction of the largest value"
+        suggestion = "Give a number of 0 or more, such as tolerance=1e-5"
+        raise PlanError(f"{request}(tolerance={tolerance!r})", problem, suggestion)
 
 
 def _refuse_no_trace(other: Any, request: str) -> None:
@@ -706,7 +710,7 @@ def _refuse_no_trace(other: Any, request: str) -> None:
 
 
 def _handed_on(trace: Trace) -> dict[str, tuple[TensorStats, ...]]:
-    """What tensors held that are handed on as they are, under their own names."""
+    """Returns the summaries of tensors that are passed on unchanged, under their own names."""
     return {
         name: tuple(replace(note, tensor=name) for note in trace.by_tensor[source])
         for name, source in trace.handed_on.items()

@@ -1,6 +1,6 @@
-"""Gradient ops and the ops they belong to, the ops that a change makes stale, and the state that training updates.
+"""Gradient ops and their forward ops, the gradient ops that a change makes stale, and the state that training updates.
 
-`tf.gradients` makes the gradient of the op ``h`` in the scope ``gradients/h_grad``, whatever the first word is.
+`tf.gradients` makes the gradient of the op ``h`` in the scope ``gradients/h_grad``; the first word may differ.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .graph import Graph, Mask
 from .traversal import backward, forward, joined_parts, reached
 from .variables import FEED_TYPES, QUEUE_TYPES, VARIABLE_TYPES
 
-#: Ops that set state that outlives a run: a variable, a table, a queue, a file.
+#: Ops that set state which remains after a run: a variable, a table, a queue, a file.
 _WRITERS = (
     "Assign", "Apply", "SparseApply", "Scatter", "ResourceApply", "ResourceSparseApply", "ResourceScatter",
     "ResourceStridedSliceAssign", "StridedSliceAssign", "CountUpTo", "ResourceCountUpTo", "DestroyTemporaryVariable",
@@ -27,7 +27,7 @@ _WRITERS = (
     "Save", "MakeIterator", "WriteFile", "WriteSummary", "WriteScalarSummary",
 )  # fmt: skip
 _NO_WRITERS = frozenset({"ScatterNd", "ScatterNdNonAliasingAdd", "StageSize", "StagePeek"})
-#: What lives as long as one run, and whose users must all be of one piece.
+#: Op types of state that exists only during one run. All its users must be copied together.
 _HOLDERS = frozenset({"TensorArrayV3", "TensorArrayV2", "TensorArray", "StackV2", "Stack"})
 _PASSING = frozenset(
     {"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch", "TensorArrayGradV3", "TensorArrayGrad"}
@@ -37,15 +37,15 @@ _CALLS = ("StatefulPartitionedCall", "While", "If", "Case")
 
 @dataclass
 class Downstream:
-    """The ops that a change reaches.
+    """The ops that a change affects.
 
     Args:
-        ops: the ops to make again, in the snapshot that was walked.
-        left: ops that set state, which are left as they are.
-        lost: changed ops whose change reaches nothing that is made again.
-        along: ops that are made again although they do not change, in sentences.
-        calls: ops that are made again and may set state inside a function.
-        missed: a target that the change does not reach; -1 for none.
+        ops: the ops to copy, in the snapshot of the walk.
+        left: ops that set state and are not copied.
+        lost: changed ops that affect no copied op.
+        along: sentences about ops that are copied although they do not change.
+        calls: copied ops that may set state inside a function.
+        missed: a target that the change does not affect; -1 if there is none.
     """
 
     ops: Mask
@@ -57,7 +57,7 @@ class Downstream:
 
 
 def writers_of(graph: Graph) -> Mask:
-    """Returns a mask of the ops that set what outlives a run: variables, tables, queues, files.
+    """Returns a mask of the ops that set state which remains after a run: variables, tables, queues, files.
 
     Example:
         >>> g = Graph.of([("v", "VariableV2", []), ("a", "AssignAdd", ["v", "v"]), ("s", "ScatterNd", ["v"])])
@@ -70,14 +70,14 @@ def writers_of(graph: Graph) -> Mask:
 def downstream(
     graph: Graph, changed_ops: Mask, removed: Mask, until: Iterable[int] = (), assign: bool = False
 ) -> Downstream:
-    """Returns the ops that must be made again when some ops change.
+    """Returns the ops that must be copied when some ops change.
 
     Args:
         graph: the snapshot with the changes.
         changed_ops: the ops that change.
-        removed: ops that are taken out: they are not made again.
-        until: ops to stop at; none: everything downstream.
-        assign: make ops that set state again too; otherwise they, and the ops that only feed them, are unchanged.
+        removed: removed ops, which are not copied.
+        until: ops to stop at; empty for all ops downstream.
+        assign: whether to copy ops that set state too; otherwise they, and the ops that only feed them, are not copied.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Neg", ["b"])])
@@ -97,7 +97,7 @@ def downstream(
         ops &= backward(graph, graph.mask(targets))
     else:
         ops &= backward(graph, ops & ~_feeding(graph, ops, remaining), control=False)
-    # What waits for it and is waited for stands between: an assertion, mostly.
+    # Also copy ops that wait for a copied op and that a copied op waits for, such as assertions.
     if ops.any() and len(graph.control.node):
         ops |= forward(graph, ops, within=~(stay | removed)) & backward(graph, ops)
     lost = changed_ops & ~removed & ~ops
@@ -109,7 +109,7 @@ def downstream(
 
 
 def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: bool) -> Mask:
-    """The consumers of the changed ops, and the ops that wait for changed ops with an effect."""
+    """Returns the consumers of the changed ops, and the ops that wait for changed ops which set state."""
     ops = forward(graph, start, control=control, within=within)
     while not control:
         acts = ops & acting
@@ -122,19 +122,19 @@ def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: boo
 
 
 def _behind(graph: Graph, ops: Mask) -> Mask:
-    """The ops that read some of these."""
+    """Returns the consumers of some ops."""
     return graph.mask(graph.data.rows[ops[graph.data.node]])
 
 
 def _feeding(graph: Graph, ops: Mask, remaining: Mask) -> Mask:
-    """Those of the ops that have consumers or waiting ops: the others are ends."""
+    """Returns those of `ops` that have consumers, or ops that wait for them; the others are ends."""
     rows, later = graph.data.rows, graph.control.rows
     inputs, waited_for = graph.data.node[ops[rows] | remaining[rows]], graph.control.node[remaining[later]]
     return (graph.mask(inputs) | graph.mask(waited_for)) & ops
 
 
 def _made_whole(graph: Graph, result: Downstream, removed: Mask) -> None:
-    """Completes loops, conds, TensorArrays and stacks of which a part is made again."""
+    """Completes loops, conds, TensorArrays and stacks that are partly copied."""
     parts = shared_holders(graph)
     loops = loops_of(graph)
     inner = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in graph.state.contexts]
@@ -157,7 +157,7 @@ def _made_whole(graph: Graph, result: Downstream, removed: Mask) -> None:
 
 
 def _other_branches(graph: Graph, ops: Mask) -> Mask:
-    """The inputs of these Merges from branches that are not selected, up to their Switch."""
+    """Returns the ops in other branches of the Merges in `ops`, up to their Switch."""
     joints = ops & graph.typed(MERGES)
     if not joints.any():
         return joints
@@ -170,7 +170,7 @@ def _other_branches(graph: Graph, ops: Mask) -> Mask:
 
 
 def shared_holders(graph: Graph) -> np.ndarray | None:
-    """Returns for each op the number of the TensorArray or stack it uses, -1 for none; None if there are none at all.
+    """Returns for each op the number of the TensorArray or stack that it uses, or -1; None if there are none.
 
     Args:
         graph: the snapshot.
@@ -197,7 +197,7 @@ def shared_holders(graph: Graph) -> np.ndarray | None:
 
 
 _TAIL = "_grad"
-#: No gradient goes through these.
+#: Op types that no gradient passes through.
 _STOPS = frozenset(
     {
         "StopGradient", "PreventGradient", "Shape", "ShapeN", "Size", "Rank", "ArgMax", "ArgMin", "Equal", "NotEqual",
@@ -205,9 +205,9 @@ _STOPS = frozenset(
         "IsFinite", "IsInf", "IsNan", "InTopK", "InTopKV2", "ZerosLike", "OnesLike", "Where", "OneHot",
     }
 )  # fmt: skip
-#: They pass on their input, and its gradient.
+#: Op types that pass on their input, and its gradient.
 _SAME = frozenset({"Identity", "Snapshot", "CheckNumerics", "Print", "DebugIdentity", "DebugIdentityV2"})
-#: They read no more than a shape.
+#: Op types that read only a shape.
 _SIZES = ("Shape", "ShapeN", "Size", "Rank")
 
 
@@ -215,9 +215,9 @@ class RewiredInput(NamedTuple):
     """An input of an op that reads another tensor.
 
     Args:
-        op: the op, at its number before.
-        was: the tensor that it read.
-        now: the tensor that it reads, by the numbers after the change.
+        op: the op, by its number before the change.
+        was: the tensor that it read before.
+        now: the tensor that it reads now, by the numbers after the change.
     """
 
     op: int
@@ -226,14 +226,14 @@ class RewiredInput(NamedTuple):
 
 
 class Gradients:
-    """The ops of a graph that were derived from others.
+    """The gradient ops of a graph, and the ops that they were derived from.
 
     Args:
         graph: the graph.
 
     Attributes:
         ops: mask of the gradient ops.
-        known: mask of the ops that they are the gradient of.
+        known: mask of the ops with a gradient.
 
     Example:
         >>> rows = [("h", "Tanh", []), ("y", "Neg", ["h"]), ("gradients/h_grad/TanhGrad", "TanhGrad", ["h"])]
@@ -245,7 +245,7 @@ class Gradients:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         scopes = graph.scopes
-        self._of = np.full(len(scopes.names), -1, np.int32)  # scope -> the op whose gradient is made there
+        self._of = np.full(len(scopes.names), -1, np.int32)  # scope -> the op with its gradient in this scope
         derived = {scope: _derived(name, graph) for scope, name in enumerate(scopes.names) if name.endswith(_TAIL)}
         for scope in range(1, len(scopes.names)) if derived else ():
             forward_op = derived.get(scope, -1)
@@ -261,9 +261,9 @@ class Gradients:
     def stale(
         self, after: Graph, edges: Sequence[RewiredInput], changed_ops: Sequence[int], names: Mapping[str, str]
     ) -> tuple[list[int], list[int]]:
-        """Returns the ops whose existing gradient is no longer theirs, and the gradient ops concerned.
+        """Returns the ops with a stale gradient, and the stale gradient ops.
 
-        A gradient op that also reads the new tensor stays correct if no gradient goes to either tensor.
+        A gradient op that also reads the new tensor stays correct if no gradient passes to either tensor.
 
         Args:
             after: the graph after the change.
@@ -276,7 +276,7 @@ class Gradients:
         graph = self.graph
 
         def now_at(op: int) -> int:
-            """The number of an op after the change; -1 if it is removed."""
+            """Returns the number of an op after the change; -1 if it was removed."""
             return after.index.get(names.get(graph.names[op], graph.names[op]), -1)
 
         passing = ~self.ops & ~graph.typed(_STOPS)
@@ -299,22 +299,22 @@ class Gradients:
         return sorted(set(affected)), [i for i in stale if now_at(i) >= 0]
 
     def _trained(self) -> Mask:
-        """The variables that are set to values computed from gradients."""
+        """Returns the variables that are set to values computed from gradients."""
         graph = self.graph
         updates = forward(graph, self.ops, control=False) & ~self.ops
         inputs = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
         return np.asarray(inputs & graph.typed(VARIABLE_TYPES), np.bool_)
 
     def _reads_still(self, op: int, was: Tensor, after: Graph, now_at: Callable[[int], int]) -> bool:
-        """Whether the gradient of an op still reads a tensor that the op itself no longer reads."""
+        """Returns whether the gradient of an op still reads a tensor that the op itself no longer reads."""
         end = (now_at(was[0]), was[1])
         own = np.flatnonzero(self.of([op]) & ~self.graph.typed(_SIZES)).tolist()
         return any(end in after.data.ends(new) for number in own if (new := now_at(number)) >= 0)
 
 
 def _value(graph: Graph, tensor: Tensor) -> Tensor:
-    """The tensor that is given on as it is, with its gradient."""
-    visited: set[int] = set()  # a file may hold a ring
+    """Returns the original of a tensor that ops pass on unchanged, together with its gradient."""
+    visited: set[int] = set()  # a damaged file may contain a cycle
     while graph.types[tensor[0]] in _SAME and tensor[0] not in visited and graph.data.ends(tensor[0]):
         visited.add(tensor[0])
         tensor = graph.data.ends(tensor[0])[0]
@@ -322,9 +322,10 @@ def _value(graph: Graph, tensor: Tensor) -> Tensor:
 
 
 def _derived(scope: str, graph: Graph) -> int:
-    """The op whose gradient is made in a scope; -1 for none.
+    """Returns the op with its gradient in a scope; -1 if there is none.
 
-    The name of the op follows the name of the gradients. If both were copied into a scope, that scope precedes both.
+    In the scope, the name of the op comes after the name of the gradients. If both were copied into another scope, that
+    scope comes before both.
     """
     parts = scope.removesuffix(_TAIL).split("/")
     for lead in range(len(parts)):
@@ -352,7 +353,7 @@ def drawing(graph: Graph) -> list[int]:
 
 
 def unseeded(graph: Graph) -> list[int]:
-    """Returns the drawing ops without a seed: TensorFlow gives them another one in each session.
+    """Returns the drawing ops without a seed; TensorFlow uses another seed for them in each session.
 
     Args:
         graph: the snapshot of a live graph.
@@ -360,12 +361,12 @@ def unseeded(graph: Graph) -> list[int]:
     return [op for op in drawing(graph) if not any(graph.nodes[op].attr[name].i for name in _SEEDS)]
 
 
-#: How an op changes the variable that is its first input, by its second.
+#: Op type -> how it changes the variable, its first input, by its second input.
 ASSIGNING = {
     "Assign": "assign", "AssignAdd": "assign_add", "AssignSub": "assign_sub",
     "AssignVariableOp": "assign", "AssignAddVariableOp": "assign_add", "AssignSubVariableOp": "assign_sub",
 }  # fmt: skip
-#: Collections whose variables no region keeps for itself: counters of steps, sums of metrics.
+#: Collections with variables that belong to no region: counters of steps, sums of metrics.
 _OTHERS = ("global_step", "metric_variables")
 _SAID = "update_ops"
 
@@ -375,8 +376,8 @@ class Updates:
     """The updates of a region.
 
     Args:
-        inside: names of the ops that can run along with it, in graph order.
-        outside: names of those that need what no input gives -> the first tensor that is missing.
+        inside: names of the update ops that can run together with the region, in graph order.
+        outside: name of an update op that depends on other feeds -> the first tensor that is missing.
     """
 
     inside: tuple[str, ...] = ()
@@ -428,8 +429,8 @@ class _UpdateNeeds:
     """The requirements of the value that an op assigns.
 
     Args:
-        reads: whether it is computed from an input, or from values that the region computes.
-        variables: numbers of the variables that it reads.
+        reads: whether the value is computed from an input, or from values that the region computes.
+        variables: numbers of the variables that it is computed from.
         missing: the first tensor that would have to be fed.
     """
 
@@ -441,7 +442,7 @@ class _UpdateNeeds:
 def _needs(
     graph: Graph, number: int, cuts: frozenset[tuple[int, int]], region: Mask, others: Mask
 ) -> _UpdateNeeds | None:
-    """The requirements of an update; None if it updates another part of the graph, below or next to the region."""
+    """Returns the requirements of an update; None if it updates another part of the graph, not the region."""
     needs = _UpdateNeeds()
     visited, todo = {number}, [graph.data.ends(number)[1]]
     while todo:
@@ -461,7 +462,7 @@ def _needs(
 
 
 def _candidates(graph: Graph) -> list[int]:
-    """The ops that may be updates of some region."""
+    """Returns the ops that may be updates of a region."""
     state = graph.state
     variables = state.variables
     other_names = [entry.name.partition(":")[0] for key in _OTHERS for entry in state.collections.get(key, ())]
@@ -483,13 +484,13 @@ def _candidates(graph: Graph) -> list[int]:
 
 
 def _leading_elsewhere(graph: Graph, candidates: list[int]) -> Mask:
-    """The ops that lead to anything but updates."""
+    """Returns a mask of the ops that lead to an op other than updates."""
     after = forward(graph, graph.mask(candidates), control=False)
     last = graph.consumers.degrees == 0
     return backward(graph, last & ~after, control=False)
 
 
 def _variables_read(graph: Graph, region: Mask) -> set[int]:
-    """The variables that ops of a region read, but for those that they only write."""
+    """Returns the variables that ops of a region read, except variables that they only write."""
     edges = zip(graph.data.rows[hit := region[graph.data.rows]].tolist(), graph.data.node[hit].tolist(), strict=True)
     return {op for row, op in edges if graph.types[op] in VARIABLE_TYPES and graph.types[row] not in ASSIGNING}

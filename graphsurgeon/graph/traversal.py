@@ -1,4 +1,4 @@
-"""Walks over a graph: ancestors, descendants and cycles, by compiled library algorithms, never by recursion."""
+"""Walks over a graph: ancestors, descendants and cycles, with compiled library algorithms and without recursion."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Thing = TypeVar("Thing")
 
 
 def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]]) -> dict[Thing, None]:
-    """Returns things of any kind and all that they lead to, each once: a walk without arrays of edges.
+    """Returns the start things and all things that they lead to, without duplicates. A walk without arrays of edges.
 
     Args:
         start: the things at which the walk begins.
-        onward: returns the things that one leads to; called once for each.
+        onward: returns the things that a thing leads to; it is called once for each thing.
 
     Example:
         >>> list(met_from([6], lambda n: [n // 2, n // 3] if n else []))
@@ -38,10 +38,10 @@ def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]])
 
 
 def end_of(start: Thing, onward: Callable[[Thing], Thing | None]) -> Thing:
-    """Returns the end of a chain. A chain that comes back to itself, as in a damaged file, ends before it does.
+    """Returns the end of a chain. A cyclic chain, for example in a damaged file, ends before it repeats.
 
     Args:
-        start: the first.
+        start: the first thing.
         onward: returns the next thing, or None.
 
     Example:
@@ -59,14 +59,14 @@ def backward(
     within: Mask | None = None,
     waits: Mask | None = None,
 ) -> Mask:
-    """Returns the ops in `start` and all they need.
+    """Returns the ops in `start` and all ops that they need.
 
     Args:
         graph: the snapshot to walk.
         start: mask of the ops to start from.
-        cuts: tensors (op, output) at which the walk stops: edges that carry them are not followed. They are fed, so
-            an op that waits for the op of one waits for nothing.
-        control: follow control inputs too.
+        cuts: tensors (op, output) at which the walk stops, because they are fed. Their edges are not followed. Control
+            edges from their ops are not followed either.
+        control: whether to follow control inputs too.
         within: walk only through these ops.
         waits: follow only these control edges.
 
@@ -87,12 +87,12 @@ def backward(
 def forward(
     graph: Graph, start: Mask, control: bool = True, within: Mask | None = None, edges: Mask | None = None
 ) -> Mask:
-    """Returns the ops in `start` and all that need them.
+    """Returns the ops in `start` and all ops that need them.
 
     Args:
         graph: the snapshot to walk.
         start: mask of the ops to start from.
-        control: follow control edges too.
+        control: whether to follow control edges too.
         within: walk only through these ops.
         edges: follow only these data edges.
 
@@ -106,13 +106,13 @@ def forward(
 
 
 def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
-    """Returns the ops that are reached from seeds, the seeds first, then wave by wave in the order of the edges.
+    """Returns the ops that are reached from seeds: first the seeds, then wave by wave in the order of the edges.
 
     Args:
-        rows: the op that each edge is followed from, in rising order.
-        ends: the op that it leads to.
-        seeds: ops to start from, each once.
-        size: number of ops.
+        rows: the op at the start of each edge, in ascending order.
+        ends: the op at the end of each edge.
+        seeds: the ops to start from, without duplicates.
+        size: the number of ops.
 
     Example:
         >>> ints = lambda *numbers: np.array(numbers, np.int32)
@@ -123,7 +123,7 @@ def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
 
 
 def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
-    """Returns a mask over data edges that is false for an edge with a tensor of `cuts`; None for no cuts."""
+    """Returns a mask over data edges that is false for edges with a tensor of `cuts`; None without cuts."""
     if not cuts:
         return None
     keep = np.ones(len(graph.data.node), np.bool_)
@@ -133,12 +133,12 @@ def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
 
 
 def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> NDArray[np.int32]:
-    """Returns for each op the number of the part it is in, without the edges into some ops and out of others.
+    """Returns for each op the number of its connected part, if edges into some ops and out of others are ignored.
 
     Args:
         graph: the snapshot.
-        into, out_of: masks of these ops.
-        control: control edges join parts, too.
+        into, out_of: masks of the ops with ignored incoming and outgoing edges.
+        control: whether control edges connect parts too.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
@@ -151,7 +151,7 @@ def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> 
 
 
 def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
-    """Returns for each op the number of the cycle that it is on; an op on no cycle has a separate number.
+    """Returns for each op the number of the cycle that contains it; an op on no cycle has a separate number.
 
     Args:
         graph: the snapshot.
@@ -167,12 +167,12 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
 
 
 def joined_parts(row: Ints, col: Ints, size: int, connection: str = "weak") -> NDArray[np.int32]:
-    """Returns for each of `size` things the number of the part it is in, by edges from `row` to `col`.
+    """Returns for each of `size` things the number of its connected part, by edges from `row` to `col`.
 
     Args:
         row, col: the ends of the edges.
-        size: how many things there are.
-        connection: ``weak``, or ``strong``: a part is a circle.
+        size: the number of things.
+        connection: ``weak``; or ``strong``, if only cycles count as connections.
     """
     from scipy.sparse import csgraph
 
@@ -181,7 +181,7 @@ def joined_parts(row: Ints, col: Ints, size: int, connection: str = "weak") -> N
 
 
 def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
-    """Returns a shortest chain of ops from `start` to one of `goals`, along edges from `row` to `col`; or nothing."""
+    """Returns a shortest path of ops from `start` to one of `goals`, by edges from `row` to `col`; or nothing."""
     from scipy.sparse import csgraph
 
     matrix = _matrix(row, col, len(goals))
@@ -196,12 +196,12 @@ def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
 
 
 def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = True) -> list[int]:
-    """Returns a shortest chain of ops from some ops to others downstream; empty if there is none.
+    """Returns a shortest path of ops from some ops to others downstream; empty if there is none.
 
     Args:
         graph: the snapshot.
-        starts: the ops at which it may begin.
-        goals: the ops at which it may end.
+        starts: the ops at which the path may begin.
+        goals: the ops at which the path may end.
         control: whether control edges count too.
 
     Example:
@@ -211,7 +211,7 @@ def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = Tr
     """
     reader, target = followed(graph, None, control, None)
     first = np.flatnonzero(starts).astype(target.dtype)
-    # one more op in front of all starts makes it one search
+    # one additional op before all starts makes one search enough
     row, col = np.concatenate([target, np.full_like(first, graph.size)]), np.concatenate([reader, first])
     return shortest(row, col, graph.size, np.append(goals, False))[1:]
 
@@ -219,14 +219,14 @@ def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = Tr
 def followed(
     graph: Graph, edges: Mask | None, control: bool, within: Mask | None, waits: Mask | None = None
 ) -> tuple[Ints, Ints]:
-    """Returns the edges of a walk, as reader and read.
+    """Returns the edges of a walk, as two arrays: the consumers, and the ops that they need.
 
     Args:
         graph: the snapshot.
-        edges: only these data edges; None for all.
-        control: control edges too.
-        within: only those with both ends here.
-        waits: only these control edges; None for all.
+        edges: include only these data edges; None for all.
+        control: whether to include control edges.
+        within: include only edges with both ends in this mask.
+        waits: include only these control edges; None for all.
     """
     row, col = graph.data.rows, graph.data.node
     if edges is not None:
@@ -249,7 +249,7 @@ def _matrix(row: Ints, col: Ints, size: int) -> sparse.csr_matrix:
 
 
 def reached(row: Ints, col: Ints, start: Mask) -> Mask:
-    """Returns the ops in `start` and all that edges from `row` to `col` lead to from there."""
+    """Returns the ops in `start` and all ops that edges from `row` to `col` lead to."""
     rows = _matrix(row, col, len(start))
     return _walk(Edges(rows.indptr, rows.indices, rows.indices), start)
 
@@ -261,7 +261,7 @@ def _walk(edges: Edges, start: Mask) -> Mask:
 
 
 def _order(edges: Edges, first: Ints) -> Ints:
-    """The reached ops, in order; a virtual op in front of all starts makes it one walk, and comes first."""
+    """Returns the reached ops in order, after a virtual op before all starts, which makes one walk enough."""
     from scipy import sparse
     from scipy.sparse import csgraph
 

@@ -27,7 +27,7 @@ _STARTERS = frozenset(
 
 
 def holds(kind: str, inner: Iterable[str]) -> bool:
-    """Returns whether an op makes a table or iterator, by itself or in the functions it calls.
+    """Returns whether an op makes a table or iterator, itself or in the functions that it calls.
 
     Args:
         kind: its op type.
@@ -37,7 +37,7 @@ def holds(kind: str, inner: Iterable[str]) -> bool:
 
 
 def fills(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
-    """Returns whether an op that reads a table or iterator fills it, by itself or in the functions it calls.
+    """Returns whether an op that reads a table or iterator fills it, itself or in the functions that it calls.
 
     Args:
         kind: its op type.
@@ -54,7 +54,7 @@ VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReload
 ASSIGN_TYPES = frozenset({"Assign", "AssignVariableOp"})
 PLACEHOLDER_TYPES = frozenset({"Placeholder", "PlaceholderV2"})
 
-#: Ops that TensorFlow calls stateful, and that only read a variable or a table, or facts about it.
+#: Ops that are stateful for TensorFlow, but only read a variable or a table, or facts about it.
 READING_TYPES = frozenset(
     {
         "LookupTableFindV2", "LookupTableSizeV2", "ReadVariableOp", "ResourceGather", "ResourceGatherNd",
@@ -65,7 +65,7 @@ READING_TYPES = frozenset(
 #: Ops that return whether a variable has a value.
 ASKING_TYPES = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
 
-#: Ops whose value comes from outside the graph: without an input there, a copy would ask to be fed again.
+#: Ops with a value from outside the graph. If a region depends on them, a copy of it would need another feed.
 FEED_TYPES = frozenset(
     {
         "Placeholder", "PlaceholderV2", "_Arg", "IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional",
@@ -77,7 +77,7 @@ FEED_TYPES = frozenset(
 _TABLES = ("MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable")
 _QUEUES = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue")
 
-#: Tables and queues that ops fill while a session runs: their contents are in that session alone.
+#: Tables and queues that ops fill while a session runs; their contents exist only in that session.
 TABLE_TYPES = frozenset(kind + version for kind in _TABLES for version in ("", "V2"))
 QUEUE_TYPES = frozenset(kind + version for kind in _QUEUES for version in ("", "V2"))
 
@@ -98,7 +98,7 @@ class VariableInfo:
         dtype, shape: as text.
         resource: True for resource variables.
         trainable: whether it is in a collection of trainable variables.
-        collections: names of the collections that hold it.
+        collections: names of the collections that contain it.
     """
 
     op: str
@@ -113,7 +113,7 @@ class VariableInfo:
 
     @property
     def local(self) -> bool:
-        """Whether it is a local variable: it is meant to have no value but the one that it starts from."""
+        """Whether it is a local variable, so that it normally has only its initial value."""
         return "local_variables" in self.collections
 
 
@@ -124,7 +124,7 @@ def defined_by(info: VariableInfo, proto: Any, assigned: str, collections: Itera
         info: the known facts: the op, dtype and shape.
         proto: the definition. Its initializer may be a tensor, if the variable starts from a checkpoint.
         assigned: the tensor that the initializer assigns, which may be missing from the definition.
-        collections: those that hold the variable.
+        collections: the names of the collections that contain the variable.
     """
     inside = tuple(collections)
     return replace(
@@ -139,11 +139,11 @@ def defined_by(info: VariableInfo, proto: Any, assigned: str, collections: Itera
 
 
 def variable_read_by(op: str, readers: Iterable[tuple[str, str, str | None]], **about: Any) -> VariableInfo:
-    """Returns the facts of a variable that follow from the ops that read it.
+    """Returns the facts of a variable that its consumers show.
 
     Args:
         op: name of the variable's op.
-        readers: op type and name of each, and the tensor that it assigns to the variable; None for one that does not.
+        readers: (op type, name, tensor that it assigns to the variable, or None) for each consumer.
         about: the other known facts.
 
     Example:
@@ -163,13 +163,13 @@ def variable_read_by(op: str, readers: Iterable[tuple[str, str, str | None]], **
 
 @dataclass(frozen=True)
 class CollectionEntry:
-    """One thing in a collection.
+    """One entry of a collection.
 
     Args:
         kind: ``op``, ``tensor``, ``variable``, ``runner``; ``structure`` for an object of several ops, such as a
             SparseTensor or a Saver; ``value`` for text, numbers and objects that belong to no graph; ``other``.
         name: its name, or its text.
-        parts: the ops a structure is made of.
+        parts: the ops of a structure.
     """
 
     kind: str
@@ -184,7 +184,7 @@ class GraphState:
     Args:
         variables: by op name.
         collections: in insertion order.
-        contexts: for each outermost ``while_loop`` or ``cond`` of TF1, the names of all ops it is made of.
+        contexts: for each outermost ``while_loop`` or ``cond`` of TF1, the names of all its ops.
         init_ops: op name -> ops that must run before it can be used (the initializer of a table or iterator).
     """
 
@@ -194,7 +194,7 @@ class GraphState:
     init_ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def renamed(self, names: Mapping[str, str]) -> GraphState:
-        """Returns the same state after ops are renamed: old name -> new one.
+        """Returns the same state after ops are renamed: old name -> new name.
 
         Example:
             >>> GraphState({"w": VariableInfo("w", "w/Assign")}).renamed({"w": "v"}).variables["v"].initializer
@@ -210,7 +210,7 @@ class GraphState:
         return GraphState({v.op: v for v in variables}, collections, contexts, init_ops)
 
 
-#: Entries of these kinds are called as an op or a tensor is.
+#: Entries of these kinds have the name of an op or a tensor.
 _NAMED = frozenset({"op", "tensor", "variable"})
 
 
@@ -220,7 +220,7 @@ def _entry_renamed(entry: CollectionEntry, new: Callable[[str], str]) -> Collect
 
 
 def renaming(names: Mapping[str, str]) -> Callable[[str], str]:
-    """Returns a function from the name of an op or tensor to its new name, or to the same name if there is no new one.
+    """Returns a function that returns the new name of an op or tensor, or the same name if it is not renamed.
 
     Example:
         >>> new = renaming({"a": "b"})

@@ -46,7 +46,7 @@ def test_names_may_differ_and_what_only_one_run_has_is_left_out():
     found = first_difference(graph, ours, {"copy/y:0": [held("copy/y:0", [3.0])]}, {"y:0": "copy/y:0"}, 1e-5)
     assert (found.op, found.other.tensor, found.difference) == ("y", "copy/y:0", 0.5)
     assert "instead of  copy/y:0" in repr(found)
-    assert "apart by 0.5; in all 1 tensor of another value" in repr(found)
+    assert "they differ by 0.5; in total, 1 tensor differs" in repr(found)
 
 
 def test_in_a_loop_it_is_the_first_round():

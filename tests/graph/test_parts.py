@@ -117,7 +117,7 @@ def test_a_read_of_an_array_needs_all_writes(read):
     whole = ~graph.mask([])
     assert array_fault(graph, whole, frozenset()) is None
     lost = whole & ~graph.mask([graph.index["w2"]])
-    assert array_fault(graph, lost, frozenset())[1] == "Take the writes too: w2"
+    assert array_fault(graph, lost, frozenset())[1] == "Select the writes too: w2"
     assert array_fault(graph, whole, frozenset({graph.tensor("w2:0")}))[1] == "Cut before the writes"
     assert array_fault(graph, whole, frozenset({graph.tensor("w:0")}))[1] == "Cut before the writes"
     assert array_fault(graph, whole & ~graph.mask([graph.index["r"]]), frozenset()) is None
@@ -131,4 +131,4 @@ def test_an_array_is_used_on_one_side_of_a_call(read):
     assert split_fault(graph, ~graph.mask(users)) is None
     for user in users:
         for mask in (graph.mask([user]), ~graph.mask([user])):
-            assert "uses 'a' too" in split_fault(graph, mask)[0]
+            assert "also uses 'a'" in split_fault(graph, mask)[0]

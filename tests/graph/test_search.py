@@ -118,7 +118,7 @@ def test_queries_for_what_an_op_has(query, hits):
 
 
 def test_an_unknown_key():
-    with refuses(SelectionError, "find('dtpye:float32')", "nothing to ask for called 'dtpye:'", "attr:, device:, dty"):
+    with refuses(SelectionError, "find('dtpye:float32')", "there is no key 'dtpye:'", "attr:, device:, dty"):
         search(RICH, "dtpye:float32")
 
 

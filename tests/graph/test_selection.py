@@ -139,9 +139,9 @@ def test_equality_is_of_graph_and_ops():
 def test_expect():
     s = select(G, scope="net/w")
     assert s.expect(4) is s
-    with refuses(SelectionError, "expect(3): the selection holds 4 ops (1 Assign, 1 Const", "or type expect(4)"):
+    with refuses(SelectionError, "expect(3): the selection has 4 ops (1 Assign, 1 Const", "or type expect(4)"):
         s.expect(3)
-    with refuses(SelectionError, "holds 0 ops (nothing)"):
+    with refuses(SelectionError, "has 0 ops (nothing)"):
         (s - s).expect(1)
 
 

@@ -36,7 +36,7 @@ def test_a_tensor_that_is_handed_on_has_the_numbers_of_where_it_comes_from(trace
 
 
 def test_what_has_no_numbers_says_why(trace):
-    with refuses(SelectionError, "trace['h:0']", "it is a handle", "2 tensors have some"):
+    with refuses(SelectionError, "trace['h:0']", "it is a handle", "2 tensors have numbers"):
         trace["h:0"]
     with refuses(SelectionError, "trace['off:0']", "did not run in this run"):
         trace["off:0"]
@@ -88,7 +88,7 @@ def test_what_is_no_trace_is_not_compared(trace):
         with refuses(SelectionError, problem, "Run it first: ed.trace(feeds)"):
             compare({})
     for tolerance in (-1, "small", True, float("nan")):
-        with refuses(PlanError, f"(tolerance={tolerance!r})", "not a share of the largest value", "tolerance=1e-5"):
+        with refuses(PlanError, f"(tolerance={tolerance!r})", "not a fraction of the largest value", "tolerance=1e-5"):
             trace.first_difference(trace, tolerance)
 
 

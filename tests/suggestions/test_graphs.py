@@ -125,7 +125,7 @@ GRAPHS = [
      lambda ed, _: ed.select(name="x").descendants()),
     ("graph/selection.py:select#3", "computed from it", lambda ed: ed.select(inputs="net/h:0", outputs="net/h:0"),
      lambda ed, _: ed.select(inputs="net/h:0", outputs="net/y:0")),
-    ("graph/selection.py:words_of", "Give one or a list", lambda ed: ed.select(op=3),
+    ("graph/selection.py:words_of", "Give one item or a list", lambda ed: ed.select(op=3),
      lambda ed, _: ed.select(op=["Relu"])),
     ("graph/selection.py:_scope", "Did you mean", lambda ed: ed.select(scope="nett"),
      lambda ed, said: ed.select(scope=said.name)),
@@ -150,12 +150,12 @@ GRAPHS = [
 
 
 TRACES = [
-    ("Trace.rounds", "have some", lambda ed: ed.last["cond/no:0"], lambda ed, said: ed.last[said.name]),
-    ("Trace.cost", "have some", lambda ed: ed.last.cost("cond/no"), lambda ed, said: ed.last.cost(said.name)),
+    ("Trace.rounds", "have numbers", lambda ed: ed.last["cond/no:0"], lambda ed, said: ed.last[said.name]),
+    ("Trace.cost", "have numbers", lambda ed: ed.last.cost("cond/no"), lambda ed, said: ed.last.cost(said.name)),
     ("Trace.table", "", lambda ed: ed.last.table(by="size of it"), lambda ed, said: ed.last.table(by=said.name)),
     ("Trace.numbers", "Choose one of", lambda ed: ed.last.numbers("size of it"),
      lambda ed, said: ed.last.numbers(said.name)),
-    ("refuse_no_tolerance", "from 0 on", lambda ed: ed.last.first_difference(ed.last, tolerance=-1),
+    ("refuse_no_tolerance", "0 or more", lambda ed: ed.last.first_difference(ed.last, tolerance=-1),
      lambda ed, said: ed.last.first_difference(ed.last, tolerance=float(said.split("tolerance=")[1].rstrip(".")))),
     ("_refuse_no_trace", "ed.trace(feeds)", lambda ed: ed.last.first_difference(3),
      lambda ed, _: ed.last.first_difference(ed.trace({"x:0": FED, "p:0": True, "other:0": FED}))),
@@ -188,7 +188,7 @@ PARTS = [
         lambda ed: ed.plan().copy(ed.select(name=["cond/Merge", "y"]), to="copy", unmapped="placeholder"),
         lambda ed, said: ed.plan().copy(ed.select(inputs=said.name, outputs="y:0"), to="copy", unmapped="placeholder"),
         branched),
-    Way("graph/parts.py:array_fault", "Take the writes too",
+    Way("graph/parts.py:array_fault", "Select the writes too",
         lambda ed: ed.plan().copy(ed.select(name=["read", "y", "array"]), to="copy", unmapped="placeholder"),
         lambda ed, said: ed.plan().copy(
             ed.select(name=["read", "y", "read/*", "array", *said.rstrip(".").split(": ")[1].split(", ")]), to="copy",
@@ -196,7 +196,7 @@ PARTS = [
     Way("graph/parts.py:array_fault", "Cut before the writes",
         lambda ed: ed.function(inputs="write:0", outputs="y:0"), lambda ed, _: ed.function(inputs="x:0", outputs="y:0"),
         array),
-    Way("graph/parts.py:split_fault", "Take it too",
+    Way("graph/parts.py:split_fault", "Select it too",
         lambda ed: ed.plan().collapse(ed.select(name=["array", "write", "write/*", "array/*"]), name="call"),
         lambda ed, _: ed.plan().collapse(
             ed.select(name=["array", "array/*", "write", "write/*", "read", "read/*", "y"]), name="call"), array),

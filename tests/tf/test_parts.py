@@ -163,7 +163,7 @@ def test_a_copy_warns_of_a_read_without_its_write():
                  ed.plan().copy(block, to="c", unmapped="keep", values=ed)):  # fmt: skip
         assert plan.check() == ()
         assert (
-            "Read/ReadVariableOp:0 reads v without the value that write writes to it before: that op is left out"
+            "Read/ReadVariableOp:0 reads v without the value that write writes to it, because that op is left out"
             in plan.effect.warnings
         )
     shared = ed.plan().copy(block, to="c", unmapped="keep", variables="share")

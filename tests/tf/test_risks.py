@@ -123,7 +123,7 @@ def test_what_initialisers_run_runs_at_load(by):
     if by == "a variable":
         state = GraphState({"p": VariableInfo("p", initializer="init")})
     (one,) = risks(snapshot(graph_def, state_of=lambda: state))
-    assert one.load == f"an initialiser of {by}"
+    assert one.load == f"an initializer of {by}"
 
 
 @pytest.mark.parametrize(

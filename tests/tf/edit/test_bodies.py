@@ -276,13 +276,13 @@ def test_a_tensor_array_or_stack_is_in_a_call_whole_or_not_at_all():
     graph = arrays()
     plan = gs.open(graph).plan()
     array = [op.name for op in graph.get_operations() if op.type.startswith("TensorArray")]
-    parts = {f"{array[-1]!r} uses 'held' too": array[:-1], "'held' too": array[:2], "'stack' too": ["push"],
-             "'pop' uses 'stack' too": ["stack", "push"]}  # fmt: skip
+    parts = {f"{array[-1]!r} also uses 'held'": array[:-1], "also uses 'held'": array[:2],
+             "also uses 'stack'": ["push"], "'pop' also uses 'stack'": ["stack", "push"]}  # fmt: skip
     for why, some in parts.items():
         (fault,) = plan.collapse(some, name="call").check()
         reads(fault, "collapse(", why, "which exists only while the call runs", "or leave out ")
     (fault,) = plan.collapse(array[-1:], name="call").check()
-    reads(fault, "orders the writes and reads of a TensorArray", f"Take the writes too: {', '.join(array[:-1])}")
+    reads(fault, "orders the writes and reads of a TensorArray", f"Select the writes too: {', '.join(array[:-1])}")
     for some, end in ((array, "y:0"), (["stack", "push", "pop"], "call:0")):
         ed = gs.open(arrays())
         ed.apply(ed.plan().collapse(some, name="call"))
