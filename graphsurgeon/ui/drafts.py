@@ -1,4 +1,4 @@
-"""The plan of a screen: its steps, its policies, and its application."""
+"""Commands that build the plan of a screen and apply it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def copy(
     Args:
         to: the scope of the copy. Default: a free one.
         unmapped: the rule for boundary inputs without a source, the same as in `Plan.copy`.
-        control: the rule for control inputs from outside, the same as in `Plan.copy`; ``auto``: they are kept in the
-            same graph, and dropped in another.
+        control: the rule for control inputs from outside, the same as in `Plan.copy`. With ``auto``, a copy within one
+            graph keeps them, and a copy to another graph drops them.
     """
     plan, region = stage.draft(state), stage.region(state)[0]
     selection = stage.selection(state) if region is None else region
@@ -46,7 +46,7 @@ def copy(
 
 
 def _copied(plan: Plan, scope: str, count: int) -> str:
-    """A text about the last copy of a plan: its numbers sum up to the number of new ops."""
+    """Returns a text about the last copy of a plan, with the number of new ops and its parts."""
     if not plan.effect.copies:
         return f"{counted(count, 'ops')} will be copied to {scope}/"
     copied = plan.effect.copies[-1]
@@ -75,9 +75,9 @@ def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: 
 
     Args:
         tensor: the tensor.
-        to: the new consumer; or a tensor, or an op without inputs, whose consumers should read the tensor instead.
-        input: which input of the op.
-        by: the kinds of adapters, as for `Plan.adapt`; default: the most sensible one.
+        to: the new consumer. Or a tensor, or an op without inputs: its consumers will read the tensor instead.
+        input: the number of the input of the new consumer.
+        by: the kinds of adapters, as for `Plan.adapt`; default: the best fit.
     """
     plan, op = stage.draft(state), op_name(to)
     graph = stage.around(plan.after(), [to]).graph
@@ -91,7 +91,7 @@ def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
 
     Args:
         fault: the number of the error, from 0.
-        cure: the number of the fix, from 0, which is the most sensible one.
+        cure: the number of the fix; 0 is the best one.
 
     Raises:
         PlanError: if the error or the fix does not exist.
@@ -110,8 +110,8 @@ def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str
     """Sets the policy of a variable in a copy of the plan; ``"*"`` means all variables without a separate policy.
 
     Args:
-        step: which step of the plan, from 0.
-        variable: its op in the source.
+        step: the number of the step, from 0.
+        variable: the name of its op in the source.
         policy: ``copy``, ``initial``, ``share`` or ``freeze``.
     """
     whom = "other variables" if variable == "*" else variable
@@ -122,10 +122,10 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
     """Sets the source of an input of a copy of the plan.
 
     Args:
-        step: which step of the plan, from 0.
-        tensor: the tensor of the source that enters the copy.
-        by: a tensor of the destination; ``placeholder``; ``keep``, for the original tensor; or a number or
-            array, also in a string, for a constant: a number fills the shape if the shape is known.
+        step: the number of the step, from 0.
+        tensor: the boundary input, a tensor of the source.
+        by: a tensor of the destination; ``placeholder``; ``keep``, for the original tensor; or a number or array, also
+            as a string, for a constant. A single number fills the shape of the tensor, if it is known.
     """
     plan = stage.draft(state)
     value = read(by)
@@ -145,7 +145,7 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
 
 
 def constant_like(info: TensorInfo | None, value: Any) -> Any:
-    """Returns a value as an array of a tensor's dtype, and of its shape if it is one number.
+    """Returns a value as an array with the dtype of a tensor. A single number also gets its shape.
 
     Example:
         >>> constant_like(TensorInfo("float32", (2,)), 3).tolist(), constant_like(None, [1]).tolist()
@@ -181,7 +181,7 @@ def read(value: Any) -> Any:
         return value
     try:
         return ast.literal_eval(value)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all that it may raise
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all errors of `literal_eval`
         return value
 
 
@@ -204,7 +204,7 @@ def put_back(stage: Stage, state: State, made: str) -> State:
 
 
 def draft_data(stage: Stage, state: State) -> dict[str, str]:
-    """Returns the text of the plan and the marks for the page to keep, with their graphs and kernel."""
+    """Returns the plan and the marks as a text for the page to keep, and identifiers of the graphs and the process."""
     if stage.draft_storage is None:
         return {}
     marks = state.marks
@@ -213,7 +213,7 @@ def draft_data(stage: Stage, state: State) -> dict[str, str]:
 
 
 def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
-    """Applies the plan: all of it or nothing."""
+    """Applies the plan completely, or not at all."""
     plan = stage.draft(state)
     if not plan.steps:
         raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
@@ -241,7 +241,7 @@ def _at_copies(stage: Stage, state: State, effect: PlanResult, unfolded: frozens
 
 
 def with_edit(stage: Stage, state: State, plan: Plan, text: str) -> State:
-    """Returns the state with another plan, with a message about its effect, and whether the graph is built anew."""
+    """Returns the state with another plan and a message. The message mentions if the graph will be built anew."""
     return with_plan(stage, state, plan, text + (", in a new graph" if plan.mode == "materialise" else ""))
 
 
@@ -251,11 +251,11 @@ def with_plan(stage: Stage, state: State, plan: Plan, text: str) -> State:
 
 
 def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> State:
-    """Returns the state with the effect of its plan in the status line, or its first error."""
+    """Returns the state with a message and the warnings of its plan, or its first error, in the status line."""
     plan = stage.draft(state)
     faults = plan.check()
     if faults:
-        # an error of an earlier step does not hide the effect of this one
+        # if an earlier step has the error, the effect of this step is shown too
         prefix = f"{text} · " if not warn or without_last(plan).check() else ""
         return state.with_status(f"{prefix}{faults[0].request}: {faults[0].problem}", "error")
     warnings = plan.effect.warnings if warn else []

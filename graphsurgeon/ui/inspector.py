@@ -23,10 +23,10 @@ from .state import Facts, ops_of
 from .values import numbers
 
 _MOST = 60
-"""So many names of a list are shown; the list's total says how many there are."""
+"""The maximum number of names shown in a list; the total is shown too."""
 _KINDS = 8
 _HIDDEN_ATTRIBUTES = frozenset({"_output_shapes", "_class", "_saved_gradient", READ_BY_GRADIENT})
-"""Attributes that other rows say."""
+"""Attributes that are left out, because other rows show them."""
 _IDLE = ("Const", "NoOp", "Identity")
 _FLOPS_OF = 2000
 """The largest number of ops whose floating-point operations are counted: TensorFlow takes about 20 µs for each."""
@@ -39,11 +39,11 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
         tree: the graph, with its hidden helpers.
         name: an op, a scope with a slash at the end, or a series key.
         facts: facts on ops.
-        calls: the calls of the graph, at any depth; None: those that the tree shows are left out.
+        calls: the calls of the graph, at any depth; None: rows about calls are left out.
 
     Returns:
-        plain data; ``python`` is how to get at it, ``histogram`` the values of a constant, ``value`` whether there is
-        a value to ask for, ``totals`` the full lengths of the lists.
+        plain data. ``python`` is the code that returns the box, ``histogram`` shows the values of a constant, ``value``
+        is true if a value can be fetched, and ``totals`` has the full lengths of the lists.
 
     Raises:
         SelectionError: if nothing has that name.
@@ -89,7 +89,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
 
 
 def ops_inside(tree: Tree, name: str, calls: CallTree) -> list[str]:
-    """Returns the names of the ops that a box holds, at any depth of calls.
+    """Returns the names of the ops in a box, also inside calls, at any depth.
 
     Args:
         tree: the graph, with its hidden helpers.
@@ -108,7 +108,10 @@ def ops_inside(tree: Tree, name: str, calls: CallTree) -> list[str]:
 
 
 def _within(deep: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
-    """The ops at any depth that are in some that are shown; of a gradient only where it is shown: others run."""
+    """Returns a mask of the ops, at any depth of calls, inside some ops of the picture.
+
+    Ops of a gradient function only count if the picture shows that gradient.
+    """
     visible = deep.seen_in(picture)
     mask: Mask = np.isin(visible, ops)
     mask[deep.derived] &= np.isin(visible[deep.derived], picture.derived)
@@ -118,7 +121,7 @@ def _within(deep: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
 def _panel(
     graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], most: int | None, **more: Any
 ) -> dict[str, Any]:
-    """The details of a box for the page: a limited number of names of tensors, and of the ops before and after it."""
+    """Returns the details of a box for the page, with limited lists of tensors, control inputs and consumers."""
     return {
         "title": title,
         "rows": rows,
@@ -143,7 +146,7 @@ def _python(inside: Selection, name: str) -> str:
 
 
 def layer_rows(graph: Graph, layers: Layers, name: str) -> tuple[list[list[str]], str]:
-    """Returns rows on the Keras layer that a box is, or is in, and the call that gives the layer.
+    """Returns rows about the Keras layer of a box, and the code that returns the layer.
 
     Args:
         graph: the snapshot.
@@ -302,7 +305,7 @@ def _flops_text(flops: tuple[int, bool]) -> str:
 
 
 def _flops(facts: Facts, tree: Tree, ops: list[int], calls: CallTree | None) -> tuple[int, bool]:
-    """Returns the floating-point operations of ops, and of their functions, once each; 0 if there are too many."""
+    """Returns the floating-point operations of ops and of the functions they call; 0 for more than `_FLOPS_OF` ops."""
     if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
         return _flops_of(facts, tree.graph, ops)
     deep = calls.listed

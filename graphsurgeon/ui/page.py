@@ -27,9 +27,9 @@ from ..view.scene import boxed, plain
 from ..view.tree import Tree
 
 ITEMS = 12_000
-"""Most boxes a page can unfold to; deeper ones stay folded in it, and are counted."""
+"""The maximum number of boxes in a page. Deeper boxes stay folded, and the page shows their number."""
 EDGES = 120_000
-"""Most tensors with their readers in one page; with more, fewer boxes are taken."""
+"""The maximum number of pairs of tensor and consumer in a page. With more pairs, the page has fewer boxes."""
 
 
 @dataclass
@@ -37,10 +37,10 @@ class Packed:
     """The boxes of a graph, level by level, and the box of each op.
 
     Args:
-        rows: one for each box: parent, kind, name, label, second line, ops inside, family, outputs, width, flags.
-        helpers: one for each thing that is hidden at a level: parent, thing, kind.
-        row_of: for each op the row it is drawn in; for an op that is hidden, -1 minus the place in `helpers`.
-        shut: number of boxes that have more inside than the page holds.
+        rows: for each box: parent, kind, name, label, second line, ops inside, family, outputs, width, flags.
+        helpers: for each hidden thing of a level: parent, thing, kind.
+        row_of: for each op, the index of its box in `rows`; for a hidden op, -1 minus its index in `helpers`.
+        shut: number of boxes whose contents the page does not contain.
         open: names of the boxes that are open at first.
     """
 
@@ -54,13 +54,13 @@ class Packed:
 def pack(
     tree: Tree, unfolded: Iterable[str] = (), marks: Mapping[int, str] | None = None, most: int = ITEMS
 ) -> dict[str, Any]:
-    """Returns all that a page needs to draw a graph and to unfold it: plain JSON values.
+    """Returns the data that a page needs to draw a graph and to unfold it, as plain JSON values.
 
     Args:
         tree: the graph, with its hidden helpers.
         unfolded: keys of the folds that are open at first.
-        marks: op number -> orphan and the like.
-        most: the largest number of boxes, those of the upper levels first.
+        marks: op number -> mark, such as ``orphan``.
+        most: the maximum number of boxes; boxes of upper levels come first.
 
     Returns:
         ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``helpers``, ``tensors`` with
@@ -101,7 +101,7 @@ def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
     """Lists the boxes breadth first, so that the deepest are left out."""
     graph = tree.graph
     out = Packed(row_of=np.full(graph.size, -1, np.int32))
-    owner = np.full(graph.size, -1, np.int32)  # the innermost fold that was opened around each op
+    owner = np.full(graph.size, -1, np.int32)  # for each op, the innermost fold around it that is in the page
     queue: deque[tuple[Item, int]] = deque()
 
     def add(item: Item, parent: int) -> None:
@@ -138,7 +138,7 @@ def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
 
 
 def _mark(out: Packed, marks: Mapping[int, str]) -> None:
-    """Gives a row the mark that all its own ops have."""
+    """Gives a row a mark if all its ops have this mark."""
     marked: dict[int, set[str]] = {}
     for op, row in enumerate(out.row_of.tolist()):
         if row >= 0:
@@ -160,7 +160,7 @@ def _hide(tree: Tree, out: Packed, owner: Ints) -> None:
 
 
 def _readers(graph: Graph, edges: Edges, packed: Packed, control: bool) -> tuple[list[list[Any]], list[list[int]]]:
-    """Returns the outputs of a row, in [row, name], of a tensor also dtype and shape, and their consumers."""
+    """Returns edges between rows: [row, name] of each output, for tensors with dtype and shape, and their consumers."""
     row_of = packed.row_of
     keep = row_of[edges.node] != row_of[edges.rows]
     table = np.stack([edges.node[keep], edges.port[keep], row_of[edges.rows[keep]]], axis=1)
@@ -224,13 +224,13 @@ _GROUND = {  # theme -> color-scheme, ground before the code runs, more style
 
 
 def document(data: dict[str, Any], *, svg: str, text: str) -> str:
-    """Returns one HTML text that shows `data` and works without a network, a kernel and this package.
+    """Returns an HTML page that shows `data` and works without a network, a kernel and this package.
 
-    No script but ours runs in it: its policy names ours by hash. Text of the graph is in it as compressed data,
-    in the title, and in the static picture, nowhere else.
+    Its content security policy only allows our script, by its hash. Text of the graph is only in the compressed data,
+    in the title and in the static picture.
 
     Args:
-        data: the input of the page's code: title, packed graph, first scene, attributes; plain JSON values.
+        data: the data for the script of the page: title, packed graph, first scene, attributes; plain JSON values.
         svg: the static picture, for browsers without scripts.
         text: the contents of the picture, in words.
     """

@@ -1,4 +1,4 @@
-"""The boundary, the plan and the outline for the page, as plain data."""
+"""The data of the boundary, the plan, the outline and the search, in the form that the page needs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _WORD = re.compile(r"""[^\s,;'"()\[\]]*[^\s,;'"()\[\].:]""")
 
 
 def links(texts: Iterable[str], graphs: Mapping[str, Graph]) -> dict[str, list[list[str]]]:
-    """Returns those of some texts that name ops, tensors or scopes, in parts.
+    """Splits messages that contain names of ops, tensors or scopes into parts, so that the page can link the names.
 
     Args:
         texts: the messages.
-        graphs: pane -> its graph; a name is a link to the first that has it.
+        graphs: pane -> its graph; a name is a link to the first graph that has it.
 
     Returns:
-        for each such text its parts, in order: words alone, or a name, its target and its pane.
+        message -> its parts, in order: [text], or [name, target, pane]. Messages without names are left out.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("reader", "Neg", ["a/x"])])
@@ -66,7 +66,7 @@ def _parts(text: str, graphs: Mapping[str, Graph]) -> list[list[str]]:
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    """Whether a word is a name: it is in quotes, has a scope or an output, or is an entry of a list after a colon."""
+    """Returns whether a word is a name: it is in quotes, contains ``/`` or ``:``, or is in a list after a colon."""
     before, word, after = text[:start], text[start:end], text[end:]
     if "/" in word or ":" in word or before.endswith("'"):
         return True
@@ -83,7 +83,7 @@ _SCOPES = 5
 
 
 def tensor_row(graph: Graph, name: str) -> dict[str, str]:
-    """Returns a tensor with its dtype and shape, for a list on the page; one that an edit took out is gone."""
+    """Returns a tensor with its dtype and shape, for a list on the page. If an edit removed it, the text notes that."""
     if op_name(name) not in graph.index:
         return {"tensor": name, "dtype": "", "shape": "", "text": f"{name}  is gone"}
     info = graph.stated_info(*graph.tensor(name))
@@ -101,15 +101,15 @@ def boundary_data(
     scene: Scene | None,
     spots: Ints | Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Returns the boundary that is marked: its tensors, the size of the region, the leaks, and which boxes hold it.
+    """Returns the marked boundary: its tensors, and the size, the leaks and the boxes of the region.
 
     Args:
         graph: a snapshot that has the tensors.
-        marks: the tensors.
-        region: the ops between them, if there are any.
-        problem: the reason why there are no ops.
+        marks: the marked tensors.
+        region: the ops between them; None if there is no region.
+        problem: the reason why there is no region.
         scene: the picture; None if it shows another graph.
-        spots: numbers of the ops of the picture that are in the region, or hold some of it.
+        spots: numbers of the ops of the picture that are in the region, or contain ops of it.
     """
     result: dict[str, Any] = {
         "inputs": [tensor_row(graph, t) for t in marks.inputs],
@@ -132,7 +132,7 @@ def boundary_data(
 
 
 def leaked(region: Selection) -> int:
-    """Returns the number of leaks of a region: tensors and control inputs that its boundary does not name."""
+    """Returns the number of leaks of a region: tensors and control inputs that enter it and are not marked."""
     return len(region.boundary.leaks) + len(region.boundary.control_inputs)
 
 
@@ -176,7 +176,7 @@ def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> di
 
 
 def _requested_variables(step: CopyStep) -> list[dict[str, str]]:
-    """The requested policies of a copy that cannot be made: one of them may have to change."""
+    """Returns the requested policies of a copy that cannot be made, so that they can be changed."""
     graph = step.selection.graph
     inside = [(v, how) for v, how in ((graph.state.variables[n], p) for n, p in policies(step, graph).items())
               if step.selection.mask[graph.index[v.op]]]  # fmt: skip
@@ -184,7 +184,7 @@ def _requested_variables(step: CopyStep) -> list[dict[str, str]]:
 
 
 def _input_rows(number: int, step: CopyStep, copied: CopyResult | None, plan: Plan) -> list[dict[str, Any]]:
-    """The source of each tensor that enters a copy, and the outputs of the copy, whose consumers can be chosen."""
+    """Returns rows for the boundary inputs of a copy with their sources, and for its outputs."""
     graph, inputs = step.selection.graph, dict(step.inputs)
     constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
     ends = Marks.around(step.selection)
@@ -210,7 +210,7 @@ def _input_rows(number: int, step: CopyStep, copied: CopyResult | None, plan: Pl
 
 
 def _entering(copied: CopyResult) -> list[str]:
-    """The tensors of the source that enter a copy from outside; variables have a separate table."""
+    """Returns the boundary inputs of a copy, without variables, which have a separate table."""
     graph, variables = copied.source, copied.source.state.variables
     return [name for name in map(graph.name, copied.external) if op_name(name) not in variables]
 
@@ -267,7 +267,7 @@ def _key(step: CopyStep) -> tuple[int, str]:
 
 
 def _fault(fault: Fault) -> dict[str, Any]:
-    """An error, with its fixes, and the step that has it."""
+    """Returns an error with its fixes and the number of its step."""
     cures = [{"by": list(cure.by), "text": cure.text} for cure in fault.cures]
     texts = {"request": fault.request, "problem": fault.problem, "suggestion": fault.suggestion}
     return {**texts, "cures": cures, "step": fault.step}
@@ -301,23 +301,23 @@ def outline_data(tree: Tree, opened: Set[str]) -> dict[str, Any]:
 
 
 def _count(tree: Tree, item: Item) -> int:
-    """The ops in an item; of a call, those of the functions that it calls."""
+    """Returns the number of ops in an item; for a call, in the functions that it calls."""
     call = tree.call(item)
     return len(tree.ops_of(item)) if call is None else call.count(tree.graph)
 
 
 def hits_data(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None) -> dict[str, Any]:
-    """Returns the first hits of a search, each with the box that shows or holds it.
+    """Returns the first hits of a search, with the boxes that contain them.
 
     Args:
         graph: the snapshot.
         ops: numbers of the ops that were found, best first.
-        scene: the picture; None without one.
-        spots: the number of each of them, or of its call, in the graph of the picture, -1 for nowhere; None
-            if the picture is of this graph.
+        scene: the picture; None if there is no picture.
+        spots: for each op, its number or that of its call in the graph of the picture, or -1; None if the picture shows
+            `graph`.
 
     Returns:
-        ``hits``, how many there are in ``total``, and in ``boxes`` how many each box shows or holds.
+        ``hits``, their number in ``total``, and in ``boxes`` the number of hits in each box.
     """
     at, spots = np.full(len(ops), -1, np.int32), np.asarray(ops, np.int64) if spots is None else spots
     if scene is not None:
@@ -334,9 +334,9 @@ def hits_data(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[
 
 
 def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
-    """Returns the name scopes that are called just as a query says, or end so; few, the highest first.
+    """Returns the name scopes whose path equals a query, or ends with it; up to `_SCOPES`, outer scopes first.
 
-    A scope with the name of an op holds the helpers of the op: the op represents the scope.
+    A scope with the name of an op only contains helpers of the op, and is left out.
     """
     path = query.strip().strip("/")
     scope_names = [n for n in graph.scopes.called(path) if n not in graph.index] if path else []

@@ -1,4 +1,4 @@
-"""One picture on the screen: a graph, its open scopes, and its layout."""
+"""A picture on the screen: a graph, its open scopes, and its layout."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PaneSpec:
 
     @property
     def key(self) -> Any:
-        """A value that is equal for sights that show the same."""
+        """A value that is equal if two pictures are equal."""
         return (self.tree, self.unfolded, tuple(sorted(self.marks.items())), self.pins, self.step)
 
     def scene(self) -> Scene:
@@ -57,7 +57,7 @@ class PaneSpec:
 
 @dataclass(frozen=True)
 class EdgeStep:
-    """The graph before or after a plan that the edges of a picture are compared with.
+    """The graph that the edges of a picture are compared with: before a plan, or after it.
 
     Args:
         effect: the effect of the plan.
@@ -79,7 +79,7 @@ class EdgeStep:
 
 
 class Pane:
-    """One picture: the last layout, and its colors."""
+    """The last layout of a picture, and its colors."""
 
     def __init__(self) -> None:
         self.scene: Scene | None = None
@@ -98,18 +98,19 @@ class Pane:
         cancelled: Callable[[], bool] = lambda: False,
         like: Mapping[str, Any] | None = None,
     ) -> None:
-        """Lays a scene out, `scene` and `placed` from then on; only where something has changed.
+        """Lays a scene out if it has changed. The results are `scene` and `placed`.
 
         Args:
             sight: the subject of the picture.
             direction: TB, LR or auto.
-            budget: the limit in the message.
-            most: more than these are refused.
-            cancelled: asked now and then during the layout.
-            like: the model of a first picture; a later one is like the one before, unless the direction was set.
+            budget: the limit of boxes for the message.
+            most: the maximum number of boxes.
+            cancelled: called repeatedly during the layout; true stops it.
+            like: a picture that a first picture should resemble. A later picture resembles the last one, unless the
+                direction has changed.
 
         Raises:
-            LayoutError: there would be too many boxes, or no layout ends in time; the last one stays.
+            LayoutError: there would be too many boxes, or the layout takes too long. The last layout stays.
         """
         key = (sight.key, direction, None)
         if self.has(key):
@@ -120,20 +121,20 @@ class Pane:
         self.put(scene, placed, key)
 
     def has(self, key: Any) -> bool:
-        """Whether this was laid out last."""
+        """Returns whether this is the last layout."""
         return key == self._key and self.placed is not None
 
     def put(self, scene: Scene, placed: PlacedScene, key: Any) -> None:
-        """Shows a scene that is laid out.
+        """Sets a scene and its layout.
 
         Args:
-            scene, placed: the scene, and as it is laid out.
-            key: its subject, the direction, and its partner in the layout.
+            scene, placed: the scene, and its layout.
+            key: its subject, the direction, and the subject that was laid out with it.
         """
         self.scene, self.placed, self._key = scene, placed.to_dict(), key
 
     def before(self, direction: str, like: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Returns the model of the next picture: of a first one another picture, of a later one the one before."""
+        """Returns the picture that the next one should resemble: the last one, or `like` for a first picture."""
         if self._key is None:
             return like
         return self.placed if self._key[1] == direction else None
@@ -146,7 +147,7 @@ class Pane:
         return self._ends[1]
 
     def colored(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: RunOverlay | None) -> dict[str, Any]:
-        """Returns the placed scene with its colors and legend, and with the shapes of a run; not laid out anew."""
+        """Returns the current layout with colors and a legend, and with the shapes of a run."""
         assert self.scene is not None
         assert self.placed is not None
         key = (self._key, id(self.placed), paint, ran)
@@ -158,7 +159,7 @@ class Pane:
 
 
 def refuse_many(scene: Scene, budget: int, most: int) -> None:
-    """Refuses a scene of too many boxes before the layout, which would take long for nothing.
+    """Refuses a scene with too many boxes before the slow layout.
 
     Raises:
         LayoutError: there are more than `most`.
@@ -181,24 +182,24 @@ def draw_both(
     most: tuple[int, int] = (MOST, MOST),
     cancelled: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Lays the pictures before and after a plan out as one; only where something has changed.
+    """Lays out the pictures before and after a plan together, if they have changed.
 
     Args:
         panes: before and after.
         sights: the subjects of the pictures.
         same: returns the numbers of ops before the plan, and their numbers after it.
         direction: TB, LR or auto.
-        budget: the limit in the message.
-        most: more than these are refused, before and after.
-        cancelled: asked now and then during the layout.
+        budget: the limit of boxes for the message.
+        most: the maximum number of boxes, before and after.
+        cancelled: called repeatedly during the layout; true stops it.
 
     Returns:
-        Whether they are: with too many boxes each must be laid out alone, and so must one if the other has no
-        picture.
+        whether they were laid out together. If not, because of too many boxes or because one cannot be drawn, they must
+        be laid out separately.
 
     Raises:
-        LayoutCancelled: `cancelled` said so.
-        LayoutError: there would be too many boxes in one.
+        LayoutCancelled: `cancelled` returned true.
+        LayoutError: there would be too many boxes in a picture.
     """
     keys = [(sight.key, direction, other.key) for sight, other in zip(sights, sights[::-1], strict=True)]
     if all(pane.has(key) for pane, key in zip(panes, keys, strict=True)):
@@ -227,15 +228,15 @@ def draw_both(
 def opening_of_copies(
     tree: Tree, effect: PlanResult, unfolded: frozenset[str], same: bool, budget: int = MOST
 ) -> frozenset[str]:
-    """Returns the folds to open in a first picture of a destination: the copies, as far as the source shows them.
+    """Returns the folds to open in a first picture of a destination: the copies, opened as their originals are.
 
     Args:
         tree: the destination after the plan.
         effect: the effect of the plan.
         unfolded: fold keys open in the source pane.
-        same: the copies go into the source itself: the rest of it is open as in the source, and the copies as far as
-            there is room.
-        budget: the largest number of boxes, if there is a choice.
+        same: whether source and destination are the same graph. Then copies are only opened within the budget, and the
+            rest is open as in the source.
+        budget: the number of boxes up to which copies are opened.
     """
     keys = set() if same else set(first_unfolded(tree))
     leads = {f"{copied.step.to}/" if copied.step.to else "" for copied in effect.copies}
@@ -268,7 +269,7 @@ def keys_above(tree: Tree, name: str) -> list[str]:
 
 
 def keys_at(tree: Tree, scopes: tuple[str, ...], unfolded: frozenset[str]) -> frozenset[str]:
-    """Returns the fold keys that show `scopes`, open inside as in another picture, whose keys are `unfolded`."""
+    """Returns the fold keys that show `scopes`, with the folds in them open as in the fold keys `unfolded`."""
     inside = {key for key in unfolded if key.lstrip("~").startswith(scopes)}
     return frozenset(inside.union(*(keys_above(tree, scope) for scope in scopes)))
 
@@ -283,7 +284,7 @@ def plan_picture(effect: PlanResult, marks: Mapping[int, str], text: str) -> dic
 
     Args:
         effect: the effect of the plan.
-        marks: op number -> how it is marked.
+        marks: op number -> mark.
         text: the alternative text of the picture.
     """
     title = effect.base.title
@@ -316,7 +317,7 @@ def unchanged_ops(effect: PlanResult, before: Graph, after: Graph) -> tuple[Ints
 
     Args:
         effect: the effect of the plan.
-        before, after: the graph before and after it, with whatever calls unfolded.
+        before, after: the graphs before and after it; calls may be unfolded.
     """
     if begins_with(after.names, before.names) and not effect.renamed:
         stay: Ints = np.arange(before.size, dtype=np.int32)
@@ -328,6 +329,6 @@ def unchanged_ops(effect: PlanResult, before: Graph, after: Graph) -> tuple[Ints
 
 
 def picture_html(svg: str, text: str) -> str:
-    """Returns an <img> of an SVG text: no script in it can run, and it shows in a notebook that is not trusted yet."""
+    """Returns an <img> element with an SVG text. Its scripts cannot run, and it shows in an untrusted notebook too."""
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
     return f'<img alt="{html.escape(text)}" src="data:image/svg+xml;base64,{data}">'

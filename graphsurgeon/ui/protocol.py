@@ -40,7 +40,7 @@ class ProtocolError(SurgeryError):
 
 @dataclass(frozen=True)
 class Request:
-    """A message that is in the protocol: call the screen's method `verb` with `args`, all of them present."""
+    """A valid message: the method of the screen to call, and all its arguments."""
 
     id: int
     verb: str
@@ -54,7 +54,7 @@ def parse(message: object) -> Request:
         message: the received message, of any type.
 
     Raises:
-        ProtocolError: it is not a message of this version, names no verb, or has wrong arguments.
+        ProtocolError: the message has another version, an unknown verb or invalid arguments.
 
     Example:
         >>> parse({"v": 1, "id": 7, "verb": "select", "args": {"names": ["a/b"]}}).args
@@ -123,14 +123,14 @@ def refusal(id: int, error: BaseException, request: str = "") -> Json:
 
     Args:
         id: the number of the message.
-        error: the exception; any exception but a SurgeryError is a bug of graphsurgeon, and the answer names it so.
+        error: the exception. Any exception other than a SurgeryError is reported as a bug of graphsurgeon.
         request: the verb, for errors without a request.
     """
     return {"v": VERSION, "id": id, "ok": False, "error": parts(error, request)}
 
 
 def parts(error: BaseException, request: str = "") -> dict[str, str]:
-    """Returns {"request", "problem", "suggestion"} of any exception, and "argument" if one argument is wrong."""
+    """Returns "request", "problem" and "suggestion" of an exception, and "argument" if an argument is invalid."""
     if isinstance(error, SurgeryError):
         argument = {"argument": error.argument} if error.argument else {}
         return {"request": error.request, "problem": error.problem, "suggestion": error.suggestion, **argument}
@@ -155,11 +155,11 @@ def _a(value: object) -> str:
 
 
 TIMEOUT = 0.05
-"""How long the kernel waits for parallel work, in seconds: most work is done by then, and nothing overlaps."""
+"""The time that the kernel waits for work in another thread, in seconds. Most work takes less time."""
 
 
 class SerialExecutor:
-    """Works that are done one after another on a separate thread, which ends when all are done.
+    """Runs functions one after another on a separate thread, which ends after the last one.
 
     Example:
         >>> executor, results = SerialExecutor(), []
@@ -175,8 +175,8 @@ class SerialExecutor:
         self._busy = False
 
     def submit(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
-        """Does some work on the other thread, after earlier requests; returns when it is done, or soon."""
-        here, finished = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
+        """Runs a function on the thread, after earlier ones. Returns when it is done, or after `timeout` seconds."""
+        here, finished = contextvars.copy_context(), threading.Event()  # its output goes to the caller's cell
         with self._idle:
             self._queue.append((lambda: here.run(work), finished))
             if not self._busy:
@@ -185,7 +185,7 @@ class SerialExecutor:
         finished.wait(timeout)
 
     def wait(self) -> None:
-        """Returns when all that was asked is done."""
+        """Waits until all submitted functions are done."""
         with self._idle:
             self._idle.wait_for(lambda: not self._busy)
 
@@ -199,7 +199,7 @@ class SerialExecutor:
                 work, finished = self._queue.popleft()
             try:
                 work()
-            except Exception:  # it is reported as of any thread, and the next one has its turn
+            except Exception:  # report it like an uncaught error of any thread, and go on
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
             finally:
                 finished.set()

@@ -20,7 +20,7 @@ from .values import FEW, image
 MEASURES = (*NUMBERS, "difference")
 """The measures of a run for the colors of boxes."""
 _TOP = 8
-"""The number of the most expensive ops in the list."""
+"""The number of ops in the list of the most expensive ones."""
 _ALL = ("ms", "bytes")
 
 
@@ -30,11 +30,11 @@ class RunOverlay:
 
     Args:
         trace: the run.
-        graph: the graph that ran, in the form of the pane.
+        graph: the graph that ran, in the form that the pane shows.
         pane: source, or destination for a plan that was tried.
-        code: the Python that does the same.
-        distances: op -> the distance of its outputs from those of the other graph; None without a comparison.
-        first: the first op whose numbers differ; None if no numbers differ.
+        code: the Python code of the same run.
+        distances: op -> the difference of its outputs between the two graphs; None without a comparison.
+        first: the first op whose outputs differ; None if no outputs differ.
     """
 
     trace: Trace
@@ -45,10 +45,10 @@ class RunOverlay:
     first: FirstDifference | None = None
 
     def numbers(self, what: str) -> dict[str, float]:
-        """Returns a number for each op, to color the picture by: one of `MEASURES`.
+        """Returns op -> number, for coloring by one of `MEASURES`.
 
         Raises:
-            LayoutError: the run is compared with nothing.
+            LayoutError: the run has no comparison.
         """
         if what != "difference":
             return self.trace.numbers(what)
@@ -60,7 +60,7 @@ class RunOverlay:
         return dict(self.distances)
 
     def fits(self, graph: Graph) -> bool:
-        """Whether a graph is still the one that ran."""
+        """Returns whether a graph has the same ops and data edges as the graph that ran."""
         mine = self.graph
         return graph is mine or (
             graph.names == mine.names
@@ -94,7 +94,7 @@ class RunOverlay:
 
     @property
     def first_op(self) -> str:
-        """The first op whose numbers differ, by its name in this run; empty if no numbers differ."""
+        """The first op whose outputs differ, by its name in this run; empty if no outputs differ."""
         return "" if self.first is None else self.first.other.tensor.partition(":")[0]
 
     @property
@@ -106,7 +106,7 @@ class RunOverlay:
 
     @property
     def distance_data(self) -> dict[str, str] | None:
-        """The report of the comparison for the page: the first op whose numbers differ; None without a comparison."""
+        """The report of the comparison for the page: the first op whose outputs differ; None without a comparison."""
         if self.distances is None:
             return None
         if self.first is None:
@@ -138,11 +138,11 @@ class RunOverlay:
         return f"{number:,.3g} ms" if what == "ms" else size_text(int(number))
 
     def rows(self, ops: Iterable[str]) -> list[list[str]]:
-        """Returns rows on some ops together: their time, their memory, and their outputs that are not finite."""
+        """Returns rows with the total time and memory of some ops, and the number of ops with NaN or infinity."""
         names, trace = list(ops), self.trace
         costs = [trace.costs[name] for name in names if name in trace.costs]
         if not costs:
-            has_notes = any(name in self._by_op for name in names)  # fed tensors and constants cost nothing
+            has_notes = any(name in self._by_op for name in names)  # fed tensors and constants have values but no costs
             return [] if has_notes else [["in the run", f"it did not run{trace.stopped and f': {trace.stopped}'}"]]
         rows = [["took", self.cost_text("ms", 1e3 * sum(cost.seconds for cost in costs))]]
         size = sum(cost.bytes for cost in costs)
@@ -160,7 +160,7 @@ class RunOverlay:
 
     @cached_property
     def _nonfinite_tensors(self) -> frozenset[str]:
-        """The ops that gave something that is not finite."""
+        """The ops with an output that is not finite."""
         trace, notes = self.trace, self.trace.by_tensor
         bad = {tensor for tensor, tensor_notes in notes.items() if any(note.bad for note in tensor_notes)}
         bad |= {tensor for tensor, source in trace.handed_on.items() if source in bad}
@@ -168,7 +168,7 @@ class RunOverlay:
 
     @cached_property
     def _by_op(self) -> Mapping[str, list[str]]:
-        """Op -> its outputs that have numbers, in their order."""
+        """Op -> its outputs that the trace has values of, in their order."""
         tensors_by_op: dict[str, list[str]] = {}
         for tensor in {**self.trace.by_tensor, **self.trace.handed_on}:
             if tensor in self.trace:
@@ -178,11 +178,16 @@ class RunOverlay:
         }
 
     def tensors(self, op: str) -> list[dict[str, Any]]:
-        """Returns for each output of an op its numbers in rows, its histogram, and its picture."""
+        """Returns the values of each output of an op: rows, a histogram and a picture."""
         return [one for name in self._by_op.get(op, ()) for one in self.tensor(name)]
 
     def tensor(self, name: str, whole: Any = None) -> list[dict[str, Any]]:
-        """Returns the same for one tensor, of which all elements may be given; nothing if it has no numbers."""
+        """Returns the values of one tensor in the same form; empty if the trace does not have it.
+
+        Args:
+            name: the name of the tensor.
+            whole: all elements of the tensor, if they were fetched.
+        """
         return [self._tensor(self.trace[name], name, whole)] if name in self.trace else []
 
     def _tensor(self, note: TensorStats, name: str, whole: Any) -> dict[str, Any]:
@@ -202,7 +207,7 @@ class RunOverlay:
         some = note.numeric and note.size > 1 and len(counts)
         about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
         array = self._array_of(note) if whole is None else whole
-        own = name.partition(":")[0] in self.graph.index and not note.rounds  # else it cannot be fetched
+        own = name.partition(":")[0] in self.graph.index and not note.rounds  # otherwise it cannot be fetched
         return {
             "tensor": name,
             "rows": rows,
@@ -212,7 +217,7 @@ class RunOverlay:
         }
 
     def _array_of(self, note: TensorStats) -> Any:
-        """All elements of a tensor, if they are known."""
+        """Returns all elements of a tensor; None if the trace does not have them."""
         if not note.numeric:
             return None
         for arrays in (self.trace.results, self.trace.feeds):
@@ -221,7 +226,7 @@ class RunOverlay:
         return note.sample.reshape(note.shape) if note.size == len(note.sample) else None
 
     def on_edges(self, scene: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns a placed scene whose edges say the shapes of this run.
+        """Returns a placed scene with the shapes of this run on its edges.
 
         Args:
             scene: the scene for the page.

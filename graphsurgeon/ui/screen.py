@@ -1,4 +1,4 @@
-"""The state of the widget in a plain object; every gesture is a method."""
+"""The state of the widget as a plain object, in which every gesture is a method."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     for name, act in vars(module).items()
     if name in COMMAND_SPECS and act.__module__ == module.__name__
 }
-"""All acts by the name of their verb; without `cancel` and `infer`, which run parallel to them."""
+"""Name of a verb -> its function; without `cancel` and `infer`, which run in parallel to the other verbs."""
 
 
 class Screen:
     """The state of a widget: two panes, the selection, the boundary, the plan.
 
-    Each entry of `graphsurgeon.ui.commands.table.COMMAND_SPECS` is a method, which makes the next `state` of the last.
+    Each entry of `graphsurgeon.ui.commands.table.COMMAND_SPECS` is a method. It computes a new `state` from the last.
 
     Args:
         destination: the editor that the plan changes.
-        source: the editor whose graph is at the left; the destination itself by default.
+        source: the editor whose graph is on the left; by default the destination.
         facts: facts on ops beyond the snapshot.
         recipes: returns the recipes of the menu.
-        storage: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
+        storage: converts the plan and the marks to a text that the page keeps; None: the page keeps nothing.
 
     Attributes:
-        state: all that is shown, as one value.
+        state: the whole state, as an immutable value.
 
     Example:
         ``screen.mark_input("x:0")``, ``screen.mark_output("y:0")``, ``screen.copy("copy")``, ``screen.apply()`` do
@@ -99,13 +99,13 @@ class Screen:
     def selection(self) -> Selection:
         """The ops of all selected boxes; the region, if a boundary is marked and nothing is selected.
 
-        If some are inside of calls, they are ops of the graph with these calls unfolded.
+        If ops are inside calls, the selection is of the graph with these calls unfolded.
         """
         return self._stage.selection(self.state)
 
     @property
     def region(self) -> Selection | None:
-        """The ops between the marked boundary tensors, or None; found anew if the graph has changed."""
+        """The ops between the marked boundary tensors, or None. It follows changes of the graph."""
         return self._stage.region(self.state)[0]
 
     @property
@@ -124,7 +124,7 @@ class Screen:
 
     @property
     def direction(self) -> str:
-        """The direction pictures are drawn in: TB, LR or auto."""
+        """The direction of pictures: TB, LR or auto."""
         return self.state.direction
 
     @property
@@ -132,11 +132,11 @@ class Screen:
         """The saved views by name."""
         return dict(self.state.views)
 
-    # -- doing ------------------------------------------------------------------------------------
+    # -- running verbs ----------------------------------------------------------------------------
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Makes the verbs of a page run on one thread at a time; `cancel` ends its layout."""
+        """Locks the screen while a verb of the page runs; `cancel` can stop the verb."""
         with self.lock:
             self._stage.stop.clear()
             try:
@@ -152,12 +152,12 @@ class Screen:
             finally:
                 self.lock.release()
         else:
-            self._stage.stop.set()  # the running verb reports how it ended
+            self._stage.stop.set()  # the running verb reports that it was stopped
 
     def _do(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Runs a verb: its result is the new state; if the verb fails, the state stays.
+        """Runs a verb and sets the new state. If the verb fails, the state stays.
 
-        A cell can call verbs while a thread runs the verbs of the page: neither loses the changes of the other.
+        A lock allows a cell to call verbs while another thread runs verbs of the page.
         """
         arguments = _arguments(act, args, kwargs)
         with self.lock:
@@ -172,10 +172,10 @@ class Screen:
             return answer
 
     def restore(self, state: State) -> None:
-        """Goes on from another state, as one that was left when a kernel died.
+        """Sets another state, for example the state before a kernel died.
 
         Args:
-            state: the state to show, by the current names of ops.
+            state: the new state, with the current names of ops.
         """
         with self.lock:
             self._set_state(state.replace(called=self._stage.apply_renames(State()).called))
@@ -186,12 +186,12 @@ class Screen:
             self.graph_changed()
 
     def _current_state(self) -> State:
-        """The state with its consequences for the current graphs."""
-        with self.lock, gc_paused():  # the scopes of a large graph would set off a search through all of TensorFlow
+        """Returns the state, updated for the current graphs."""
+        with self.lock, gc_paused():  # a large graph would cause a full garbage collection
             self.state = self._stage.current_state(self.state)
             return self.state
 
-    # -- telling the page -----------------------------------------------------------------------------
+    # -- updating the page ----------------------------------------------------------------------------
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Calls `callback` after each change.
@@ -202,10 +202,10 @@ class Screen:
         self._callbacks.append(callback)
 
     def on_progress(self, callback: Callable[[str], None]) -> None:
-        """Calls `callback` with words, now and then, while something takes long.
+        """Calls `callback` repeatedly with a progress text during long work.
 
         Args:
-            callback: takes a text for a person.
+            callback: a function of one text.
         """
         self._progress_callbacks.append(callback)
 
@@ -215,7 +215,7 @@ class Screen:
 
     @property
     def inferred(self) -> bool:
-        """Whether all is there that TensorFlow can tell of the graphs; a file states few shapes."""
+        """Whether the shapes that TensorFlow can infer are available; a file contains few shapes."""
         waiting = [pending(subject.snapshot.owner) for subject in (self.destination, self.source)]
         return all(one is None or one.inferred for one in waiting)
 
@@ -227,26 +227,26 @@ class Screen:
             owner = subject.snapshot.owner
             if (waiting := pending(owner)) is not None:
                 waiting.infer(owner)
-                if not waiting.inferred:  # it was left
+                if not waiting.inferred:  # the inference was stopped
                     return
         with self.lock:
             self.state = self._refused(self.state)
         self.graph_changed()
 
     def stop_inference(self) -> None:
-        """Ends that, if no view is left."""
+        """Stops the inference, if no other view needs it."""
         for subject in (self.destination, self.source):
             if (waiting := pending(subject.snapshot.owner)) is not None:
                 waiting.leave()
 
     def _refused(self, state: State) -> State:
-        """A state with a message about a graph that TensorFlow refuses."""
+        """Returns the state with a warning if TensorFlow refuses a graph."""
         refusals = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
         return state.with_status(refusals[0], "warn") if refusals else state
 
     def graph_changed(self) -> None:
-        """Calls who waits for changes; an editor does after an apply, undo or redo."""
-        if self._acting != threading.get_ident():  # a verb that changes the graph is reported once, when it is done
+        """Calls the callbacks of `on_change`. An editor calls this after an apply, undo or redo."""
+        if self._acting != threading.get_ident():  # during a verb, callbacks are called once, at its end
             for callback in list(self._callbacks):
                 callback()
 
@@ -310,9 +310,9 @@ class Screen:
             }
 
     def svg(self) -> str:
-        """Returns the static picture of the screen: both panes if two are shown.
+        """Returns the static picture of the screen, with both panes if two are shown.
 
-        If it cannot be laid out, the text has the reason.
+        If it cannot be laid out, the picture shows the reason as text.
         """
         from ..view.svg import panes, to_svg, words
 
@@ -329,7 +329,7 @@ class Screen:
         return pictures[0][1] if len(pictures) == 1 else panes(pictures)
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
-        """Returns a static picture with just these scopes, series and calls open; the screen stays as it is.
+        """Returns a static picture in which only these scopes, series and calls are open. The screen does not change.
 
         Args:
             unfolded: keys of the open folds, scopes with their ``/``.
@@ -339,11 +339,11 @@ class Screen:
 
     @property
     def whole(self) -> Graph:
-        """All ops of the source at any depth of calls, as far as there is room."""
+        """The source with all calls unfolded, up to a maximum size."""
         return self._stage.calls_of(self.source.snapshot).listed.graph
 
     def around(self, names: Iterable[str]) -> Graph:
-        """Returns the source with the calls unfolded that ops, scopes and tensors of these names are inside of.
+        """Returns the source with all calls unfolded that contain ops, scopes or tensors of these names.
 
         Args:
             names: names of ops, scopes and tensors.
@@ -351,7 +351,7 @@ class Screen:
         return self._stage.around(self.source.snapshot, names).graph
 
     def expanded(self, unfolded: frozenset[str]) -> ExpandedGraph:
-        """Returns the graph of the source with the calls unfolded that are among these fold keys.
+        """Returns the graph of the source with the calls among these fold keys unfolded.
 
         Args:
             unfolded: keys of the open folds.
@@ -359,7 +359,7 @@ class Screen:
         return self._stage.expanded(self.source, unfolded)
 
     def tree_of(self, unfolded: frozenset[str]) -> Tree:
-        """Returns the tree of the source with the calls unfolded that are among these fold keys.
+        """Returns the tree of the source with the calls among these fold keys unfolded.
 
         Args:
             unfolded: keys of the open folds.
@@ -384,10 +384,10 @@ class Screen:
 
 
 def _arguments(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of a verb's function by name, in the form of the table.
+    """Returns name -> value of the arguments of a verb, converted as in `COMMAND_SPECS`.
 
     Raises:
-        SelectionError, PlanError: one is not of its kind in the table.
+        SelectionError, PlanError: an argument is not valid.
     """
     verb = COMMAND_SPECS[act.__name__]
     arguments = inspect.signature(act).bind(None, None, *args, **kwargs).arguments

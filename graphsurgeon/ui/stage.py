@@ -33,18 +33,18 @@ from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_copies, unchan
 from .state import DraftStorage, Facts, Marks, State, following, name_changes, renamed_keys, selection_of
 
 _TREES = 6
-"""So many trees are kept: of the two panes, before and after the plan, with calls folded and unfolded."""
+"""The number of cached trees: for two panes, before and after the plan, with calls folded and unfolded."""
 
 
 class Stage:
-    """The graphs that a screen shows, and the results computed from them; a state determines the pictures.
+    """The graphs of a screen, with cached results computed from them. A state determines the pictures.
 
     Args:
         destination: the editor that the plan changes.
-        source: the editor whose graph is on the left; the destination itself if both are one.
+        source: the editor whose graph is on the left; it may be the destination.
         facts: facts on ops beyond the snapshot.
         recipes: returns the recipes of the menu.
-        storage: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
+        storage: converts the plan and the marks to a text that the page keeps; None: the page keeps nothing.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ class Stage:
     def graph(self, state: State, pane: str) -> Graph:
         """Returns the graph of a pane: the source, or the destination after the plan.
 
-        Its calls are ops here, even if they are unfolded: plans refer to this graph.
+        Calls are not unfolded in it, because plans refer to this graph.
         """
         if pane == "source":
             return self.source.snapshot
         return self.draft(state).after()
 
     def layers(self, graph: Graph) -> Layers:
-        """Returns the Keras layers of a graph that is shown."""
+        """Returns the Keras layers of a graph on the screen."""
         return (self.source if graph.owner is self.source.snapshot.owner else self.destination).layers
 
     def calls(self, state: State, pane: str) -> CallTree:
@@ -101,7 +101,7 @@ class Stage:
         return self.calls_of(self.graph(state, pane))
 
     def calls_of(self, graph: Graph) -> CallTree:
-        """Returns the calls of a graph; those of the last few graphs are kept, with all that has been unfolded."""
+        """Returns the calls of a graph, from a cache for the last few graphs."""
         calls = next((c for c in self._calls if c.base is graph), None)
         if calls is None:
             calls = CallTree(graph, self.facts.body)
@@ -119,22 +119,22 @@ class Stage:
         return self.calls(state, pane).expanded(_scopes({*self.unfolded(state, pane), *also}))
 
     def expanded(self, subject: EditorLike, keys: Iterable[str] = ()) -> ExpandedGraph:
-        """Returns the graph of an editor with the calls unfolded that are among fold keys."""
+        """Returns the graph of an editor with the calls among these fold keys unfolded."""
         return self.calls_of(subject.snapshot).expanded(_scopes(keys))
 
     def tree(self, state: State, pane: str, also: Iterable[str] = ()) -> Tree:
-        """Returns the tree of the graph of a pane, with its open calls, and others, unfolded."""
+        """Returns the tree of the graph of a pane with its open calls, and the calls `also`, unfolded."""
         return self.tree_of(state, self.picture(state, pane, also))
 
     def around(self, graph: Graph, names: Iterable[str]) -> ExpandedGraph:
-        """Returns a graph with the calls unfolded that boxes, ops and tensors of these names are inside of.
+        """Returns a graph with all calls unfolded that contain boxes, ops or tensors of these names.
 
-        A call and the frame of an unfolded one are not inside of it; missing names do not count.
+        The name of a call, or of its frame, does not unfold the call itself. Missing names are ignored.
         """
         return self.calls_of(graph).expanded(self.to(graph, names))
 
     def to(self, graph: Graph, names: Iterable[str]) -> list[str]:
-        """Returns the scopes of these calls."""
+        """Returns the scopes of the calls that contain boxes, ops or tensors of these names."""
         calls, scopes = self.calls_of(graph), list[str]()
         for name in names:
             with suppress(SelectionError):
@@ -142,9 +142,9 @@ class Stage:
         return scopes
 
     def holding(self, state: State, pane: str, names: Sequence[str]) -> tuple[Tree, list[str]]:
-        """Returns a tree of the graph of a pane that has all boxes of these names, and their names there.
+        """Returns a tree of the graph of a pane that contains all boxes of these names, and their names in the tree.
 
-        The frame of an unfolded call is the call itself.
+        The frame of an unfolded call means the call.
 
         Args:
             state: the state on screen.
@@ -154,14 +154,14 @@ class Stage:
         return self.holding_of(state, self.graph(state, pane), names)
 
     def holding_of(self, state: State, graph: Graph, names: Sequence[str]) -> tuple[Tree, list[str]]:
-        """Returns the same for a graph that no pane may show."""
+        """Returns the same as `holding`, for any graph."""
         calls = self.calls_of(graph)
         call_sites = [(name, calls.find(name.rstrip("/")) if name.endswith("/") else None) for name in names]
         boxes = [name if one is None else one[0].named(one[1].op) for name, one in call_sites]
         return self.tree_of(state, self.around(graph, boxes)), boxes
 
     def tree_of(self, state: State, picture: ExpandedGraph) -> Tree:
-        """Returns the tree of a graph under the filters of a state; the last few are kept."""
+        """Returns the tree of a graph under the filters of a state, from a cache for the last few trees."""
         filters = replace(state.filters, gone=self._hidden_orphans(picture.parts[0].graph))
         tree = next((t for t in self._trees if t.graph is picture.graph and t.filters == filters), None)
         if tree is None:
@@ -172,7 +172,7 @@ class Stage:
         return tree
 
     def _hidden_orphans(self, graph: Graph) -> frozenset[str]:
-        """The ops of a graph that an undo has left there, and that nothing else needs."""
+        """Returns the orphans of a graph that no other op needs."""
         orphans = (self.source if graph.owner is self.source.snapshot.owner else self.destination).orphans
         if not orphans:
             return orphans
@@ -188,7 +188,7 @@ class Stage:
         return self.subject(pane).opened.ends
 
     def draft(self, state: State) -> Plan:
-        """Returns the plan being made, over the graphs as they are now: `current_state` keeps it."""
+        """Returns the plan being made, moved to the current graphs."""
         now, source, old = self.destination.snapshot, self.source.snapshot, state.draft
         if old is None:
             return self.destination.plan()
@@ -203,7 +203,7 @@ class Stage:
         return replace(self.destination.plan(), steps=steps)
 
     def _is_rebasable(self, step: Any, base: Graph) -> bool:
-        """Whether the ops copied by a step are of a pane's graph, now or before; ops pasted from elsewhere are not."""
+        """Returns whether a step copies ops of a current or former graph of a pane, not ops pasted from elsewhere."""
         if not isinstance(step, CopyStep):
             return False
         owner = step.selection.graph.folded.owner
@@ -237,12 +237,12 @@ class Stage:
             return None, f"{error.problem}. {error.suggestion}"
 
     def is_reversed(self, state: State) -> bool:
-        """Returns whether the boundary is valid only with inputs and outputs swapped."""
+        """Returns whether the boundary is only valid if inputs and outputs are swapped."""
         marks = state.marks
         return bool(marks.inputs and marks.outputs and self.region(state)[1] and self._between(marks.swapped)[0])
 
     def visible_positions(self, state: State, region: Selection) -> Ints:
-        """Returns the numbers of some ops of the source in the picture, with the ops that they call."""
+        """Returns the numbers that the ops of a region, and the ops inside its calls, have in the picture."""
         calls, picture = self.calls(state, "source"), self.picture(state, "source")
         own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, picture.graph))
         both = calls.expanded({*own, *open_})
@@ -253,7 +253,7 @@ class Stage:
     def selection(self, state: State) -> Selection:
         """Returns the ops of all selected boxes; the region, if a boundary is marked and nothing is selected.
 
-        If some are inside of calls, they are ops of the graph with these calls unfolded.
+        If ops are inside calls, the selection is of the graph with these calls unfolded.
         """
         selected = state.view.selected
         region = self.region(state)[0]
@@ -262,7 +262,7 @@ class Stage:
         return selection_of(*self.holding(state, "source", selected))
 
     def current_state(self, state: State) -> State:
-        """Returns the state with its consequences for the graphs: the current plan, and first pictures."""
+        """Returns the state, updated for the current graphs: names, plan, run, selection and first pictures."""
         state = self.apply_renames(state)
         draft = self.draft(state)
         if draft is not state.draft:
@@ -291,7 +291,7 @@ class Stage:
         return state if scopes == state.copies else state.replace(copies=scopes)
 
     def apply_renames(self, state: State) -> State:
-        """Returns the state by the current names, after plans were applied, undone or redone."""
+        """Returns the state with the current names of ops, after plans were applied, undone or redone."""
         subjects = (self.source, self.destination)
         now = tuple(map(self._names_of, subjects))
         if all(a is b for a, b in zip(now, state.called, strict=True)):
@@ -303,7 +303,7 @@ class Stage:
         return state.replace(called=now)
 
     def _names_of(self, subject: EditorLike) -> Mapping[str, str]:
-        """Op of the graph that an editor has opened -> its name now, if plans have renamed it."""
+        """Returns op of the opened graph of an editor -> its current name, if plans have renamed it."""
         graph = subject.snapshot
         if self._names.get(subject, (None,))[0] is not graph:
             self._names[subject] = graph, subject.history.renamed
@@ -318,7 +318,7 @@ class Stage:
         return state if all(stay) else state.with_view(selected=tuple(itertools.compress(state.view.selected, stay)))
 
     def unfolded(self, state: State, pane: str) -> frozenset[str]:
-        """Returns the fold keys that are open in a pane of a settled state."""
+        """Returns the open fold keys of a pane; `state` is the result of `current_state`."""
         keys, after = state.view.unfolded or frozenset(), state.after or frozenset()
         if pane == "source":
             return keys
@@ -328,15 +328,15 @@ class Stage:
         return renamed_keys(keys, effect.renamed, effect.after) | after
 
     def draw(self, state: State, pane: str, most: int = MOST) -> dict[str, Any]:
-        """Returns the placed and colored scene of a pane; laid out only where something has changed.
+        """Returns the placed and colored scene of a pane. It is only laid out again if it has changed.
 
         Args:
-            state: the settled state on screen.
+            state: the result of `current_state`.
             pane: source or destination.
-            most: more boxes than these are refused.
+            most: the maximum number of boxes.
 
         Raises:
-            LayoutError: there would be too many boxes, or no layout ends in time.
+            LayoutError: there would be too many boxes, or the layout takes too long.
         """
         here, sight = self.panes[pane], self._pane_spec(state, pane)
         if not (self.staged(state) and self._draw_both(state, pane, sight, most)):
@@ -348,7 +348,7 @@ class Stage:
         return here.colored(tree, state.paint if mine else Paint(), state.faded, ran)
 
     def staged(self, state: State) -> bool:
-        """Returns whether the panes are one graph, before and after the plan."""
+        """Returns whether the panes show one graph before and after the plan."""
         return self.same and bool(self.draft(state).steps)
 
     def _pane_spec(self, state: State, pane: str) -> PaneSpec:
@@ -394,11 +394,11 @@ class Stage:
         return drawn
 
     def forget(self, pane: str) -> None:
-        """Drops the layout of a pane that shows nothing now."""
+        """Drops the layout of an empty pane."""
         self.panes[pane] = Pane()
 
     def fold(self, state: State, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> State:
-        """Returns the state with other folds open in a pane, once they can be drawn, and says how many boxes there are.
+        """Returns the state with other folds open in a pane, and the number of boxes in its status.
 
         Raises:
             LayoutError: there would be more boxes than allowed, and more than before.
@@ -416,7 +416,7 @@ class Stage:
         return self._with_drawing(state, pane, len(boxes))
 
     def _fold_both(self, state: State, pane: str, opened: frozenset[str], closed: frozenset[str], boxes: int) -> State:
-        """Opens and closes the same folds before and after the plan, so that both show the same."""
+        """Opens and closes the same folds in the graphs before and after the plan."""
         renamed = self.draft(state).effect.renamed
         if pane == "destination" and renamed:
             old = {new: name for name, new in renamed.items()}
@@ -431,19 +431,19 @@ class Stage:
         return self._with_drawing(state, pane, boxes)
 
     def _with_drawing(self, state: State, pane: str, boxes: int) -> State:
-        """The state, once it can be drawn in no more boxes than allowed, or than before."""
+        """Returns the state, if it can be drawn with no more boxes than allowed, or than before."""
         scene = self.draw(state, pane, max(state.budget, boxes))
         degraded = scene["stats"].get("degraded")
         return state.with_status(counted(len(scene["boxes"]), "boxes") + (f" · {degraded}" if degraded else ""))
 
 
 def _scopes(keys: Iterable[str]) -> list[str]:
-    """The scopes among fold keys."""
+    """Returns the scopes among fold keys."""
     return [key.removesuffix("+").rstrip("/") for key in keys if not key.startswith("~")]
 
 
 def _reference(owner: Any) -> Callable[[], Any]:
-    """Gives an owner for as long as it is there."""
+    """Returns a function that returns an object, or None once the object is deleted."""
     try:
         return weakref.ref(owner)
     except TypeError:
@@ -451,12 +451,12 @@ def _reference(owner: Any) -> Callable[[], Any]:
 
 
 def _rebased(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
-    """Returns a step of a plan as it is over the graphs that have taken the place of those it was made with.
+    """Returns a step of a plan, moved to the current graphs.
 
     Args:
-        step: of a plan over `old`.
-        old, new: the destination, then and now.
-        source: the current graph of the copied ops. The copied ops are found there by their names.
+        step: a step of a plan for `old`.
+        old, new: the former and the current destination.
+        source: the current graph of the copied ops, in which they are found by their names.
     """
     if isinstance(step, MutedStep):
         inner = _rebased(step.step, old, new, source)

@@ -1,4 +1,4 @@
-"""All that a screen shows as one value; each command returns a new one."""
+"""The state of a screen as an immutable value. Commands return new states."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ class Facts(Protocol):
         """The description of an op type; empty if it is not known."""
 
     def op_types(self, query: str = ..., like: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
-        """Op types that fit, best first, with their descriptions."""
+        """Op types that match, best first, with their descriptions."""
 
     def attributes(self, node: TFNodeDef) -> Iterable[tuple[str, str, list[str]]]:
         """The editable attributes of an op: name, value, and all possible values if these are few."""
 
     def constant_value(self, node: TFNodeDef, most: int = ...) -> Any:
-        """The array in a constant; None without one, or if it is larger than `most` bytes."""
+        """The array in a constant; None for other ops, or if it is larger than `most` bytes."""
 
     def body(self, graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
-        """The body of a function that an op calls, in a snapshot; earlier results are in `cache`."""
+        """The snapshot of the body of a function that an op calls; earlier results are in `cache`."""
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
-        """Floating-point operations of ops, 0 if not known, and whether they are those for one example."""
+        """The number of floating-point operations of ops, 0 if unknown, and whether it is per example."""
 
     def pattern(self, selection: Selection) -> Any:
         """The pattern of a selection."""
 
     def check_inserted(self, op_type: str, name: str) -> None:
-        """Refuses an op that cannot stand on an edge."""
+        """Refuses an op type that cannot be inserted on an edge."""
 
     def check_attribute(self, op_type: str, op: str, name: str, value: Any) -> None:
-        """Refuses an attribute that the op type does not have, or another kind of value."""
+        """Refuses an attribute that the op type does not have, or a value of a wrong type."""
 
 
 class DraftStorage(Protocol):
@@ -60,14 +60,14 @@ class DraftStorage(Protocol):
 
     @property
     def of(self) -> str:
-        """The graphs of the plan, in one line that differs for other graphs."""
+        """A line that identifies the graphs of the plan."""
 
     @property
     def by(self) -> str:
-        """Which process makes it."""
+        """A line that identifies the process."""
 
     def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
-        """A text of a plan and of the marked tensors of three kinds."""
+        """A text of a plan and of the marked tensors: inputs, outputs and included ones."""
 
     def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
         """The plan and the marks of a text, and notes on them."""
@@ -82,7 +82,7 @@ class Marks:
 
     Args:
         inputs, outputs: the boundary.
-        included: leaks whose producers are part of the region; ``^op``: an op that the region waits for.
+        included: leaks whose producers are included in the region; ``^op`` for an op that the region waits for.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -95,34 +95,34 @@ class Marks:
     included: tuple[str, ...] = ()
 
     def with_input(self, graph: Graph, tensor: Any) -> Marks:
-        """Returns marks with one input more; raises SelectionError where there is no such tensor."""
+        """Returns marks with one more input; raises SelectionError if the tensor does not exist."""
         name = _checked(graph, tensor, "mark_input")
         less = self.without(name) if name in self.outputs else self
         return less if name in less.inputs else replace(less, inputs=(*less.inputs, name))
 
     def with_output(self, graph: Graph, tensor: Any) -> Marks:
-        """Returns marks with one output more; raises SelectionError where there is no such tensor."""
+        """Returns marks with one more output; raises SelectionError if the tensor does not exist."""
         name = _checked(graph, tensor, "mark_output")
         less = self.without(name) if name in self.inputs else self
         return less if name in less.outputs else replace(less, outputs=(*less.outputs, name))
 
     def without(self, tensor: Any) -> Marks:
-        """Returns marks without this tensor, or without ``^op``, which is waited for."""
+        """Returns marks without this tensor, or without ``^op``, an op that the region waits for."""
         name = tensor if str(tensor).startswith("^") else tensor_name(tensor)
         return Marks(*(tuple(t for t in some if t != name) for some in (self.inputs, self.outputs, self.included)))
 
     def renamed(self, new: Callable[[str], str]) -> Marks:
-        """Returns the marks after tensors got other names."""
+        """Returns the marks with new names of tensors."""
         return Marks(*(tuple(map(new, some)) for some in (self.inputs, self.outputs, self.included)))
 
     @property
     def swapped(self) -> Marks:
-        """The marks with inputs and outputs in each other's place."""
+        """The marks with inputs and outputs swapped."""
         return replace(self, inputs=self.outputs, outputs=self.inputs)
 
     @classmethod
     def around(cls, selection: Selection) -> Marks:
-        """Returns the tensors that enter and leave a selection; constants and the helpers of variables do not count."""
+        """Returns the tensors that enter and leave a selection, without constants and helpers of variables."""
         graph = selection.graph
 
         def is_output(tensor: str) -> bool:
@@ -150,7 +150,7 @@ def selected_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple
 
 
 def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
-    """Returns a mask of the ops of all boxes of these names; raises SelectionError where there is no such box."""
+    """Returns a mask of the ops of all boxes of these names; raises SelectionError if a box does not exist."""
     graph = tree.graph
     mask = np.zeros(graph.size, np.bool_)
     for name in names:
@@ -165,7 +165,7 @@ def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
 
 
 def selection_of(tree: Tree, names: Sequence[str]) -> Selection:
-    """Returns the ops of all boxes of these names; names that are gone count for nothing."""
+    """Returns the ops of all boxes of these names; missing boxes are ignored."""
     graph = tree.graph
     mask = np.zeros(graph.size, np.bool_)
     for name in names:
@@ -182,10 +182,10 @@ def _checked(graph: Graph, tensor: Any, verb: str) -> str:
 
 
 def name_changes(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """Returns which ops have other names: name then -> name now.
+    """Returns former name of an op -> its current name, if the name has changed.
 
     Args:
-        was, now: op of the opened graph -> its name, if it changed.
+        was, now: op of the opened graph -> its former, or current, name, if it was renamed.
 
     Example:
         >>> name_changes({"a": "b", "c": "d"}, {"c": "e"})
@@ -202,7 +202,7 @@ def following(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
 
     Args:
         renamed: op -> its new name.
-        graph: the graph in which they have the new names.
+        graph: the graph with the new names.
 
     Example:
         >>> new = following({"a/b/x": "a/new/x"}, Graph.of([("a/new/x", "NoOp", []), ("a/y", "NoOp", [])]))
@@ -234,7 +234,7 @@ def following(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
 
 
 def renamed_keys(keys: Iterable[str], renamed: Mapping[str, str], graph: Graph) -> frozenset[str]:
-    """Returns fold keys as they are once ops have other names.
+    """Returns fold keys with the new names of ops.
 
     Args:
         keys: the fold keys.
@@ -244,7 +244,7 @@ def renamed_keys(keys: Iterable[str], renamed: Mapping[str, str], graph: Graph) 
 
 
 BUDGET = 200
-"""Boxes that read well in one picture."""
+"""The default limit for the number of boxes in a picture."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class NavEntry:
     at: tuple[float, ...] = ()
 
     def renamed(self, new: Callable[[str], str]) -> NavEntry:
-        """Returns the place where names are others."""
+        """Returns the place with new names."""
         return replace(self, unfolded=frozenset(map(new, self.unfolded)), selected=tuple(map(new, self.selected)))
 
 
@@ -265,10 +265,10 @@ class View:
     """How the source pane shows its graph.
 
     Args:
-        unfolded: fold keys that are open; None: those of a first picture.
-        selected: names of boxes.
+        unfolded: the open fold keys; None: those of a first picture.
+        selected: names of the selected boxes.
         rows: names of the open rows of the outline.
-        back, forward: the visited places, and the places that `back` left.
+        back, forward: the places that `back` and `forward` return to.
     """
 
     unfolded: frozenset[str] | None = None
@@ -283,7 +283,7 @@ class View:
         return NavEntry(self.unfolded or frozenset(), self.selected)
 
     def renamed(self, new: Callable[[str], str]) -> View:
-        """Returns the view with other names."""
+        """Returns the view with new names."""
         return View(
             None if self.unfolded is None else frozenset(map(new, self.unfolded)),
             tuple(map(new, self.selected)),
@@ -306,8 +306,8 @@ class UndoEntry:
     """The state that undo restores: the plan, the marks and the selection.
 
     Args:
-        draft, marks, selected: as the state had them.
-        applied: number of the plan that was applied last by then; 0: none was.
+        draft, marks, selected: the values in the state.
+        applied: the number of the last plan applied before; 0 without one.
     """
 
     draft: Plan | None
@@ -316,7 +316,7 @@ class UndoEntry:
     applied: int
 
     def renamed(self, new: Callable[[str], str]) -> UndoEntry:
-        """Returns the same with other names of the source."""
+        """Returns the entry with new names of the source."""
         return replace(self, marks=self.marks.renamed(new), selected=tuple(map(new, self.selected)))
 
 
@@ -325,24 +325,23 @@ class State:
     """The state of a screen.
 
     Args:
-        view: the source pane.
+        view: the view of the source pane.
         views: saved views by name.
-        after: fold keys that are open in the destination pane; None: those of a first picture.
-        copies: scopes of copies that the destination pane has been opened for.
+        after: the open fold keys of the destination pane; None: those of a first picture.
+        copies: scopes of copies that were already unfolded in the destination pane.
         marks: the boundary.
-        draft: the plan being made; None: an empty one.
-        past: the states before each action since the last plan was applied here, oldest first.
-        undone: the undone actions, oldest first: states as in `past`, and events of the history.
-        restored: how often an earlier state was restored here: by undo, redo, back, forward, or a step of the history.
+        draft: the plan being made; None for an empty plan.
+        past: the undo entries of the actions since the last plan was applied here, oldest first.
+        undone: the undone actions, oldest first: undo entries, and events of the history.
+        restored: the number of times that undo, redo, back, forward or a step of the history restored a state.
         status: the status line.
         direction: TB, LR or auto.
-        filters, paint, faded: the hidden ops, the colors, entries of the legend that fade.
-        budget: the largest number of boxes.
-        stage: the visible part of a plan: the graph ``before`` it, ``after`` it, or ``both``.
-        ran: the run that the picture shows; None: it shows none.
-        saved: the report of the last save, and its call.
-        called: op of the source, and of the destination, as they were opened -> its name here, if the name
-            changed.
+        filters, paint, faded: the hidden ops, the colors, and the faded entries of the legend.
+        budget: the maximum number of boxes.
+        stage: the graphs shown with a plan: the graph ``before`` it, ``after`` it, or ``both``.
+        ran: the run on the screen; None without a run.
+        saved: the report of the last save, and its code.
+        called: for the source and the destination: op of the opened graph -> its name in this state, if renamed.
     """
 
     view: View = View()
@@ -367,11 +366,11 @@ class State:
 
     @property
     def painted_by_run(self) -> bool:
-        """Whether the colors are those of the run."""
+        """Whether the boxes are colored by the run."""
         return self.ran is not None and self.paint.by == "values" and self.paint.name in MEASURES
 
     def without_run(self) -> State:
-        """Returns the state without its run, and without the colors of that."""
+        """Returns the state without its run and the colors of the run."""
         return self.replace(ran=None, paint=Paint() if self.painted_by_run else self.paint, faded=())
 
     def replace(self, **changes: Any) -> State:
@@ -379,11 +378,11 @@ class State:
         return replace(self, **changes)
 
     def renamed(self, source: Callable[[str], str], destination: Callable[[str], str]) -> State:
-        """Returns the state with other names of ops, tensors, boxes and fold keys; a plan does not change.
+        """Returns the state with new names of ops, tensors, boxes and fold keys; the plan does not change.
 
         Args:
-            source: gives the new name of one of the source.
-            destination: gives that of one of the destination.
+            source: returns the new name for a name of the source.
+            destination: returns the new name for a name of the destination.
         """
         return self.replace(
             view=self.view.renamed(source),

@@ -14,16 +14,16 @@ from ..graph.arrays import size_text
 from ..graph.graph import shape_text
 
 BINS = 16
-"""Bars of a histogram."""
+"""The number of bars of a histogram."""
 FEW = 12
-"""So many numbers are shown as they are."""
+"""The maximum number of values that are shown as text."""
 
 
 def numbers(array: Any) -> dict[str, Any]:
-    """Returns an array as rows for people, and as a histogram if it has many numbers.
+    """Returns a description of an array in rows, and a histogram if it has many numbers.
 
     Args:
-        array: of any dtype and shape.
+        array: an array of any dtype and shape.
 
     Returns:
         ``rows``: pairs of words; ``histogram``: None, or counts of equal bins between ``low`` and ``high``.
@@ -36,7 +36,7 @@ def numbers(array: Any) -> dict[str, Any]:
     shape = shape_text(array.shape)
     name = "string" if array.dtype.kind in "OSU" else str(array.dtype)
     flat = array.reshape(-1)
-    # of texts NumPy counts the pointers to them
+    # for texts, NumPy would count the size of pointers
     size = sum(len(text) for text in flat.tolist()) if array.dtype.kind == "O" else int(array.nbytes)
     rows = [["value", f"{name} {shape}, {size_text(size)}"]]
     first_values = ", ".join(_short(v) for v in flat[:FEW].tolist())
@@ -80,24 +80,25 @@ def _short(value: Any) -> str:
 Pixels = NDArray[np.uint8]
 
 SIDE = 192
-"""No picture is wider or higher, in pixels: of larger tensors every second or third element is drawn."""
+"""The maximum width and height of a picture, in pixels. Larger tensors are sampled with a step."""
 TILES = 16
-"""So many channels are drawn, side by side."""
+"""The maximum number of channels that are drawn side by side."""
 BARS = 128
-"""A vector of no more elements is drawn as bars."""
+"""The maximum number of elements of a vector that is drawn as bars."""
 _HIGH = 40
 _INK, _PAPER, _ODD = (np.array(c, np.uint8) for c in ((59, 102, 178), (255, 255, 255), (181, 23, 158)))
 
 
 def image(array: Any) -> str:
-    """Returns the picture of an array in the data URL of a PNG; empty if an array cannot be drawn.
+    """Returns the picture of an array as the data URL of a PNG; empty if the array cannot be drawn.
 
-    A matrix is drawn in gray, from its smallest element to its largest; elements that are not finite have a separate
-    color. An array of three or four axes is taken as height, width and channels, of the first element of a batch: one,
-    three or four channels are an image, more are drawn side by side. A vector is drawn as bars from zero.
+    A matrix is drawn in gray, from its smallest element to its largest. Elements that are not finite have a separate
+    color. The axes of a 3-D array are height, width and channels; of a 4-D array the first element of the batch is
+    drawn. One, three or four channels are drawn as an image, other numbers of channels side by side. A vector is drawn
+    as bars from zero.
 
     Args:
-        array: numbers or truth values.
+        array: an array of numbers or booleans.
 
     Example:
         >>> image(np.eye(8))[:22], image(np.float32(1)), image(np.array([b"text"]))
@@ -121,13 +122,13 @@ def image(array: Any) -> str:
 
 
 def _thin(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A sample of the elements of the first two axes, so that neither is too long."""
+    """Returns a sample of the elements, with at most `SIDE` along each of the first two axes."""
     step = [-(-size // SIDE) for size in values.shape[:2]]
     return values[:: step[0], :: step[1]]
 
 
 def _unit(values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The values from 0 to 1; those that are not finite are NaN."""
+    """Returns the values scaled to 0 to 1; values that are not finite become NaN."""
     finite = np.where(np.isfinite(values), values, np.nan).astype(np.float64)
     if np.isnan(finite).all():
         return finite
@@ -176,7 +177,7 @@ def _inked(unit: NDArray[np.float64]) -> Pixels:
 
 
 def _png(pixels: Pixels) -> str:
-    """The data URL of an RGB picture, by the PNG specification."""
+    """Returns an RGB picture as the data URL of a PNG."""
     high, wide, _ = pixels.shape
     lines = b"".join(b"\0" + row.tobytes() for row in pixels)
 

@@ -27,20 +27,20 @@ _STILL = (
 )
 """The sentence below the static picture."""
 _OUTPUT = ":is(.jp-OutputArea-child, .output_container)"
-"""One output of a cell: in JupyterLab, Notebook 7 and pages of nbconvert; in VS Code."""
+"""CSS selector of an output of a cell, in JupyterLab, Notebook 7, nbconvert pages and VS Code."""
 _HIDING = (
     "<style data-graphsurgeon>"
     f"{_OUTPUT}:has(style[data-graphsurgeon]):has(~ {_OUTPUT} .gs),"
     f"{_OUTPUT}:has(style[data-graphsurgeon]) + {_OUTPUT}:has(> .jupyter-widgets):not(:has(> .jupyter-widgets > *))"
     "{display:none !important}</style>"
 )
-"""Hides the static picture if the cell has a live view, and the error of a view that has no kernel if it has none."""
+"""Hides the static picture if the cell has a live view, else the error message of the missing view."""
 _PUSH_LOCK = threading.Lock()
-"""Inferring takes a separate process: those of a notebook run one after another."""
+"""Shapes are inferred in separate processes; this lock runs them one after another."""
 
 
 def enable_in_colab() -> None:
-    """Enables widgets of other projects in Colab, which shows none of them by default; elsewhere, does nothing."""
+    """Enables third-party widgets in Colab, which are off by default; elsewhere, does nothing."""
     try:
         output = importlib.import_module("google.colab.output")
     except ImportError:
@@ -49,7 +49,7 @@ def enable_in_colab() -> None:
 
 
 def _trait_value(trait: Any) -> Any:
-    """A trait that only Python sets."""
+    """Marks a trait that only Python sets."""
     return trait.tag(sync=True, echo_update=False)
 
 
@@ -57,7 +57,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     """The interactive picture of a screen.
 
     Args:
-        screen: holds the state, has the verbs.
+        screen: the screen with the state and the verbs.
 
     Attributes:
         last_error: the last exception a verb raised, with its traceback; None if there was no exception.
@@ -68,7 +68,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         True
     """
 
-    # As text: of a file anywidget keeps a list of all widgets that ever showed it, and of all that they hold.
+    # As text: for a file, anywidget would keep references to all widgets, and so to their graphs.
     _esm = (_STATIC / "widget.js").read_text(encoding="utf-8")
     _css = (_STATIC / "widget.css").read_text(encoding="utf-8")
 
@@ -133,10 +133,10 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         return self._on_message(self, message, [], send=False)
 
     def _on_message(self, _widget: Any, message: Any, _buffers: Any, send: bool = True) -> dict[str, Any]:
-        """Runs the verb of a message and sends the answer; no exception is lost.
+        """Runs the verb of a message and sends the answer; errors are part of the answer.
 
-        A verb that only looks may run parallel to the kernel, which answers other requests then: `SerialExecutor` keeps
-        the order.
+        A verb that changes no graph and no plan may run on another thread, so that the kernel can go on.
+        `SerialExecutor` keeps the order of such verbs.
         """
         try:
             request = parse(message)
@@ -166,7 +166,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             return self._refusal(request.id, error, request.verb)
 
     def _refusal(self, id: int, error: Exception, request: str) -> dict[str, Any]:
-        if request in COMMAND_SPECS and COMMAND_SPECS[request].asks:  # not an error of a person's request
+        if request in COMMAND_SPECS and COMMAND_SPECS[request].asks:  # only the caller needs the error
             self.last_error = error
         else:
             self._keep(error, request)
@@ -181,7 +181,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
                 self._keep(error, "infer")
 
     def close(self) -> None:
-        """Leaves the page."""
+        """Closes the widget, and stops the inference of shapes if no view is left."""
         self.layout.close()
         super().close()
         if not sys.is_finalizing():  # the remaining work ends with this process
@@ -200,7 +200,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self.status = {"text": text, "level": "error"}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Returns the live view and the static pictures as one output, for programs that display outputs themselves."""
+        """Returns the live view and the static pictures as one output, for front ends without `_ipython_display_`."""
         enable_in_colab()
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is None:
@@ -211,8 +211,9 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     def _ipython_display_(self) -> None:
         """Displays the static picture and the live view, as two outputs.
 
-        A notebook saves no live view by default: opened again, with another kernel, it shows an error in its place. Of
-        one output with both, JupyterLab would show the error; of two, the picture remains.
+        A notebook does not save live views by default. When it is opened again without the kernel, the view is replaced
+        by an error message. If both were one output, JupyterLab would show only the error. As two outputs, the picture
+        remains.
         """
         from IPython.display import publish_display_data
 

@@ -1,4 +1,4 @@
-"""Commands that edit attributes of ops, and their possible values."""
+"""Commands that list attributes of ops and op types."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ..stage import Stage
 from ..state import Facts, State, ops_of
 
 _MOST = 500
-"""Of more ops than these the attributes are not compared."""
+"""The maximum number of ops whose attributes are compared."""
 
 
 def attributes_of(
     facts: Facts, graph: Graph, ops: Sequence[int], changes: Mapping[str, OpChange] = {}
 ) -> list[dict[str, Any]]:
-    """Returns the attributes that all of some ops have and that can be typed.
+    """Returns the editable attributes that some ops have in common.
 
     Args:
         facts: facts on ops.
-        graph: a snapshot that has them.
+        graph: the snapshot with the ops.
         ops: their numbers.
         changes: the effects of the plan on ops, by name.
 
     Returns:
-        for each its ``name``, its ``value`` in typed form (empty: the ops differ), what it ``was`` before
-        the plan if the plan changes it, and all its ``choices`` if these are few.
+        for each attribute its ``name``, its ``value`` as text (empty if the ops differ), in ``was`` its value before
+        the plan if the plan changes it, and its possible ``choices`` if these are few.
     """
     rows_by_attribute: dict[str, list[tuple[str, str, list[str]]]] = {}
     for op in ops:
@@ -55,11 +55,11 @@ def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "so
         pane: ``source`` or ``destination``.
 
     Returns:
-        ``types``, how many ops there are of each; ``device``, where it is the same for all; ``attributes``, as
-        `attributes_of` has them.
+        ``types``, with the number of ops of each; ``device``, if it is the same for all; and ``attributes``, the result
+        of `attributes_of`.
 
     Raises:
-        SelectionError: there is no such box.
+        SelectionError: a box does not exist.
     """
     tree, boxes = stage.holding(state, pane, names)
     ops = ops_of(tree, boxes, "attributes").nonzero()[0].tolist()
@@ -86,8 +86,8 @@ def op_types(
 
     Args:
         query: part of a name, or of the documentation.
-        names: boxes in whose place one should stand; of one op, types of as many inputs and outputs.
-        inputs: the number of inputs; 0: any.
+        names: boxes to replace. For one op, types with the same number of inputs and outputs are returned.
+        inputs: the number of inputs; 0 for any number.
     """
     graph = stage.graph(state, "destination")
     at = graph.index.get(op_name(names[0])) if len(names) == 1 else None

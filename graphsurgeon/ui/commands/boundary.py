@@ -1,4 +1,4 @@
-"""Commands that mark the tensors around a region, and that find paths and narrow cuts."""
+"""Commands that mark the boundary of a region, suggest boundaries, and find paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..stage import Stage
 from ..state import Marks, State, ops_of
 
 _EACH_WAY = 4
-"""So many places above and below are tried, the nearest and the narrowest."""
+"""The number of places that are tried above, and below: the nearest one, and the narrowest ones."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Cut:
     """A boundary around some ops.
 
     Args:
-        inputs, outputs: the tensors that enter and leave, by name.
-        ops: how many ops computed from inputs lie between.
+        inputs, outputs: the names of the tensors that enter and leave.
+        ops: the number of ops between them that depend on an input of the model.
         known: whether the rank of all these tensors is known.
     """
 
@@ -47,15 +47,15 @@ class Cut:
 
     @property
     def width(self) -> int:
-        """How many tensors cross."""
+        """The number of tensors that cross the boundary."""
         return len(self.inputs) + len(self.outputs)
 
 
 def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
-    """Returns boundaries around some ops. The nearest comes first, and fewer tensors cross each next one.
+    """Returns boundaries around some ops, the nearest first. Fewer tensors cross each further boundary.
 
-    Fed tensors and tensors computed from them count; constants, variables, gradients and updates do not. If there are
-    fewer boundaries than `most`, name scopes around the ops are added.
+    Only fed tensors and tensors computed from them count, without constants, variables, gradients and updates. If there
+    are fewer boundaries than `most`, boundaries of name scopes around the ops are added.
 
     Args:
         graph: the snapshot.
@@ -88,7 +88,7 @@ def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
 
 
 def _narrower(candidates: list[Cut]) -> list[Cut]:
-    """Those that no nearer one is as narrow as, the nearest first."""
+    """Returns the boundaries that are narrower than all nearer ones, the nearest first."""
     out: list[Cut] = []
     for cut in sorted(candidates, key=lambda cut: (not cut.known, cut.ops, cut.width)):
         if all(cut.width < other.width for other in out):
@@ -97,7 +97,7 @@ def _narrower(candidates: list[Cut]) -> list[Cut]:
 
 
 def _scopes(graph: Graph, mask: Mask) -> Iterator[str]:
-    """The name scopes around some ops, the innermost first."""
+    """Yields the name scopes around some ops, the innermost first."""
     scopes = graph.scopes
     homes = np.unique(scopes.home[np.flatnonzero(mask)]).tolist()
     shared = shared_scope([f"{scopes.names[scope]}/" for scope in homes])
@@ -121,25 +121,25 @@ class _Flow:
         self.read = graph.mask(np.unique(self.source).tolist())
 
     def hull(self, mask: Mask) -> Mask:
-        """Some ops and all between them."""
+        """Returns some ops and all ops between them."""
         up, down = reached(self.reader, self.source, mask), reached(self.source, self.reader, mask)
         inside: Mask = up & down & ~self.fed
         return inside
 
     def entering(self, mask: Mask) -> list[Tensor]:
-        """The tensors that enter, in order of first use."""
+        """Returns the tensors that enter some ops, in order of first use."""
         cross = mask[self.reader] & ~mask[self.source]
         return list(dict.fromkeys(zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True)))
 
     def leaving(self, mask: Mask) -> list[Tensor]:
-        """The tensors with consumers outside, and the ends without consumers."""
+        """Returns the tensors of some ops that have consumers outside, or none at all."""
         cross = mask[self.source] & ~mask[self.reader]
         ends = np.flatnonzero(mask & ~self.read).tolist()
         end_tensors = [(op, 0) for op in ends if self.graph.outputs(op) != ()]
         return sorted({*zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True), *end_tensors})
 
     def above(self, inside: Mask) -> list[list[Tensor]]:
-        """Tensors that all of what enters comes through: those that enter, and fewer and fewer further up."""
+        """Returns cuts above some ops: sets of tensors that all paths into them cross, higher cuts being narrower."""
         part = reached(self.reader, self.source, inside) & ~inside
         order, place = self._ordered(part)
         place[inside] = len(order)
@@ -169,7 +169,7 @@ class _Flow:
         return [self.leaving(mask) for mask in upto]
 
     def cut(self, inside: Mask, into: list[Tensor], out: list[Tensor]) -> Cut | None:
-        """The boundary between tensors; None if there is no such boundary."""
+        """Returns the boundary between tensors; None if there is no such boundary."""
         graph = self.graph
         stops = np.isin(self.tensor, [self._number(tensor) for tensor in into])
         reader, source = self.reader[~stops], self.source[~stops]
@@ -189,7 +189,7 @@ class _Flow:
         return tensor[0] * (int(self.graph.data.port.max(initial=0)) + 1) + tensor[1]
 
     def _spans(self, mine: Mask, place: Ints) -> tuple[Ints, Ints]:
-        """For each tensor where it is made, and where it is read last."""
+        """Returns for each tensor the place of its producer, and that of its last consumer."""
         _, which = np.unique(self.tensor[mine], return_inverse=True)
         first, last = (np.zeros(int(which.max(initial=-1)) + 1, np.int32) for _ in range(2))
         first[which] = place[self.source[mine]]
@@ -197,7 +197,7 @@ class _Flow:
         return first, last
 
     def _ordered(self, part: Mask) -> tuple[list[int], Ints]:
-        """Some ops, fed ops first and each op after its producers; and the place of each op, -1 for others."""
+        """Returns some ops in topological order, fed ops first; and op -> its place in this order, or -1."""
         mine = part[self.source] & part[self.reader]
         waits = np.bincount(self.reader[mine], minlength=self.graph.size)
         by = np.argsort(self.source[mine], kind="stable")
@@ -218,7 +218,7 @@ class _Flow:
 
 
 def _records(width: Ints) -> list[int]:
-    """The positions at which a row of widths is less than all before; the first, and the last few.
+    """Returns the positions of widths that are less than all before: the first position, and the last few.
 
     Example:
         >>> _records(np.array([3, 4, 2, 2, 1]))
@@ -232,14 +232,14 @@ def _records(width: Ints) -> list[int]:
 
 
 def select_between(stage: Stage, state: State, a: str, b: str) -> State:
-    """Selects the boxes of the source on any way from one box to another, both included, whichever comes first.
+    """Selects the boxes of the source on all paths between two boxes, including these, in either direction.
 
     Args:
         a: the name of a box.
-        b: the name of another.
+        b: the name of another box.
 
     Raises:
-        SelectionError: no way leads from one to the other; or there is no such box.
+        SelectionError: no path connects the boxes, or a box does not exist.
     """
     graph, first, last = _path_ends(stage, state, a, b, "source", "select_between")
     inside = listed(graph, forward(graph, first) & backward(graph, last))
@@ -252,17 +252,17 @@ def select_between(stage: Stage, state: State, a: str, b: str) -> State:
 
 
 def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
-    """Returns the shortest path from one box to another: the reason why one needs the other.
+    """Returns the shortest path between two boxes, which is the reason why one depends on the other.
 
     Args:
         a, b: the boxes, in any order.
         pane: the pane of the boxes.
 
     Returns:
-        the answer in one line, and its steps from the one that is needed to the one that needs it.
+        the answer in one line, and the steps of the path in the direction of the data.
 
     Raises:
-        SelectionError: neither needs the other; or there is no such box.
+        SelectionError: the boxes do not depend on each other, or a box does not exist.
     """
     graph, first, last = _path_ends(stage, state, a, b, pane, "why")
     way = shortest_between(graph, first, last)
@@ -276,7 +276,7 @@ def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tup
 
 
 def _path_ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> tuple[Graph, Mask, Mask]:
-    """The graph, and the ops of two boxes: those that are needed first."""
+    """Returns the graph, and the ops of two boxes, the required box first."""
     tree, boxes = stage.holding(state, pane, [a, b])
     one, other = (ops_of(tree, [box], verb) for box in boxes)
     for first, last in ((one, other), (other, one)):
@@ -287,7 +287,7 @@ def _path_ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str)
 
 
 def mark_input(stage: Stage, state: State, tensor: str) -> State:
-    """Marks a tensor as boundary input; a layer, or a box with one output, for that.
+    """Marks a tensor as boundary input. A layer, or a box with one output, means its output.
 
     Args:
         tensor: the name of the tensor, layer or box.
@@ -299,7 +299,7 @@ def mark_input(stage: Stage, state: State, tensor: str) -> State:
 
 
 def mark_output(stage: Stage, state: State, tensor: str) -> State:
-    """Marks a tensor as boundary output; a layer, or a box with one output, for that.
+    """Marks a tensor as boundary output. A layer, or a box with one output, means its output.
 
     Args:
         tensor: the name of the tensor, layer or box.
@@ -311,7 +311,7 @@ def mark_output(stage: Stage, state: State, tensor: str) -> State:
 
 
 def unmark(stage: Stage, state: State, tensor: str) -> State:
-    """Takes a tensor out of the boundary.
+    """Removes a tensor from the boundary.
 
     Args:
         tensor: the name of the tensor.
@@ -320,7 +320,7 @@ def unmark(stage: Stage, state: State, tensor: str) -> State:
 
 
 def clear_boundary(stage: Stage, state: State) -> State:
-    """Takes all tensors out of the boundary."""
+    """Removes all tensors from the boundary."""
     return _with_marks(stage, state, Marks())
 
 
@@ -349,10 +349,10 @@ def set_boundary(stage: Stage, state: State, inputs: list[str], outputs: list[st
 
 
 def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
-    """Suggests boundaries around the selection: directly around it, and around it at edges that few tensors cross.
+    """Suggests boundaries: directly around the selection, and further away at places that few tensors cross.
 
     Returns:
-        up to four, the nearest first: the tensors, a line of text, and the boxes that would be in the region.
+        up to four suggestions, the nearest first: the tensors, a line of text, and the boxes of the region.
     """
     if not state.view.selected:
         raise SelectionError("suggest_boundaries()", "nothing is selected", "Click a box first")
@@ -388,7 +388,7 @@ def add_leak(stage: Stage, state: State, tensor: str) -> State:
 
 
 def include(stage: Stage, state: State, tensor: str) -> State:
-    """Takes the producers of a leak into the region, up to the boundary inputs.
+    """Includes the producers of a leak in the region, up to the boundary inputs.
 
     Args:
         tensor: the name of the tensor that leaks; or ``^op``, for an op that the region waits for.
@@ -408,7 +408,7 @@ def swap_boundary(stage: Stage, state: State) -> State:
 
 
 def _tensor_ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
-    """The tensors of a name, each with a graph that has it: calls unfolded, if it is inside of some."""
+    """Yields the tensors of a name, with a graph that has the tensor. Calls that contain it are unfolded there."""
     base = stage.source.snapshot
     for one in ends(stage.around(base, [tensor]).graph, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
         if str(one).endswith("/"):
@@ -437,5 +437,5 @@ def _with_marks(stage: Stage, state: State, marks: Marks) -> State:
     state = state.replace(marks=marks)
     region, problem = stage.region(state)
     if region is None:
-        return state.with_status(problem, "warn" if marks.outputs else "info")  # an output to come is the next step
+        return state.with_status(problem, "warn" if marks.outputs else "info")  # the next step is to mark an output
     return state.with_status(boundary_text(marks, region), "warn" if leaked(region) else "info")

@@ -39,7 +39,7 @@ class ClipboardItem:
 
 
 class Clipboard:
-    """The content that Ctrl+V pastes: one clipboard for all screens of a process."""
+    """The clipboard for Ctrl+V, which all screens of a process share."""
 
     def __init__(self) -> None:
         self.item: ClipboardItem | None = None
@@ -78,8 +78,8 @@ def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False)
 
     Args:
         to: the scope of the copy; None: a free one.
-        keep: the copy keeps the inputs of the original: the same tensors, or in another graph those of the same names.
-            Else placeholders feed it, and the constants and variables that it reads are also copied.
+        keep: whether the copy reads the same tensors as the original, or in another graph tensors of the same names.
+            Otherwise placeholders feed it, and the constants and variables that it reads are also copied.
 
     Raises:
         PlanError: if the clipboard is empty.
@@ -121,8 +121,8 @@ def insert_copy(
     """Puts a copy of boxes between a tensor and all its consumers: two steps, a copy and a reroute.
 
     Args:
-        names: the boxes: one tensor enters them, constants and variables apart, and one leaves them.
-        on: the tensor, of the destination.
+        names: the boxes. One tensor must enter them, apart from constants and variables, and one must leave them.
+        on: a tensor of the destination.
         to: the scope of the copy; None: a free one.
         pane: the pane of the boxes.
 
@@ -151,9 +151,9 @@ def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: in
     """Copies the producers of a tensor of the source, and connects the copy: two steps of the plan.
 
     Args:
-        tensor: the tensor, of the source. If it is an output of the boundary, the region is copied.
-        to: the op of the destination that should read it; or an op without inputs, whose consumers should read it.
-        input: which input of the op.
+        tensor: a tensor of the source. If it is an output of the boundary, the region is copied.
+        to: the op of the destination that will read the copy. If the op has no inputs, its consumers will read it.
+        input: the number of the input of the op.
         by: the kinds of adapters that make it fit, as for `Plan.adapt`; empty if the tensor fits.
 
     Raises:
@@ -176,10 +176,10 @@ def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: in
 
 
 def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[Plan, str]:
-    """Returns the plan with a copy of the ops that make a tensor of the source, and the name of the tensor in the copy.
+    """Returns the plan with a copy of the producers of a source tensor, and the name of the tensor in the copy.
 
     Args:
-        tensor: the tensor, of the source.
+        tensor: a tensor of the source.
         request: the request, for messages.
 
     Raises:
@@ -199,7 +199,7 @@ def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[
 
 
 def _pasted(stage: Stage, state: State, item: ClipboardItem, to: str | None, keep: bool) -> State:
-    """The state with a copy of the clipboard in its plan."""
+    """Returns the state with a copy of the clipboard in its plan."""
     plan = stage.draft(state)
     graph, selection = plan.after(), item.selection
     scope = to or free_name("copy", graph.taken)
@@ -211,7 +211,7 @@ def _pasted(stage: Stage, state: State, item: ClipboardItem, to: str | None, kee
 
 
 def _copy(plan: Plan, item: ClipboardItem, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
-    """A plan with the copy; between two graphs, placeholders feed the inputs that cannot be kept."""
+    """Returns the plan with a copy. Between two graphs, placeholders feed the inputs that are not mapped."""
     own, values = _is_own(plan, item.selection), item.subject if item.subject.values.known else None
     if own and unmapped == "keep":
         return plan.copy(item.selection, to=scope, inputs=inputs, unmapped=unmapped, values=values)
@@ -220,23 +220,23 @@ def _copy(plan: Plan, item: ClipboardItem, scope: str, inputs: dict[str, str], u
 
 
 def _with_helpers(selection: Selection) -> Selection:
-    """The ops, with the constants and variables that they read, so that these need no feeds."""
+    """Returns the ops with the constants and variables that they read."""
     graph = selection.graph
     helpers = np.isin(Helpers.of(graph).kind, (CONSTANT, VARIABLE))
     return listed(graph, backward(graph, selection.mask, control=False, within=selection.mask | helpers))
 
 
 def _is_own(plan: Plan, selection: Selection) -> bool:
-    """Whether ops are of the graph that a plan changes."""
+    """Returns whether ops belong to the graph that a plan changes."""
     own: bool = selection.graph.folded.owner is plan.base.owner
     return own
 
 
 def _selected_ops(stage: Stage, state: State, names: Sequence[str], pane: str, verb: str) -> Selection:
-    """The ops of boxes, in the graph as it is before the plan.
+    """Returns the ops of boxes, in the graph before the plan.
 
     Raises:
-        PlanError: if the plan itself makes one of the ops.
+        PlanError: if the plan itself adds an op of the boxes.
         SelectionError: if a box does not exist.
     """
     tree, boxes = stage.holding(state, pane, names)
@@ -249,9 +249,9 @@ def _selected_ops(stage: Stage, state: State, names: Sequence[str], pane: str, v
 
 
 _MOST = 24
-"""So many inputs of a box are listed; of a fold those that fit first."""
+"""The maximum number of inputs listed for a box. For a fold, inputs that fit come first."""
 _MOST_CHECKED = 300
-"""So many inputs of a box are looked at."""
+"""The maximum number of inputs of a box that are checked."""
 
 
 def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
@@ -259,15 +259,15 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
 
     Args:
         tensor: the tensor; or a box that one tensor leaves.
-        pane: the pane of the tensor. If the source is another graph, its copy in the plan is meant.
+        pane: the pane of the tensor. A tensor of another source graph means its copy in the plan.
 
     Returns:
-        the tensor as `connect` has it, its dtype and shape, the pane of the boxes, and for each box its inputs: of a
-        fold those that read something outside. ``copies`` is the number of ops that must be copied first, as
-        `copy_and_connect` does; the tensor is that of the source then.
+        the tensor by its name for `connect`, its dtype and shape, the pane of the boxes, and box -> its inputs; for a
+        fold, only inputs from outside. ``copies`` is the number of ops that `copy_and_connect` must copy first; the
+        tensor is then that of the source.
 
     Raises:
-        SelectionError: there is no such tensor.
+        SelectionError: the tensor does not exist.
     """
     request = f"takers({tensor!r})"
     name = only_output(stage, state, tensor, "takers", pane) if tensor[:1] == "~" or tensor[-1:] == "/" else tensor
@@ -303,12 +303,12 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
 def adapters(
     stage: Stage, state: State, tensor: str, to: str, input: int = 0, pane: str = "destination"
 ) -> tuple[State, list[dict[str, Any]]]:
-    """Returns the adapters that make a tensor fit an input of an op, the most sensible first.
+    """Returns the adapters that make a tensor fit an input of an op, the best first.
 
     Args:
-        tensor: the tensor, by its name in `takers`.
+        tensor: the tensor, by its name in the result of `takers`.
         to: the op.
-        input: which of its inputs.
+        input: the number of its input.
         pane: the pane of the tensor.
     """
     request = f"adapters({tensor!r}, {to!r}, {input})"
@@ -324,9 +324,9 @@ def adapters(
 def _read(
     stage: Stage, state: State, tensor: str, pane: str, graph: Graph, request: str
 ) -> tuple[str, int, MutableGraph, Tensor]:
-    """Returns a tensor that ops of a graph are to read: its name, how many ops are copied for it, and where it is.
+    """Returns a tensor to be read in a graph: its name, the number of ops to copy first, the graph, and its place.
 
-    A tensor of another graph that the plan copies has a name here. A placeholder represents one that it does not copy.
+    For a tensor of another graph, this is its copy in the plan. Without a copy, a placeholder represents it.
     """
     bench, name = MutableGraph(graph), tensor_name(tensor)
     if pane == "destination" or stage.same:
@@ -351,6 +351,6 @@ def _copies(stage: Stage, state: State) -> Iterator[CopyResult]:
 
 
 def _with_copy(copied: CopyResult, tensor: str) -> str:
-    """Returns the name of a tensor in a copy; empty if the copy does not hold it."""
+    """Returns the name of a tensor in a copy; empty if the copy does not contain it."""
     name = copied.renamed(op_name(tensor))
     return copied.renamed(tensor) if copied.original(name) == op_name(tensor) else ""

@@ -1,7 +1,4 @@
-"""Commands that change existing ops; each adds a step to the plan.
-
-Names are those of the destination after the plan.
-"""
+"""Commands that change existing ops. They add steps to the plan, and use the names after the plan."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from ..stage import Stage
 from ..state import State, ops_of
 from .navigation import select
 
-#: Conds, and the number of the input that is their condition.
+#: Op type of a cond -> the number of the input for its condition.
 CONDITION_INPUTS = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
 
 
@@ -32,7 +29,7 @@ def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] =
     Args:
         old: the name of the tensor that is read.
         to: the name of the tensor to read instead.
-        only: names of boxes: only consumers in these. Default: all consumers.
+        only: names of the boxes whose consumers change. Default: all consumers.
     """
     ops = _consumers(stage, state, old, only, "reroute")
     plan = stage.draft(state).reroute(old, to=to, only=ops)
@@ -45,7 +42,7 @@ def swap(stage: Stage, state: State, a: str, b: str) -> State:
 
     Args:
         a: the name of a tensor.
-        b: the name of the other.
+        b: the name of the other tensor.
     """
     return with_edit(
         stage, state, stage.draft(state).swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places"
@@ -62,7 +59,7 @@ def bypass(stage: Stage, state: State, op: str) -> State:
 
 
 def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both") -> State:
-    """Cuts boxes off: placeholders feed them (``inputs``), or feed their consumers (``outputs``), or ``both``.
+    """Cuts boxes off: placeholders replace their inputs, or their outputs for other consumers, or both.
 
     Args:
         names: names of boxes.
@@ -73,13 +70,13 @@ def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both")
 
 
 def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None, only: Sequence[str] = ()) -> State:
-    """Puts a new op of one input between a tensor and its consumers.
+    """Inserts a new op with one input between a tensor and its consumers.
 
     Args:
         op: its type, such as ``"Identity"``.
         on: the tensor.
         name: the name of the new op; None: a free name next to the op of the tensor.
-        only: names of boxes: only consumers in these. Default: all consumers.
+        only: names of the boxes whose consumers change. Default: all consumers.
     """
     ops = _consumers(stage, state, on, only, "insert")
     free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").listed.graph.taken)
@@ -129,7 +126,7 @@ def set_device(stage: Stage, state: State, names: Sequence[str], device: str) ->
 
 
 def add_control(stage: Stage, state: State, op: str, after: str) -> State:
-    """Makes an op run after another.
+    """Makes an op run after another op.
 
     Args:
         op: the name of the op that should wait.
@@ -140,7 +137,7 @@ def add_control(stage: Stage, state: State, op: str, after: str) -> State:
 
 
 def remove_control(stage: Stage, state: State, op: str, after: str | None = None) -> State:
-    """Removes a control input of an op; all of them if `after` is not given.
+    """Removes a control input of an op, or all its control inputs if `after` is not given.
 
     Args:
         op: the name of the op that waits.
@@ -152,7 +149,7 @@ def remove_control(stage: Stage, state: State, op: str, after: str | None = None
 
 
 def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
-    """Makes the waiting ops of an op wait for another instead.
+    """Makes the ops that wait for an op wait for another op instead.
 
     Args:
         old: the name of the op that is waited for.
@@ -163,7 +160,7 @@ def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
 
 
 def rename(stage: Stage, state: State, old: str, to: str) -> State:
-    """Gives an op, or a name scope with all in it, another name; its variables keep their values.
+    """Renames an op, or a name scope with all its ops. Variables keep their values.
 
     Args:
         old: its name.
@@ -174,11 +171,11 @@ def rename(stage: Stage, state: State, old: str, to: str) -> State:
 
 
 def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None = None) -> State:
-    """Makes one function call of all ops of boxes.
+    """Replaces all ops of boxes by one function call.
 
     Args:
         names: the boxes.
-        name: the name of the call; None: a free name after the first of the ops.
+        name: the name of the call; None: a free name that begins with the name of the scope or of the first op.
     """
     ops, graph = _ops(stage, state, names, "collapse"), stage.graph(state, "destination")
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
@@ -198,7 +195,7 @@ def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
 
 
 def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
-    """Replaces a loop by copies of its body, one for each of a number of rounds.
+    """Replaces a loop by a number of copies of its body.
 
     Args:
         loop: a v2 ``While``, or an op or the scope of a loop of TF1.
@@ -214,7 +211,7 @@ def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> Stat
 
     Args:
         name: the condition tensor; or an ``If``, ``Case`` or ``Switch`` op, for its condition.
-        value: true or false; for a ``Case`` the number of a branch. A text is read as a Python literal.
+        value: true or false; for a ``Case`` the number of a branch. A text is parsed as a Python literal.
     """
     op = op_name(_rename_map(stage, state, name))
     graph = stage.around(stage.graph(state, "destination"), [op]).graph
@@ -228,12 +225,12 @@ def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> Stat
 def on_copies(
     stage: Stage, state: State, scope: str | None = None, until: Sequence[str] = (), assign: str = "leave"
 ) -> State:
-    """Carries out the edits so far on copies of the ops that they change, as in `Plan.on_copies`; existing ops stay.
+    """Makes the edits so far on copies of the changed ops, as in `Plan.on_copies`; existing ops stay.
 
     Args:
-        scope: that of the copies; None: a free one.
-        until: ops to stop at; default: everything downstream.
-        assign: ``leave`` ops that set state as they are, or ``copy`` them.
+        scope: the scope of the copies; None: a free one.
+        until: ops to stop at; default: all descendants are copied.
+        assign: ``leave`` to keep ops that set state, or ``copy`` to copy them.
     """
     scope = scope or free_name("edited", stage.graph(state, "destination").taken)
     ends = list(until) or None
@@ -242,7 +239,7 @@ def on_copies(
 
 
 def _rename_map(stage: Stage, state: State, name: str) -> str:
-    """The name of a box for plans: the frame of an unfolded call, loop or cond is its op."""
+    """Returns the name of a box for plans. The frame of an unfolded call, loop or cond means its op."""
     return stage.holding(state, "destination", [name])[1][0]
 
 
@@ -260,12 +257,12 @@ def _consumers(stage: Stage, state: State, tensor: str, boxes: Sequence[str], ve
 
 
 def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:
-    """The ops of all boxes of these names, in graph order."""
+    """Returns the ops of all boxes of these names, in graph order."""
     tree, boxes = stage.holding(state, "destination", names)
     return [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
 
 
-#: For more ops than these the search for the nearest miss takes seconds, and its result is of little use.
+#: The maximum number of ops for a search of the nearest miss. With more ops it takes seconds and helps little.
 _SMALL = 100
 
 
@@ -273,16 +270,16 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     """Finds all parts of the source that are similar to some boxes together, and selects them.
 
     Args:
-        names: boxes of the source pane. Their ops, with the edges between them, are the pattern: the types
-            count, not the names, attributes or constants. For boxes inside of calls the search is in the same function.
+        names: boxes of the source pane. Their ops and the edges between them are the pattern. Only op types are
+            compared, not names, attributes or constants. For boxes inside calls, the same function is searched.
 
     Returns:
-        how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
-        not selected itself, and in ``near`` the nearest miss, in which at least half of the ops fit. It is
-        given for up to 100 ops.
+        the number of places in ``count``, and of their ops in ``ops``. ``boxes`` has the number of these ops in each
+        box that is not selected itself. ``near`` is the nearest miss if at least half of its ops fit; it is only
+        searched for patterns of up to 100 ops.
 
     Raises:
-        SelectionError: there is no such box, or the boxes are not connected.
+        SelectionError: a box does not exist, or the boxes are not connected.
     """
     tree, inside = stage.holding(state, "source", names)
     graph, selection = tree.graph, _selection(tree, inside, "find_like")
@@ -309,13 +306,13 @@ def replace(
 
     Args:
         names: boxes whose ops, with the edges between them, are the pattern.
-        by: an op type of as many inputs and outputs, such as ``"Softplus"``; or a Python function, as for
+        by: an op type with the same number of inputs and outputs, such as ``"Softplus"``; or a Python function, as for
             `Plan.replace`.
-        external: the effect on places with inner tensors that other ops read: ``refuse`` or ``keep``.
+        external: the rule for places with inner tensors that other ops read: ``refuse`` or ``keep``.
 
     Raises:
-        PlanError: an op of the boxes is made by the plan itself.
-        SelectionError: there is no such box, or the boxes are not connected.
+        PlanError: the plan itself adds an op of the boxes.
+        SelectionError: a box does not exist, or the boxes are not connected.
     """
     old, inside = stage.holding_of(state, stage.draft(state).base, names)
     now, there = stage.holding(state, "destination", names)
@@ -332,7 +329,7 @@ def replace(
 
 
 def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
-    """The ops of all boxes of these names; a scope alone stays one in code."""
+    """Returns the ops of all boxes of these names. A single scope is selected by its name."""
     graph, mask = tree.graph, ops_of(tree, names, verb)
     if len(names) == 1 and names[0].endswith("/") and not names[0].startswith("~"):
         return Selection(graph, mask, Query("select", (("scope", names[0].rstrip("/")),)))
@@ -340,7 +337,7 @@ def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
 
 
 def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:
-    """Names of boxes that hold nothing else, and of the other ops."""
+    """Returns the boxes that contain no other ops, and the names of the ops outside these boxes."""
     remaining, out = ops.mask.copy(), []
     for name in boxes:
         box_ops = ops_named(tree, name)

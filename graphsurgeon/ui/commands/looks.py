@@ -1,4 +1,4 @@
-"""Commands that change how a picture looks: hidden ops and colors."""
+"""Commands that change the hidden ops and the colors of a picture."""
 
 from __future__ import annotations
 
@@ -87,17 +87,16 @@ def paint(
     """Colors the boxes.
 
     Args:
-        by: ``family`` (of the op type), ``device``, ``scope``, ``dtype``, ``structure`` (repeated scopes, proved
-            to be alike) or ``values``; of a run ``ms``, ``bytes``, ``magnitude``, ``zeros``, ``not finite``
-            or ``difference``.
-        values: a number for ops, by name or object: a time, a size, a norm of a gradient. The numbers of ops inside
-            a folded call count for the call.
-        name: the name of the numbers or the words, with the unit of numbers.
+        by: ``family`` (of the op type), ``device``, ``scope``, ``dtype``, ``structure`` (scopes with equal structure)
+            or ``values``; for a run ``ms``, ``bytes``, ``magnitude``, ``zeros``, ``not finite`` or ``difference``.
+        values: op, by name or object -> a number, for example a time, a size or a gradient norm. The numbers of ops
+            inside a folded call count for the call.
+        name: the name of the numbers, with their unit, or of the words.
         reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
-            ``max`` if sums of many small numbers would hide the op with the largest one.
-        scale: ``linear`` or ``log``; ``auto``: ``log`` if numbers differ a thousand times or more. Zero has a
-            separate color, and numbers that are not finite have another.
-        words: a word for ops, in place of numbers: each word has a color.
+            ``max`` if sums of many small numbers would hide the op with the largest number.
+        scale: ``linear`` or ``log``; ``auto``: ``log`` if numbers differ by a factor of 1000 or more. Zero, and numbers
+            that are not finite, have separate colors.
+        words: op -> a word, instead of numbers. Each word has its color.
     """
     op_values = values if words is None else words
     if op_values is None and by in MEASURES:
@@ -127,7 +126,7 @@ def paint(
 
 
 def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
-    """Fades the boxes of these entries of the legend; ``fade([])`` shows all plainly.
+    """Fades the boxes of these entries of the legend; ``fade([])`` fades nothing.
 
     Args:
         keys: entries of the legend.

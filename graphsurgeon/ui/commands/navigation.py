@@ -26,7 +26,7 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
 
     Args:
         names: names of boxes.
-        mode: ``set`` them, ``add`` them, or ``toggle`` each.
+        mode: ``set`` to select only them, ``add`` to add them, or ``toggle`` to add or remove them.
     """
     selected = selected_after(state.view.selected, names, mode)
     tree = stage.tree(state, "source", stage.to(stage.graph(state, "source"), [*names, *selected]))
@@ -67,7 +67,7 @@ def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State
 
 
 def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Closes an open scope, series or block, with all that is open inside.
+    """Closes an open scope, series or block, with all open boxes inside.
 
     Args:
         name: the fold key: a scope with its ``/``, or the name of a series, block or call.
@@ -88,7 +88,7 @@ def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
 
 
 def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
-    """Goes back to the first picture.
+    """Shows the folds of the first picture.
 
     Args:
         pane: ``source`` or ``destination``.
@@ -118,7 +118,7 @@ def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State
 
 
 def show_signature(stage: Stage, state: State, name: str) -> State:
-    """Shows another signature, or a function, of the SavedModel in the source pane; its editor is of that from then on.
+    """Shows another signature, or a function, of the SavedModel in the source pane. Its editor changes too.
 
     Args:
         name: the name of the signature or function.
@@ -159,7 +159,7 @@ def _row_keys(stage: Stage, state: State, name: str) -> tuple[str, ...]:
 
 
 def details(stage: Stage, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
-    """Returns the details of a box for the inspector; for an op also its origin, and the reason why it is there.
+    """Returns the details of a box for the inspector; for an op also its origin, and why it is in the region.
 
     Args:
         name: the name of the box.
@@ -184,7 +184,7 @@ def details(stage: Stage, state: State, name: str, pane: str = "source") -> tupl
 
 
 def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]:
-    """Returns the value of a constant or variable, in rows and a histogram; only fetched on request.
+    """Fetches the value of a constant or variable, and returns it as rows and a histogram.
 
     Args:
         name: the name of the constant or variable.
@@ -193,10 +193,10 @@ def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]
 
 
 def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
-    """Returns the ops of a pane that fit a query, those inside calls too, with the box that shows or holds each.
+    """Returns the ops of a pane that match a query, also inside calls, with the boxes that contain them.
 
     Args:
-        query: words of the search, such as ``op:Conv2D dense``.
+        query: the words of the search, such as ``op:Conv2D dense``.
         pane: ``source`` or ``destination``.
     """
     whole = stage.calls(state, pane).listed
@@ -204,7 +204,7 @@ def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[
     layers, picture = stage.layers(stage.graph(state, pane)), stage.picture(state, pane)
     spots, tree = whole.seen_in(picture), stage.tree(state, pane)
     hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.shown_whole)
-    # may make the live graph of a file
+    # this may make the live graph of a file
     ops = hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
     shown_hits = hits_data(whole.graph, ops, stage.panes[pane].scene, spots[ops])
     scopes = scope_hits(whole.graph, query)
@@ -212,7 +212,7 @@ def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[
 
 
 def set_direction(stage: Stage, state: State, direction: str) -> State:
-    """Draws top to bottom (``TB``), left to right (``LR``), or as fits best (``auto``).
+    """Draws top to bottom (``TB``), left to right (``LR``), or in the direction that fits better (``auto``).
 
     Args:
         direction: ``TB``, ``LR`` or ``auto``.
@@ -228,7 +228,7 @@ def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> S
     """Opens all scopes down to `depth` levels and folds deeper scopes; 0 folds all.
 
     Args:
-        depth: how many levels of scopes are open.
+        depth: the number of open levels of scopes.
         pane: ``source`` or ``destination``.
     """
     tree = stage.tree(state, pane)
@@ -236,7 +236,7 @@ def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> S
 
 
 def set_budget(stage: Stage, state: State, boxes: int) -> State:
-    """Sets the largest number of boxes in a picture, up to 400; 200 is the default.
+    """Sets the maximum number of boxes in a picture, up to 400; the default is 200.
 
     Args:
         boxes: the number of boxes.
@@ -251,11 +251,11 @@ def set_budget(stage: Stage, state: State, boxes: int) -> State:
 
 
 MOST_VIEWS = 100
-"""So many steps back are kept."""
+"""The number of visited places that are kept."""
 
 
 def leaving(state: State, pane: str = "source") -> State:
-    """Returns the state with this place remembered, because another is gone to."""
+    """Returns the state with its current place added to the visited places."""
     if pane != "source":
         return state
     here, back = state.view.place, state.view.back
@@ -270,7 +270,7 @@ def back(stage: Stage, state: State) -> State:
 
 
 def forward(stage: Stage, state: State) -> State:
-    """Goes to where the source picture was before going back."""
+    """Goes to the place that `back` has left."""
     return _stepped(stage, state, "forward", "back", "there is no later view", "Go back first")
 
 
@@ -278,7 +278,7 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
     """Saves the open folds and the selection under a name, and returns the name.
 
     Args:
-        name: the name of the view; a view of that name is replaced. By default ``view 1`` and so on.
+        name: the name of the view; a view of this name is replaced. Default: ``view 1``, ``view 2`` and so on.
         at: the camera of the page: x, y and scale.
     """
     saved = dict(state.views)
@@ -302,7 +302,7 @@ def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]
 
 
 def forget_view(stage: Stage, state: State, name: str) -> State:
-    """Takes a saved view away.
+    """Deletes a saved view.
 
     Args:
         name: the name of the view.
@@ -316,7 +316,7 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
 
 
 def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, suggestion: str) -> State:
-    """Goes to the last place of one way that is not here; here becomes the last of the other."""
+    """Goes one step back or forward, to the last place that differs. The current place is added to the other list."""
     here, places = state.view.place, getattr(state.view, way)
     while places and places[-1] == here:
         places = places[:-1]
@@ -350,7 +350,7 @@ STAGES = {
 
 
 def set_stage(stage: Stage, state: State, show: str = "both") -> State:
-    """Shows the graph ``before`` the plan, ``after`` it, or ``both``: ops in both have the same place.
+    """Shows the graph ``before`` the plan, ``after`` it, or ``both``. Ops in both graphs have the same place.
 
     Args:
         show: ``before``, ``after`` or ``both``.

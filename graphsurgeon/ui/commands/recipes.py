@@ -20,7 +20,7 @@ from .steps import TENSOR, TENSORS, TEXT, WORD, FieldType, choice
 
 
 def _words(text: str) -> list[str]:
-    """Names with commas between them, or a list of them as Python."""
+    """Parses names with commas between them, or a Python list of names."""
     parsed = read(text)
     several = parsed if isinstance(parsed, list | tuple) else [part.strip() for part in text.split(",")]
     if not several or not all(isinstance(one, str) and one for one in several):
@@ -29,7 +29,7 @@ def _words(text: str) -> list[str]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """``old=new`` with commas or ends of lines between them, or a dict of them as Python."""
+    """Parses pairs ``old=new`` with commas or line breaks between them, or a Python dict."""
     parsed = read(text)
     if not isinstance(parsed, dict):
         parts = [part.partition("=") for part in text.replace("\n", ",").split(",") if part.strip()]
@@ -40,14 +40,14 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _shape(text: str) -> list[int | None]:
-    """Sizes, None for a size that is not fixed."""
+    """Parses a Python list of sizes, with None for a size that is not fixed."""
     parsed = read(text)
     if not isinstance(parsed, list | tuple) or any(type(size) not in (int, type(None)) for size in parsed):
         raise ValueError(text)
     return list(parsed)
 
 
-#: How the arguments of recipes are typed, by the word that their table has for it.
+#: Kind of an argument in the table of recipes -> how it is typed in a form.
 KINDS: dict[str, FieldType] = {
     "inputs": FieldType(ends_code, read_ends, TENSORS.words),
     "outputs": FieldType(ends_code, read_ends, TENSORS.words),
@@ -65,13 +65,13 @@ KINDS: dict[str, FieldType] = {
         "the name of an editor in the notebook, or a file",
     ),
 }
-#: Those with a value that includes the text before a ``=``.
+#: Kinds whose text may contain ``name=``.
 _PAIRED = ("inputs", "outputs", "pairs")
-#: The prefix of the old name, in the name of a field for the new one.
+#: The prefix of the names of fields for new names; the old name follows.
 _ROW = "row:"
-#: The largest number of rows of a table on screen; the field of its argument takes all names.
+#: The maximum number of rows of a table on screen. The field of its argument accepts any name.
 _ROWS = 60
-#: In a larger graph recipes are not tried before the menu opens: the chosen one then reports its problem.
+#: In larger graphs, recipes are not tried before the menu opens. A recipe then only reports a problem if chosen.
 _MOST = 20_000
 
 
@@ -79,9 +79,10 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
     """Returns the recipes, in the order of the menu.
 
     Returns:
-        for each its ``name``, its label in ``does``, more ``about`` it, its ``group``, why it does not apply (``off``,
-        else empty), whether it ``plans`` or acts at once, and its ``form``: ``name``, ``label``, ``value``, ``hint`` of
-        each argument, and ``options``, with a text for each, if there are few choices.
+        for each recipe its ``name``, its label in ``does``, a description in ``about``, and its ``group``. ``off`` is
+        the reason if it does not apply, else empty. ``plans`` is true if it adds to the plan, false if it acts at once.
+        ``form`` has ``name``, ``label``, ``value`` and ``hint`` of each argument, and ``options`` with their texts if
+        there are few choices.
     """
     thing, ends, all_recipes = _thing(stage, state), _ends(stage), stage.recipes.values()
     off = [_unavailable(stage, state, recipe, thing, ends["outputs"]) for recipe in all_recipes]
@@ -109,14 +110,14 @@ def _recipe_data(recipe: Recipe, editor: EditorLike, ends: Mapping[str, Any], of
 
 
 def _with_defaults(wish: RecipeParameter, ends: Mapping[str, Mapping[str, str]]) -> str:
-    """The first value of a field: the outputs, or the input if there is one."""
+    """Returns the default text of a field: the outputs of the graph, or its input if it has only one."""
     if wish.kind == "input":
         return next(iter(ends["inputs"].values())) if len(ends["inputs"]) == 1 else ""
     return ends_code(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
 
 
 def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
-    """The reason why a recipe must wait until the plan is applied; empty if it can extend the plan."""
+    """Returns the reason if a recipe must wait until the plan is applied; else empty."""
     steps = len(stage.draft(state).steps)
     if not steps or recipe.gives == PLAN:
         return ""
@@ -124,7 +125,7 @@ def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
 
 
 def _unavailable(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mapping[str, str]) -> str:
-    """The reason why a recipe does not apply: if that is not obvious, the recipe is tried, and the result dropped."""
+    """Returns the reason if a recipe does not apply, else empty. If needed, the recipe is tried, without effect."""
     off = recipe.missing(stage.destination) or _waits(stage, state, recipe)
     if off or not recipe.tried or stage.destination.snapshot.size > _MOST:
         return off
@@ -136,11 +137,11 @@ def _unavailable(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs
 
 
 def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | None = None) -> tuple[State, Any]:
-    """Runs a recipe: it adds steps to the plan, or makes new editors, which get names in the notebook.
+    """Runs a recipe: it adds steps to the plan, or makes new editors and assigns them to variables of the notebook.
 
     Args:
-        name: the recipe.
-        values: the typed texts, by the names of the form; missing ones have their defaults.
+        name: the name of the recipe.
+        values: name of a field of the form -> the typed text; other fields have their defaults.
 
     Returns:
         ``line``, the result.
@@ -190,12 +191,12 @@ def check(
 
     Args:
         target: ``tflite`` or ``tfjs``.
-        outputs: the tensors to convert, with commas between them; empty: those of the opened graph, or all.
-        inputs: tensors that are fed; empty: the placeholders.
-        prove: if the graph converts, run the model and compare it with the graph.
+        outputs: the output tensors, with commas between them; empty for those of the opened graph, or all.
+        inputs: the tensors to feed; empty for the placeholders.
+        prove: whether to run the converted model and compare it with the graph.
 
     Returns:
-        ``lines``, the report; and ``code``, the call that does the same.
+        ``lines``, the report; and ``code``, the same call in Python.
     """
     ends = {key: read_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
     arguments = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
@@ -212,13 +213,13 @@ def check(
 
 
 def _thing(stage: Stage, state: State) -> Any:
-    """The subject of a recipe: the editor, or the plan if there is one."""
+    """Returns the subject of a recipe: the plan if it has steps, else the editor."""
     draft = stage.draft(state)
     return draft if draft.steps else stage.destination
 
 
 def _ends(stage: Stage) -> dict[str, dict[str, str]]:
-    """The inputs and outputs of the graph, as far as they give a tensor."""
+    """Returns the inputs and outputs of the graph that are tensors."""
     graph = stage.destination.snapshot
     ends = (
         {key: name for key, name in one.items() if graph.outputs(graph.tensor(name)[0])}
@@ -228,10 +229,10 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
 
 
 def _read(spec: Recipe, editor: EditorLike, values: Mapping[str, str], request: str) -> dict[str, Any]:
-    """The values of the typed texts.
+    """Returns the values of the typed texts.
 
     Raises:
-        PlanError: there is no such argument, one that is needed is not given, or a text does not fit its argument.
+        PlanError: an argument does not exist or is missing, or a text is not valid for its argument.
     """
     wishes: dict[str, RecipeParameter] = {wish.name: wish for wish in spec.wishes}
     rows = {f"{_ROW}{old}": old for old in spec.rows(editor)}
@@ -258,16 +259,16 @@ def _read(spec: Recipe, editor: EditorLike, values: Mapping[str, str], request: 
 
 
 def _plain(wish: RecipeParameter, text: str) -> str:
-    """The typed text of an argument in a message: ``dtype='uint8'`` is uint8."""
+    """Returns the value part of a typed text: ``uint8`` for ``dtype='uint8'``."""
     name, sign, rest = (part.strip() for part in text.partition("="))
-    paired = wish.kind in _PAIRED and read(rest) == rest  # it may be called like the field
+    paired = wish.kind in _PAIRED and read(rest) == rest  # the name of a pair may be the name of the field
     bare = rest if sign and name == wish.name and not paired else text
     parsed = read(bare)
     return parsed if isinstance(parsed, str) else bare
 
 
 def _keep_editors(spec: Recipe, result: Any) -> list[str]:
-    """Gives each new editor a name in the notebook; returns a line on each."""
+    """Assigns new editors to variables of the notebook; returns a line of text for each."""
     notebook, lines = vars(sys.modules["__main__"]), []
     for wish, editor in zip(spec.makes, result if isinstance(result, tuple) else (result,), strict=True):
         name = free_name(wish, notebook.__contains__)

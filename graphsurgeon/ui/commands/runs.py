@@ -1,4 +1,4 @@
-"""Commands that run the graph on a feed, or try a plan before it is applied."""
+"""Commands that run the graph with inputs, or try a plan before it is applied."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from .navigation import reveal
 
 @dataclass(frozen=True, eq=False)
 class DryRun:
-    """A plan that was run.
+    """The run of a plan.
 
     Args:
-        trace: the graph as the plan makes it.
-        distances: op after the plan -> the distance of its outputs from those of the same op before it, or of the
-            original of a copy; None without a comparison.
-        first: the first op whose numbers differ; `other` is the same op after the plan.
+        trace: the trace of the graph after the plan.
+        distances: op after the plan -> the difference between its outputs and those of the same op before the plan, or
+            for a copy, of its original; None without a comparison.
+        first: the first op whose outputs differ; its `other` is the same op after the plan.
     """
 
     trace: Trace
@@ -45,7 +45,7 @@ class DryRun:
 
 
 def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
-    """Returns the placeholders of a graph that something reads.
+    """Returns the placeholders of a graph that have consumers.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Placeholder", [])])
@@ -58,12 +58,12 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
 
 
 def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
-    """Runs the graph as it is, and as a plan makes it, on the same feeds.
+    """Runs the graphs before and after a plan on the same feeds.
 
     Args:
         subject: the editor of the graph.
         plan: its plan.
-        feeds: tensor, as it is called after the plan -> array.
+        feeds: tensor, by its name after the plan -> array.
         how: `random`, `timeout` and `watch` of a trace.
 
     Raises:
@@ -76,11 +76,11 @@ def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], how: Mapp
 
 
 def compare_with_previous(subject: EditorLike, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
-    """Runs the graph as it was before the last applied plan, and as it is, on the same feeds.
+    """Runs the graphs before and after the last applied plan on the same feeds.
 
     Args:
         subject: the editor of the graph.
-        feeds: tensor, as it is called now -> array.
+        feeds: tensor, by its current name -> array.
         how: `random`, `timeout` and `watch` of a trace.
 
     Raises:
@@ -100,21 +100,21 @@ def _compare_traces(
     how: Mapping[str, Any],
     more: Mapping[str, Any],
 ) -> DryRun:
-    """Runs the graphs before and after; the placeholders of a copy within the graph get the inputs of the original.
+    """Runs the graphs before and after a plan. Placeholders of a copy in the same graph get the inputs of the original.
 
     Args:
-        old, new: the editors of both.
-        effect: of the plan between them.
-        after: the graph after it.
-        feeds: tensor, as it is called after it -> array.
-        how, more: arguments of both traces, and of the second alone.
+        old, new: the editors of the graphs.
+        effect: the effect of the plan.
+        after: the graph after the plan.
+        feeds: tensor, by its name after the plan -> array.
+        how, more: the arguments of both traces, and of the second trace alone.
     """
     renamed, was = effect.renamed, {now: was for was, now in effect.renamed.items()}
     old_feeds = {renamed_end(name, was): value for name, value in feeds.items()}
     old_feeds = {name: value for name, value in old_feeds.items() if name.partition(":")[0] in effect.base.index}
     copies = [copied for copied in effect.copies if copied.source.owner is effect.base.owner]
     stands = {f"{p.name}:0": p.was for copied in copies for p in copied.placeholders}
-    beside = old is new and not more  # the copies are next to their originals: one run has both
+    beside = old is new and not more  # copies and originals are in one graph: one run is enough
     try:
         reads = sorted({source for name, source in stands.items() if name not in feeds})
         results = old.trace(old_feeds or None, reads, **how).results if reads else {}
@@ -123,7 +123,7 @@ def _compare_traces(
     except SurgeryError:
         return DryRun(new.trace(dict(feeds) or None, **how, **more), None, None)
     fed |= {renamed_end(name, renamed): value for name, value in before.feeds.items()}
-    fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be gone
+    fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be removed
     twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
     ends = [renamed_end(name, renamed) for name in before.results]
     for copied, twin in zip(copies, twins, strict=True):
@@ -140,17 +140,17 @@ def _compare_traces(
 
 
 _NAMES = 8
-"""So many names of the notebook are offered for a feed."""
+"""The maximum number of variables of the notebook that are offered for a feed."""
 
 
 def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict[str, Any]]:
-    """Returns the form of a run: the placeholders that it needs, each with its random values.
+    """Returns the form of a run: the placeholders that it needs, and a description of random values for them.
+
+    If the graph came from a file that you have not trusted yet, ``risk`` describes its risks.
 
     Args:
-        of: ``graph``; ``selection``: the selection and its inputs; or ``plan``: the graph after the plan;
-            ``applied``: the graph before and after the last applied plan.
-
-    If it came from a file that you have not trusted yet, ``risk`` describes its risks.
+        of: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for the graph after the plan; or
+            ``applied`` for the graph before and after the last applied plan.
     """
     if of in ("plan", "applied"):
         needed = open_ends(stage.draft(state).after())
@@ -174,10 +174,10 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
 
 
 def trust(stage: Stage, state: State, of: str = "graph") -> State:
-    """Trusts the graphs of a run that came from a file: they may do all that `Editor.risks` names.
+    """Trusts the graphs of a run that came from a file: their ops in `Editor.risks` may run.
 
     Args:
-        of: as in `run_form`: the graph, or for a plan the graphs on both sides.
+        of: as in `run_form`: the graph, or for a plan the graphs of both panes.
     """
     names = [one.title for one in _strangers(stage, of)]
     for one in _strangers(stage, of):
@@ -186,7 +186,7 @@ def trust(stage: Stage, state: State, of: str = "graph") -> State:
 
 
 def _strangers(stage: Stage, of: str) -> list[EditorLike]:
-    """The editors of a run that are not trusted yet."""
+    """Returns the editors of a run that are not trusted yet."""
     ran = {"plan": [stage.destination, stage.source], "applied": [stage.destination]}.get(of, [stage.source])
     return [one for one in dict.fromkeys(ran) if not one.trusted]
 
@@ -200,19 +200,20 @@ def run(
     limit: int = 0,
     memory: int = 0,
 ) -> tuple[State, dict[str, str]]:
-    """Runs the graph, in a separate copy, and shows the run: shapes on edges, colors, numbers of each tensor.
+    """Runs the graph in a separate copy, and shows the run: shapes on edges, colors, values of tensors.
 
-    If a value is not finite, the screen goes to the op that produced it.
+    If a value is not finite, the screen shows the op that produced it.
 
     Args:
-        feeds: placeholder -> a number or a list, a name of the notebook, or the path of an ``.npy`` or ``.npz`` file;
-            missing or empty feeds get random values.
-        of: ``graph``; ``selection``: the selection and its inputs; or ``plan``: the graph as the plan makes
-            it, in a copy, compared with the graph as it is; ``applied``: the current graph, compared with the graph
-            before the last applied plan.
+        feeds: placeholder -> a number or a list, a variable of the notebook, or the path of an ``.npy`` or ``.npz``
+            file. Placeholders without a feed get random values.
+        of: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for a copy of the graph after the plan,
+            compared with the current graph; or ``applied`` for the current graph, compared with the graph before the
+            last applied plan.
         seed: the seed of the random values.
-        limit: the time limit, in seconds; 0: no limit.
-        memory: the limit for recorded values in memory, in MB; 0: no limit. With a limit it runs in passes.
+        limit: the time limit, in seconds; 0 for no limit.
+        memory: the limit for recorded values in memory, in MB; 0 for no limit. With a limit, the graph may run several
+            times.
     """
     ends = {} if of in ("plan", "applied") else _call_arguments(stage, state, of, "run")
     feed_values: dict[str, Any] = {}
@@ -252,7 +253,7 @@ def run(
 
 
 def _show_run(stage: Stage, state: State, ran: RunOverlay) -> State:
-    """The state with a run in its picture, at the first value that is not finite or differs."""
+    """Returns the state with a run on the screen, at the first op whose output is not finite or differs."""
     what, bad = ran.measure, ran.shown["bad"]
     state = state.replace(ran=ran, paint=Paint("values", ran.numbers(what), what), faded=())
     goals = [bad["op"], *bad["way"][1:]] if bad else [ran.first_op] if ran.first_op else []
@@ -264,7 +265,7 @@ def _show_run(stage: Stage, state: State, ran: RunOverlay) -> State:
 
 
 def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
-    """Returns the values of tensors in the run of the picture; tensors without numbers are left out.
+    """Returns the values of tensors in the run on the screen; tensors without values are left out.
 
     Args:
         tensors: names of tensors.
@@ -274,7 +275,7 @@ def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, lis
 
 
 def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
-    """Returns the values of a tensor of the run, with its picture: its inputs run again on the same feeds.
+    """Returns all values of a tensor of the run, with its picture. Its ancestors run again on the same feeds.
 
     Args:
         tensor: the name of the tensor.
@@ -300,7 +301,7 @@ def forget_run(stage: Stage, state: State) -> State:
 
 
 def _call_arguments(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
-    """The arguments for the part to run: none for the outputs; for ops inside of calls, the calls and these ops.
+    """Returns the arguments of `trace` for the part to run: none for the whole graph, else the selected ops.
 
     Raises:
         SelectionError: if nothing is selected.
@@ -368,7 +369,7 @@ def _from_file(tensor: str, path: Path, request: str) -> Any:
 
 
 def _fitting_names(info: TensorInfo | None) -> list[str]:
-    """Names of the notebook whose arrays fit a placeholder."""
+    """Returns variables of the notebook whose arrays fit a placeholder."""
     names = []
     for name, value in list(vars(sys.modules["__main__"]).items()):
         shape = getattr(value, "shape", None)
@@ -382,7 +383,7 @@ def _fitting_names(info: TensorInfo | None) -> list[str]:
 
 
 def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], how: Mapping[str, Any], of: str) -> str:
-    """The Python that does the same."""
+    """Returns the Python code of the same run."""
     entries = []
     for tensor, typed in feeds.items():
         if text := typed.strip():

@@ -34,9 +34,9 @@ _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 
 def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
-    """Returns the form for a save: the formats, and the inputs and outputs that a signature would have.
+    """Returns the form for a save: the formats, and the inputs and outputs of the signature.
 
-    They are those of the marked region, if there is one: a save then cuts it out.
+    If a region is marked, these are its inputs and outputs, and only the region is saved.
     """
     editor, marks = stage.destination, state.marks
     inputs, outputs = default_ends(editor)
@@ -66,23 +66,23 @@ def save(
     values: str = "current",
     there: str = "ask",
 ) -> tuple[State, dict[str, Any]]:
-    """Writes the graph that plans are applied to, or a picture of it; a file is checked before it takes its name.
+    """Writes the graph that plans are applied to, or a picture of it. A file is checked before it gets its name.
 
     Args:
         path: the new file or folder; the suffix of the format is added if it is missing.
         format: one of `FORMATS`.
-        signature: of a SavedModel, the name under which it is served.
+        signature: for a SavedModel, the name of its signature.
         inputs, outputs: names of tensors, with commas between them; or ``name=tensor``. Only the ops that the
             outputs need are written. Empty: those of the opened graph, or all.
         values: ``current``, or ``initial`` for variables without a current value.
-        there: the effect of an existing file at the path: ``ask``, or ``replace`` it.
+        there: the rule for an existing file at the path: ``ask``, or ``replace`` it.
 
     Returns:
-        ``lines``, the report of the save; and ``code``, the call that does the same. If the person must
-        be asked, nothing was written, and ``there`` has the reason.
+        ``lines``, the report of the save; and ``code``, the same call in Python. If the user must confirm first,
+        nothing is written, and ``there`` has the reason.
 
     Raises:
-        PlanError: the format is not known, or it cannot be written so, or not there.
+        PlanError: the format is not known, the graph cannot be saved in this format, or the file cannot be written.
     """
     if format not in FORMATS:
         suggestion = f"Choose one of {', '.join(FORMATS)}"
@@ -126,7 +126,7 @@ def history_code(stage: Stage, state: State) -> tuple[State, dict[str, str]]:
 
 
 def _save_request(format: str, signature: str, inputs: Any, outputs: Any, values: str) -> dict[str, Any]:
-    """The arguments of `Editor.save`; of a frozen graph, of a part, of a signature."""
+    """Returns the arguments of `Editor.save` for a format, a signature, inputs and outputs."""
     out: dict[str, Any] = {"format": "graph_def" if format == "frozen" else format}
     if format == "frozen":
         out["freeze"] = True
@@ -140,7 +140,7 @@ def _save_request(format: str, signature: str, inputs: Any, outputs: Any, values
 
 
 def read_ends(text: str) -> list[str] | dict[str, str]:
-    """Returns tensors with commas between them; of ``name=tensor`` a dict. They may be written as in Python.
+    """Parses tensors with commas between them, or pairs ``name=tensor``, which become a dict; or a Python list or dict.
 
     Example:
         >>> read_ends("x, y:1"), read_ends("image=x:0")
@@ -166,12 +166,12 @@ def refuse_unknown(editor: EditorLike, ends: Iterable[str] | Mapping[str, str], 
     """Refuses tensors that a graph does not have.
 
     Args:
-        editor: of the graph.
+        editor: the editor of the graph.
         ends: the tensors, from `read_ends`.
         request, argument: the request and its argument, for the message.
 
     Raises:
-        SelectionError: the graph has no such tensor.
+        SelectionError: a tensor does not exist.
     """
     with about(argument):
         for tensor in ends.values() if isinstance(ends, Mapping) else ends:
@@ -179,19 +179,19 @@ def refuse_unknown(editor: EditorLike, ends: Iterable[str] | Mapping[str, str], 
 
 
 def ends_code(ends: Mapping[str, str]) -> str:
-    """Returns ends as they are typed."""
+    """Returns inputs or outputs as the text of a form."""
     short = all(tensor_name(name) == tensor_name(to) or name == to.partition(":")[0] for name, to in ends.items())
     return ", ".join(list(ends.values()) if short else [f"{name}={to}" for name, to in ends.items()])
 
 
 def default_ends(editor: EditorLike) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns the inputs and outputs of the opened graph, by their current names; or those that the picture shows."""
+    """Returns the inputs and outputs of the opened graph, by their current names; else those of its picture."""
     now = editor.opened.ends_as(editor.history.renamed)
     return (now["inputs"], now["outputs"]) if now["outputs"] else _ends(editor.snapshot)
 
 
 def _ends(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
-    """The inputs and outputs that the picture shows; of inputs the placeholders alone, which a caller can feed."""
+    """Returns the inputs and outputs of the picture. Of the inputs, only placeholders are returned."""
     fed, outs = ends(Tree(graph))
     inputs = [graph.names[i] for i in fed.tolist() if graph.types[i].startswith("Placeholder")]
     outputs = [graph.names[i] for i in outs.tolist()]

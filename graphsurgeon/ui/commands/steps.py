@@ -22,14 +22,14 @@ from .table import is_name, nothing_more
 
 @dataclass(frozen=True)
 class FieldType:
-    """How an argument is written in a form, and read again.
+    """Converts an argument to the text of a form, and back.
 
     Args:
-        to_text: the text of a value.
-        read: the value of a text; raises ValueError if the text is not valid.
-        words: its name in messages.
-        choices: all that it may be; empty: any text.
-        unfit: the problem of a text that is not valid, and a suggestion; None: the text is not of this kind.
+        to_text: returns the text of a value.
+        read: returns the value of a text; raises ValueError if the text is not valid.
+        words: a description of the values, for messages.
+        choices: all possible texts; empty for any text.
+        unfit: returns the problem of an invalid text and a suggestion; None for a general message.
     """
 
     to_text: Callable[[Any], str]
@@ -40,7 +40,7 @@ class FieldType:
 
 
 def choice(*choices: str) -> FieldType:
-    """Returns the kind of an argument that is one of a few texts."""
+    """Returns the type of an argument with a few possible texts."""
     return FieldType(str, _parse_choice(choices), f"one of {', '.join(map(repr, choices))}", choices)
 
 
@@ -110,7 +110,7 @@ BRANCH = FieldType(str, _branch, "True, False or the number of a branch")
 
 @dataclass(frozen=True)
 class Field:
-    """One argument of a step: its field, its label, its kind, and whether it names a result of the step."""
+    """An argument of a step: its attribute, its label, its type, and whether it names a result of the step."""
 
     name: str
     label: str
@@ -118,7 +118,7 @@ class Field:
     makes: bool = False
 
 
-#: The arguments of each kind of step that a form can change; the sources of a copy have a separate table.
+#: Type of a step -> the arguments that a form can change. The sources of a copy have a separate table.
 FIELDS: dict[type, tuple[Field, ...]] = {
     steps.CopyStep: (
         Field("to", "Scope", SCOPE, makes=True),
@@ -166,11 +166,11 @@ FIELDS: dict[type, tuple[Field, ...]] = {
 
 
 def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, name: []) -> list[dict[str, Any]]:
-    """Returns the arguments of a step that can be changed: for each its name, label, value as text, and choices.
+    """Returns the arguments of a step that can be changed, with name, label, value as text, and choices.
 
     Args:
         step: the step.
-        choices: returns all values of an attribute of an op, if these are few; by op and attribute.
+        choices: a function of op and attribute that returns all possible values, if these are few.
 
     Example:
         >>> [(row["label"], row["value"]) for row in form_of(steps.ConnectStep("a:0", "b", 1))]
@@ -184,7 +184,7 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
         elif isinstance(step, steps.RenameStep):
             value = value[0][1] if len(value) == 1 else None
         if value is None or value == () != getattr(step, "until", None) or callable(value):
-            continue  # it was not given, or it is not a text
+            continue  # it was not given, or it cannot be edited as text
         if isinstance(step, steps.InsertStep) and field.name == "name" and not isinstance(value, str):
             continue
         out.append({"name": field.name, "label": label, "value": field.kind.to_text(value), "choices": options})
@@ -196,11 +196,11 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
 
     Args:
         step: the step.
-        texts: values as texts, by the names that `form_of` gives.
+        texts: name of an argument, as in `form_of` -> its new value as text.
         request: the request, for messages.
 
     Raises:
-        PlanError: it has no such argument, or a text is not a value of it.
+        PlanError: an argument does not exist, or a text is not valid.
 
     Example:
         >>> with_arguments(steps.UnrollStep("loop", 2), {"times": "3"}, "edit_step(0)")
@@ -249,8 +249,8 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
     """Moves a step of the plan before another one.
 
     Args:
-        step: which step, from 0.
-        before: the number of the next step, before the move; the number of steps for the end.
+        step: the number of the step, from 0.
+        before: the number of the step to move it before; the number of steps for the end.
 
     Raises:
         PlanError: if the step does not exist, or the move would add an error to the plan.
@@ -267,11 +267,11 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
 
 
 def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
-    """Mutes a step of the plan: it keeps its place, but has no effect until it is switched on again.
+    """Mutes a step of the plan: it keeps its place, but has no effect until it is unmuted.
 
     Args:
-        step: which step, from 0.
-        on: false: the step has its effect again.
+        step: the number of the step, from 0.
+        on: false to unmute the step.
     """
     plan = stage.draft(state)
     text = step_text(unmuted(_step(plan, step, f"mute_step({step}, on={on})")))
@@ -283,10 +283,10 @@ def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[s
     """Returns the arguments of a step of the plan that can be changed.
 
     Args:
-        step: which step, from 0.
+        step: the number of the step, from 0.
 
     Returns:
-        for each its ``name``, its ``label``, its ``value`` as text, and its ``choices`` if these are few.
+        for each argument its ``name``, its ``label``, its ``value`` as text, and its ``choices`` if these are few.
     """
     plan = stage.draft(state)
     one = unmuted(_step(plan, step, f"step_form({step})"))
@@ -300,11 +300,11 @@ def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[s
 
 
 def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) -> State:
-    """Changes the arguments of a step of the plan; later steps follow if its result gets another name.
+    """Changes the arguments of a step of the plan. If its result is renamed, later steps use the new name.
 
     Args:
-        step: which step, from 0.
-        values: texts by the names that `step_form` gives; other arguments stay.
+        step: the number of the step, from 0.
+        values: name of an argument, as in `step_form` -> its new value as text; other arguments do not change.
 
     Raises:
         PlanError: if the step or the argument does not exist, or a value does not fit.
@@ -338,14 +338,14 @@ _RESTORING = frozenset({"back", "forward", "redo", "stand", "undo"})
 
 
 def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
-    """Returns the state after a verb, with the data that undo needs.
+    """Returns the state after a verb, with an entry for undo.
 
-    Undone actions can be redone after a selection, but not after another mark or step.
+    Undone actions can still be redone after a selection, but not after another mark or step.
 
     Args:
         stage: the graphs.
-        before, after: the state then and now.
-        verb: its name.
+        before, after: the states before and after the verb.
+        verb: the name of the verb.
     """
     if verb in _RESTORING:
         return after.replace(restored=before.restored + 1)
@@ -402,13 +402,13 @@ def stand(stage: Stage, state: State, step: int) -> State:
 
 
 def history_data(stage: Stage) -> list[dict[str, Any]]:
-    """Returns the steps of the history that can be shown, and which of them are ahead of the current graph."""
+    """Returns the steps of the history that can be shown; ``ahead`` is true for undone steps."""
     events = [event for event in stage.destination.history if not event.dropped]
     return [{"step": event.number, "text": event.text, "ahead": event.undone} for event in events]
 
 
 def undo_data(stage: Stage, state: State) -> dict[str, int]:
-    """Returns the number of actions that undo and redo have left, with applied plans, and how often they ran."""
+    """Returns how many actions, with applied plans, can be undone and redone, and how often a state was restored."""
     undone_flags, redo_count = [event.undone for event in stage.destination.history], len(undone(state))
     again = int(undone_flags[-1:] == [True] and not stage.draft(state).steps)
     return {
@@ -430,18 +430,18 @@ def undone(state: State) -> tuple[Any, ...]:
 
 
 def _undo_entry(stage: Stage, state: State) -> UndoEntry:
-    """The data of a state for undo; the effect of its plan is computed again then."""
+    """Returns the undo entry of a state. The plan is stored without its computed effect."""
     draft = None if state.draft is None else replace(state.draft)
     return UndoEntry(draft, state.marks, state.view.selected, _applied(stage))
 
 
 def _applied(stage: Stage) -> int:
-    """The number of the plan that was applied last and not undone."""
+    """Returns the number of the last applied plan that is not undone."""
     return max((event.number for event in stage.destination.history if not event.undone), default=0)
 
 
 def _back(stage: Stage, state: State, was: UndoEntry) -> State:
-    """The state as it was then; removed boxes are not selected."""
+    """Returns the state of an undo entry; removed boxes are not selected."""
     return stage.prune_selection(state.replace(draft=was.draft, marks=was.marks).with_view(selected=was.selected))
 
 
@@ -450,14 +450,14 @@ def _steps(state: State) -> tuple[Step, ...]:
 
 
 def _changed_parts(a: State, b: State) -> set[str]:
-    """Which of plan, marks and selection are not the same in two states."""
+    """Returns which of plan, marks and selection differ between two states."""
     parts = {"marks"} if a.marks != b.marks else set[str]()
     parts |= {"selected"} if a.view.selected != b.view.selected else set()
     return parts | ({"draft"} if [*map(id, _steps(a))] != [*map(id, _steps(b))] else set())
 
 
 def _difference(a: State, b: State) -> str:
-    """The action between two states, in words."""
+    """Returns the action between two states, in words."""
     changed_parts = _changed_parts(a, b)
     if "draft" in changed_parts:
         old, new = (dict(zip(map(id, steps), steps, strict=True)) for steps in (_steps(a), _steps(b)))

@@ -14,7 +14,7 @@ from .save import FORMATS
 
 
 def plain(value: Any) -> Any:
-    """Returns a value as a page gives it: an object as its name, several as a list, NumPy's number as Python's.
+    """Returns a value in the form of JSON: the name of an object, a list for several, a Python number for NumPy's.
 
     Example:
         >>> plain(("a", "b")), plain({"a": 1}.keys()), plain(3)
@@ -40,11 +40,11 @@ class ArgType:
 
     Args:
         words: its name in messages.
-        fits: whether a value, as JSON gives it, is one.
+        fits: returns whether a JSON value has this type.
         ts: its name in TypeScript.
-        samples: values that fit, for tests and examples.
-        read: converts a value from code to the value that a page would send.
-        unfit: the problem of a value that does not fit, and a suggestion; None: it is not of this kind.
+        samples: valid values, for tests and examples.
+        read: converts a value from Python code to the value that a page would send.
+        unfit: returns the problem of an invalid value and a suggestion; None for a general message.
     """
 
     words: str
@@ -56,12 +56,12 @@ class ArgType:
 
 
 REQUIRED = object()
-"""Default of an argument that has none."""
+"""The default of an argument without a default."""
 
 
 @dataclass(frozen=True)
 class Arg:
-    """One argument of a verb: its name, its kind, and its default."""
+    """An argument of a verb: its name, its type, and its default."""
 
     name: str
     kind: ArgType
@@ -70,7 +70,7 @@ class Arg:
 
 @dataclass(frozen=True)
 class CommandSpec:
-    """One verb of a screen: the method of `Screen` of this name.
+    """A verb of a screen, which is the method of `Screen` of this name.
 
     Args:
         name: the name of the method, and of its message.
@@ -78,7 +78,7 @@ class CommandSpec:
         args: the arguments of the method.
         gesture: the gesture of the mouse; empty without one.
         key: the text of its keys; empty without one.
-        looks: it changes no graph and no plan: it may be done while a cell of the notebook runs.
+        looks: whether it changes no graph and no plan, so that it may run while a cell of the notebook runs.
         answers: the TypeScript type of its result; empty without a result.
     """
 
@@ -92,7 +92,7 @@ class CommandSpec:
 
     @property
     def asks(self) -> bool:
-        """Whether it only looks and gives an answer: the answer and its error are for the caller alone.
+        """Whether it changes nothing and has a result, so that the result and errors are only for the caller.
 
         Example:
             >>> COMMAND_SPECS["details"].asks, COMMAND_SPECS["select"].asks
@@ -102,7 +102,7 @@ class CommandSpec:
 
     @property
     def usage(self) -> str:
-        """How it is called.
+        """The text of a call.
 
         Example:
             >>> COMMAND_SPECS["select"].usage
@@ -112,7 +112,7 @@ class CommandSpec:
         return f"{self.name}({', '.join(parts)})"
 
     def examples(self) -> list[dict[str, Any]]:
-        """Returns arguments that fit, all of them given: one dict for each sample of the kinds.
+        """Returns dicts with valid values for all arguments, made from the samples of their types.
 
         Example:
             >>> COMMAND_SPECS["set_direction"].examples()
@@ -130,7 +130,7 @@ def _one_of(*choices: str) -> ArgType:
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is a whole number from 0; True and False are not."""
+    """Returns whether a value is a whole number, 0 or more; booleans are not."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
@@ -143,7 +143,7 @@ def _is_names(value: Any) -> bool:
 
 
 def is_name(value: Any) -> bool:
-    """Whether a value can be the name of an op or a scope, which may end with ``/``.
+    """Returns whether a value can be the name of an op or a scope, which may end with ``/``.
 
     Example:
         >>> is_name("a/b"), is_name("a/"), is_name("a b")
@@ -161,7 +161,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """A value from code as a page gives several names: one name is a list of one."""
+    """Returns names from Python code as a list; a single name becomes a list of one."""
     names = plain(value)
     return [names] if isinstance(names, str) else names
 
