@@ -524,8 +524,8 @@ class Plan:
         if at is not None and (end is None or ":" in end):
             raise PlanError(arguments.request, f"input={at} needs an op", "Give the op: to='op'")
         if (limits is not None or excluded) and (end is None or at is not None):
-            problem = "only= and exclude= need a tensor, not an input"
-            raise PlanError(arguments.request, problem, "Give a tensor: to='x:0'")
+            limits_problem = "only= and exclude= need a tensor, not an input"
+            raise PlanError(arguments.request, limits_problem, "Give a tensor: to='x:0'")
         wish = AdapterSpec(kinds, None if dtype is None else arguments.dtype(dtype), arguments.shape(shape), pairs)
         return self._with(
             steps.AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, limits, excluded)
