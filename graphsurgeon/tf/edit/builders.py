@@ -1,4 +1,4 @@
-"""Python functions that build adapters, calls of collapsed ops, and unrolled loops."""
+"""Builders: functions that build adapters, calls of collapsed ops, expanded calls and unrolled loops."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _RESIZES = {
 
 
 def adapting(adapter: Adapter) -> Callable[[Any], Any]:
-    """Returns a function of a tensor that builds an adapter in the name scope that is open.
+    """Returns a function of a tensor that builds an adapter in the current name scope.
 
-    The result has the name of the scope itself, and all other ops are in it.
+    The result has the name of the scope itself, and all other ops are inside the scope.
 
     Args:
-        adapter: its parts.
+        adapter: the adapter.
 
     Example:
         >>> with tf.Graph().as_default() as graph, tf1.name_scope("fit/"):
@@ -77,7 +77,7 @@ def _build(part: AdapterPart, x: Any, name: str) -> Any:
             return reduce(x, list(axes), keepdims=part.keep, name=name)
     if part.data_format == "NHWC" or x.shape.rank < 3:
         return _channels_last(part, x, name)
-    rank = x.shape.rank  # the kernels for channels first are not on every device
+    rank = x.shape.rank  # not every device has kernels for "channels first"
     x = tf.transpose(x, [0, *range(2, rank), 1], name="channels_last")
     return tf.transpose(_channels_last(part, x, kind_of(part)), [0, rank - 1, *range(1, rank - 1)], name=name)
 
@@ -107,14 +107,14 @@ def _dense(part: Dense, x: Any, name: str) -> Any:
 
 
 def _free(name: str) -> str:
-    """A name for a new variable that is not in use yet: an adapter may have two dense layers."""
+    """Returns an unused name for a new variable: an adapter may contain several dense layers."""
     lead = f"{tf1.get_variable_scope().name}/"
     names = {variable.op.name for variable in tf1.global_variables(lead)}
     return free_name(name, lambda wish: lead + wish in names, as_tensorflow=True)
 
 
 def _sizes(part: Reshape, x: Any) -> Any:
-    """The sizes of a new shape: a single unknown size is inferred; several are taken from the tensor."""
+    """Returns the sizes of a new shape: a single unknown size is inferred; several come from the tensor."""
     if not part.sizes:
         return [-1 if n is None else n for n in part.shape]
     shape, axes = tf.shape(x, name="shape_of"), iter(part.sizes)
@@ -124,12 +124,12 @@ def _sizes(part: Reshape, x: Any) -> Any:
 def collapse_ops(
     base: Graph, mask: Any, inputs: Sequence[str], outputs: Sequence[str], name: str
 ) -> Callable[..., list[Any]]:
-    """Returns a function of tensors that makes one call with the computation of some ops of a graph.
+    """Returns a function of tensors that replaces some ops of a graph by a single call.
 
     Args:
         base: snapshot of the graph.
         mask: the ops.
-        inputs, outputs: the names of the tensors that enter and leave the ops.
+        inputs, outputs: the names of the input and output tensors of the ops.
         name: the name of the call.
     """
 
@@ -147,7 +147,7 @@ def collapse_ops(
 
 
 def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
-    """Refuses calls with a custom gradient: inside another function they would lose it."""
+    """Refuses calls with a custom gradient, because they would lose it inside another function."""
     functions = functions_of(base.live)
     for i in mask.nonzero()[0].tolist() if functions else ():
         for called in reached_functions(referred(base.nodes[i], functions), functions):
@@ -158,15 +158,15 @@ def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
 
 
 def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..., list[Any]]:
-    """Returns a function of tensors that does the same as a v2 cond or case whose condition is known.
+    """Returns a function of tensors that does the same as a v2 cond or case with a known condition.
 
     Args:
         base: snapshot of the graph.
         name: the cond or case.
-        answers: tensors that it reads -> their known values.
+        answers: input tensor with a known value -> the value.
 
     Raises:
-        PlanError: it cannot be inlined.
+        PlanError: the branch cannot be inlined.
     """
     number = base.find(name)
     node, flow = base.nodes[number], FlowBuilder(base)
@@ -186,10 +186,10 @@ def expand_call(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[
     Args:
         base: snapshot of the graph.
         name: the call.
-        inside: conds, cases and loops in it that are inlined too, by their names in the called function.
+        inside: conds, cases and loops in the call that are inlined too, by their names in the called function.
 
     Raises:
-        PlanError: this op is not a call, or the call cannot be inlined.
+        PlanError: the op is not a call, or the call cannot be inlined.
     """
     node, flow = base.nodes[base.find(name)], FlowBuilder(base, opens=inside)
     flow.calls.refuse(node, f"inline({name!r})", flow=True)
@@ -226,7 +226,7 @@ def unroll_loop(base: Graph, op: int, loop: Loop | None, times: int) -> Callable
         for number in range(times):
             values = flow.applied(node.attr["body"].func.name, values, f"{scope}/{_round(number)}", node.device, False)
             for tensor, shape in zip(values, shapes, strict=False):
-                tensor.set_shape(shape)  # the nodes do not have the shapes that a function has
+                tensor.set_shape(shape)  # nodes do not contain the static shapes of a function
             order.next()
         return values
 
@@ -261,7 +261,7 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
 
 
 def _sets_state(base: Graph, loop: Loop, body: Mask) -> bool:
-    """Returns whether a round of a loop of TF1 sets state; refuses a loop in which not each round may set it."""
+    """Returns whether the rounds of a TF1 loop set state; refuses a loop in which only some rounds may do so."""
     calls, numbers = FunctionCalls(base), np.flatnonzero(body).tolist()
     if not any(calls.acts(base.nodes[i]) or writes(base.types[i]) for i in numbers):
         return False
@@ -282,10 +282,10 @@ def _round(number: int) -> str:
 
 
 class _OpOrder:
-    """Makes the state ops of each round wait for those of the round before, as in a loop.
+    """Makes the state ops of each round wait for the state ops of the previous round, like in a loop.
 
     Args:
-        needed: the rounds set state; otherwise no order is needed.
+        needed: whether the rounds set state; otherwise no order is needed.
     """
 
     def __init__(self, needed: bool) -> None:

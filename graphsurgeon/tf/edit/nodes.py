@@ -1,4 +1,4 @@
-"""Nodes: the NodeDefs that edits make or change."""
+"""Nodes: makes and changes NodeDefs for edits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", 
 
 
 def plan_nodes(effect: PlanResult, graph_def: TFGraphDef) -> TFGraphDef:
-    """Returns the GraphDef of a plan with its added ops, and all nodes in the order of the prediction."""
+    """Returns the GraphDef of a plan, completed by its added ops, with all nodes in the order of the prediction."""
     nodes: dict[str, Any] = {}
     at = 0
     for copied in effect.copies:
@@ -40,7 +40,7 @@ def plan_nodes(effect: PlanResult, graph_def: TFGraphDef) -> TFGraphDef:
 
 
 def similar_types(op_type: str) -> str:
-    """Returns the op types with a similar name as a question for a message; empty if there are none."""
+    """Returns a question about op types with similar names, for a message; empty if there are none."""
     close = nearest(op_type, (name for name in dir(tf.raw_ops) if name[0].isupper()))
     return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
 
@@ -49,14 +49,14 @@ def new_node(new: NewNode, effect: PlanResult) -> Any:
     """Returns the NodeDef of an op that an edit adds; dtypes that are not given come from its inputs.
 
     Raises:
-        PlanError: TensorFlow does not have this op type, or the type does not have one input or one of the attributes.
+        PlanError: the op type does not exist, does not have exactly one input, or does not have an attribute.
     """
     request, definition = f"insert({new.op!r}, name={new.name!r})", op_definition(new.op)
     if new.inputs:
         check_inserted(new.op, new.name)
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
     kinds = {attr.name: attr.type for attr in definition.attr}
-    # If an input is another new op, only the tensor that the op was inserted on may be known.
+    # If the input is another new op, only the dtype of the tensor before both may be known.
     graph, number = effect.after, effect.after.index[new.name]
     reads = [graph.info(*tensor) or new.reads for tensor in graph.data.ends(number)]
     for about, info in zip(definition.input_arg, reads, strict=False):
@@ -68,7 +68,7 @@ def new_node(new: NewNode, effect: PlanResult) -> Any:
 
 
 def _set(node: TFNodeDef, name: str, value: Any, kinds: Mapping[str, str], request: str) -> None:
-    """Sets an attribute of a node: one that its type has, or one whose name begins with `_`."""
+    """Sets an attribute of a node, if its op type has the attribute or the name begins with `_`."""
     if name not in kinds and not name.startswith("_"):
         raise PlanError(request, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
     node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), request, name))
@@ -97,15 +97,15 @@ def change_node(node: TFNodeDef, change: OpChange) -> None:
 
 
 def check_attribute(op_type: str, op: str, name: str, value: Any) -> None:
-    """Refuses a value that TensorFlow would refuse: see `change_node`; `op_type` is the type of `op`."""
+    """Refuses a value that TensorFlow would refuse; see `change_node`. `op_type` is the type of `op`."""
     change_node(node_def_pb2.NodeDef(name=op, op=op_type), OpChange(attributes={name: value}))
 
 
 def check_inserted(op_type: str, name: str) -> None:
-    """Refuses an op type that cannot be put on a tensor.
+    """Refuses an op type that cannot be inserted on a tensor.
 
     Raises:
-        PlanError: TensorFlow has no op of this type, or it does not read one tensor.
+        PlanError: the op type does not exist, or it does not have exactly one input.
     """
     request, definition = f"insert({op_type!r}, name={name!r})", op_definition(op_type)
     way = "Give an op type with one input, such as 'Identity' or 'Relu'"
@@ -121,8 +121,9 @@ def attribute(value: Any, kind: str, request: str, name: str) -> Any:
 
     Args:
         value: a number, text, dtype, shape, array, or a list of these.
-        kind: in the form of an OpDef (``"type"``, ``"list(int)"``); empty: derived from the value.
-        request, name: for messages.
+        kind: the kind of the attribute in an OpDef, such as ``"type"`` or ``"list(int)"``; if it is empty, it is
+            derived from the value.
+        request, name: the request and the name of the attribute, for messages.
 
     Raises:
         PlanError: the value is not of this kind.
@@ -132,7 +133,7 @@ def attribute(value: Any, kind: str, request: str, name: str) -> Any:
     try:
         if kind.startswith("list("):
             inner = kind[5:-1]
-            if isinstance(value, (str, bytes)):  # it would be split into letters
+            if isinstance(value, (str, bytes)):  # a string would be split into letters
                 raise TypeError(value)
             for item in value:
                 item_value = attribute(item, inner, request, name)

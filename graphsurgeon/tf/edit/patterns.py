@@ -1,4 +1,4 @@
-"""Patterns: makes a pattern to search for from a plain Python function."""
+"""Patterns: makes a search pattern from a plain Python function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..importing import tf
 from ..open.outputs import array_in
 from ..protos import empty_graph, lacks_memory
 
-#: Ranks that are tried for inputs of unknown rank, the most frequent first, and the limit of combinations.
+#: The ranks that are tried for inputs of unknown rank, the most frequent first; and the maximum number of combinations.
 _RANKS, _TRIES = (2, 4, 3, 1, 0, 5), 64
 
 
@@ -33,14 +33,15 @@ def pattern_of(
     attributes: str | Iterable[str] = (),
     constants: str = "any",
 ) -> Pattern:
-    """Makes a pattern of a plain Python function, which is called once, in a separate graph.
+    """Makes a pattern from a plain Python function, which is called once in a separate graph.
 
     Args:
-        function: takes tensors and returns one, or a list or dict of them. Its arguments are the inputs of the
-            pattern, and its results are the outputs. An op named with ``name=`` can have conditions under that name.
-        inputs: argument -> dtype or `tf.TensorSpec`. It decides which ops the function makes: `tf.matmul` makes
-            another op for tensors of unknown rank. It does not restrict the matches. Default: the default value of
-            the argument, else float32 of unknown shape.
+        function: a function of tensors that returns a tensor, or a list or dict of tensors. Its arguments are the
+            inputs of the pattern, and its results are the outputs. An op with a ``name=`` can have conditions under
+            this name.
+        inputs: argument -> dtype or `tf.TensorSpec`. The specs only determine which ops the function makes:
+            `tf.matmul`, for example, makes another op for tensors of unknown rank. They do not restrict the matches.
+            Default: the default value of the argument, or float32 of unknown shape.
         attributes, constants: as for `Pattern.of`.
 
     Raises:
@@ -97,7 +98,7 @@ def _trace(
 def _patterns_by_rank(
     trace: Callable[..., Pattern], specs: Mapping[str, Any], base_pattern: Pattern
 ) -> Iterator[tuple[str, Pattern]]:
-    """Yields other patterns that a function makes if the ranks of its inputs are known, each with the code for them."""
+    """Yields (code, pattern) for other patterns that a function makes if the ranks of its inputs are known."""
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
     ranks = sorted(product(_RANKS, repeat=len(open_)), key=lambda those: len(set(those)))
     signatures = {_node_signature(base_pattern)}
@@ -111,7 +112,7 @@ def _patterns_by_rank(
             continue
         if _node_signature(pattern) not in signatures:
             signatures.add(_node_signature(pattern))
-            for name in open_:  # the code leaves out ranks that make no difference
+            for name in open_:  # leaves out ranks that make no difference
                 fewer = {other_name: spec for other_name, spec in specs_of_rank.items() if other_name != name}
                 with suppress(SelectionError):
                     less = trace({**specs, **fewer}, "pattern")
@@ -126,7 +127,7 @@ def _node_signature(pattern: Pattern) -> Any:
 
 
 def array_of(node: TFNodeDef, limit: float = inf) -> Any:
-    """Returns the array that a constant holds; None if the node holds no array, or more than `limit` bytes."""
+    """Returns the value of a constant as an array; None if it has no value, or one of more than `limit` bytes."""
     attr = getattr(node, "attr", None)
     if not attr or "value" not in attr or attr["value"].WhichOneof("value") != "tensor":
         return None
@@ -143,10 +144,10 @@ def as_pattern(
     constants: str = "any",
     request: str = "match",
 ) -> Pattern:
-    """Makes a pattern of a function, selection, graph or pattern: see `Editor.match`.
+    """Makes a pattern from a function, selection, graph or pattern; see `Editor.match`.
 
     Raises:
-        SelectionError: the argument cannot be a pattern, or a condition names an op that the pattern does not have.
+        SelectionError: the argument cannot be a pattern, or a condition is for an op that is not in the pattern.
     """
     pattern = _make_pattern(source, inputs, attributes, constants, request)
     for op, condition in (where or {}).items():
@@ -184,7 +185,7 @@ def _make_pattern(
 
 
 def parameters_of(function: Callable[..., Any], kind: type[SurgeryError], request: str) -> list[inspect.Parameter]:
-    """Returns the parameters of a function, also of a `tf.function`; raises an error of a kind if they are unknown."""
+    """Returns the parameters of a function or `tf.function`; raises an error of type `kind` if they are unknown."""
     try:
         return list(inspect.signature(getattr(function, "python_function", function)).parameters.values())
     except (TypeError, ValueError):
@@ -207,7 +208,7 @@ def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], request: str
     empty = inspect.Parameter.empty
     for name, default in names.items():
         if name not in inputs and not isinstance(default, (tf.TensorSpec, tf.DType)) and default is not empty:
-            continue  # an option, not a tensor
+            continue  # the parameter is an option, not a tensor
         spec = inputs.get(name, tf.float32 if default is empty else default)
         out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec(None, tf.as_dtype(spec))
     return out

@@ -1,9 +1,10 @@
-"""Edges of a live graph changed in place after checks, with their static shapes and the inverse change.
+"""Changes edges of a live graph in place, after checks, and adapts static shapes.
 
-The ops downstream are built again in a scratch graph. TensorFlow refuses there what would otherwise fail in a run.
+For the checks, the ops downstream are built again in a scratch graph, and TensorFlow refuses invalid inputs there.
+Without them, TensorFlow accepts wrong dtypes, cycles and ops of other graphs, and fails only in a run.
 
-TensorFlow itself accepts wrong dtypes, cycles and ops of other graphs. A session that has run an op continues with the
-old inputs, without an error. So edges change in place only if the caller requests it by name.
+A session that has run an op continues with the old inputs, without an error. So edges are changed in place only if the
+caller requests it explicitly.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ..protos import lacks_memory
 from ..run.errors import words_of
 from .validation import Scratch, ScratchError
 
-#: (number of the op, number of the input) -> its new tensor
+#: (id of an op, number of an input) -> the new tensor
 Reads = Mapping[tuple[int, int], Any]
 
 
@@ -40,11 +41,11 @@ def downstream(ops: list[TFOp]) -> list[TFOp]:
 
 
 def infer_outputs(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any, Any]]:
-    """Returns (tensor, shape) for each output of ops, as inferred with other inputs.
+    """Returns (tensor, inferred shape) for each output of ops, after some inputs are replaced.
 
     Args:
         ops: the result of `downstream`.
-        reads: (id of an op, number of its input) -> its new tensor.
+        reads: (id of an op, number of an input) -> the new tensor.
         request: the request, for messages.
 
     Raises:
@@ -61,7 +62,7 @@ def infer_outputs(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any
 
 
 class _RewiredOps:
-    """Ops of a live graph, some of which read other tensors."""
+    """Ops of a live graph, with other tensors for some of their inputs."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -89,13 +90,13 @@ class _RewiredOps:
 
 
 def reshape(new_shapes: list[tuple[Any, Any]], old_shapes: list[tuple[Any, Any]]) -> list[str]:
-    """Makes static shapes as specific as they are known to be after an edit.
+    """Sets static shapes to the inferred shapes after an edit, if these are more specific.
 
     Args:
-        new_shapes, old_shapes: the results of `infer_outputs` with the new inputs and with the old ones.
+        new_shapes, old_shapes: the results of `infer_outputs` with the new inputs and with the old inputs.
 
     Returns:
-        the names of tensors whose static shapes are now too specific: TensorFlow cannot widen a shape.
+        the names of tensors whose static shapes are now too specific, because TensorFlow cannot widen a shape.
     """
     unsure = []
     for (tensor, new), (_, old) in zip(new_shapes, old_shapes, strict=True):
@@ -107,19 +108,19 @@ def reshape(new_shapes: list[tuple[Any, Any]], old_shapes: list[tuple[Any, Any]]
 
 
 def known(shape: Any) -> int:
-    """Returns how specific a static shape is: -1 for an unknown rank, else the number of sizes that are known."""
+    """Returns how specific a static shape is: the number of known sizes, or -1 for an unknown rank."""
     return -1 if shape.rank is None else sum(size is not None for size in shape.as_list())
 
 
 tf1 = tf.compat.v1
 
-#: No snapshot of a larger graph is kept, in bytes of its nodes.
+#: The maximum size of the nodes of a graph, in bytes, up to which its snapshot is kept.
 _MOST_KEPT = 32 << 20
 
 
 @dataclass(frozen=True)
 class InputChange:
-    """One input of one op: its tensor before and now."""
+    """A change of an input of an op: its old and new tensor."""
 
     op: TFOp
     input: int
@@ -132,12 +133,12 @@ class EditLog:
     """The state of the edits that were made to one graph in this process.
 
     Args:
-        count: the number of batches so far: it shows whether data that was kept of the graph is still valid.
-        backward: an edge now leads from a later op to an earlier one, so that cycles are possible everywhere.
-        unsure: tensors whose static shapes are more specific than what is known since the last batch.
+        count: the number of edits so far; cached data of the graph is valid only if it has not changed.
+        backward: whether an edge leads from a later op to an earlier op, so cycles are possible everywhere.
+        unsure: tensors whose static shapes are too specific since the last edit.
         warned: sessions that a warning has named.
-        seen: the last snapshot of the graph, and the count at that time.
-        wiring: data that walks have kept of the graph: its state, the number of large walks, the edges.
+        seen: the count at the time of the last snapshot of the graph, and this snapshot.
+        wiring: cached data for walks through the graph: its state, the number of large walks, the edges.
     """
 
     count: int = 0
@@ -148,11 +149,11 @@ class EditLog:
     wiring: tuple[Any, int, Any] | None = None
 
     def known(self) -> Snapshot | None:
-        """Returns the snapshot that was kept, unless an edge was changed here since then."""
+        """Returns the last snapshot, unless an edge was changed in place since then."""
         return self.seen[1] if self.seen is not None and self.seen[0] == self.count else None
 
     def keep(self, snapshot: Snapshot | None) -> None:
-        """Keeps a snapshot so that unchanged ops are not read again; a large snapshot would take too much memory."""
+        """Keeps a snapshot, so that unchanged ops are not read again, unless it needs too much memory."""
         if snapshot is None:
             self.seen = None
         elif self.seen is None or self.seen[1] is not snapshot:
@@ -161,7 +162,7 @@ class EditLog:
 
 
 def journal(graph: Any) -> EditLog:
-    """Returns the journal of a graph; it lives as long as the graph."""
+    """Returns the edit log of a graph, which exists as long as the graph."""
     if not hasattr(graph, "graphsurgeon_journal"):
         graph.graphsurgeon_journal = EditLog()
     result: EditLog = graph.graphsurgeon_journal
@@ -217,13 +218,13 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
 def _reinferred(
     edges: list[InputChange], request: str
 ) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
-    """The shapes downstream, with the new edges and with the old; empty if the edges have the same shapes as before."""
+    """Returns the shapes downstream, for the new edges and for the old edges; empty if no edge has another shape."""
     reshaped = [edge for edge in edges if not same_shape(edge.was, edge.now)]
     if not reshaped:
         return [], []
     ops = downstream([edge.op for edge in reshaped])
     new_shapes = infer_outputs(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, request)
-    # A placeholder of any shape, which the caller gives, does not widen the shapes downstream.
+    # A placeholder of unknown shape from the caller counts as a tensor of the same shape as before.
     wider = any(known(e.now.shape) < known(e.was.shape) for e in reshaped if not _anything(e.now))
     return new_shapes, infer_outputs(ops, {}, request) if wider else new_shapes
 
@@ -237,11 +238,11 @@ def order(op: TFOp, control_inputs: Iterable[TFOp], request: str) -> None:
 
     Args:
         op: the op.
-        control_inputs: all ops that it must wait for.
+        control_inputs: all ops that the op must wait for.
         request: the request, for messages.
 
     Raises:
-        PlanError: one of them is of another graph, or waits for the op itself. The graph is then unchanged.
+        PlanError: a control input is of another graph, or waits for the op itself. The graph is then unchanged.
     """
     new_inputs, old_inputs = tuple(control_inputs), tuple(op.control_inputs)
     fresh = [source for source in new_inputs if not any(source is old for old in old_inputs)]
@@ -306,13 +307,13 @@ def _describe_tensor(tensor: TFTensor, info: TensorInfo) -> str:
 
 
 def _changes(op: Any, at: int) -> bool:
-    """Whether an op takes a reference as that input, so that only a variable is valid there."""
+    """Whether an input of an op is a reference, so that only a variable is a valid input."""
     refs = [bool(arg.is_ref) for arg, _, _ in expanded(op.op_def.input_arg, op.node_def, op.op_def)]
     return refs[at]
 
 
 def _frame(op: TFOp) -> Any:
-    """The loop that the outputs of an op belong to; an op that leaves a loop is outside of it."""
+    """Returns the loop of the outputs of an op; the outputs of an Exit are outside of its loop."""
     context = context_of(op)
     if context is not None and op.type in ("Exit", "RefExit"):
         context = context.outer_context
@@ -328,16 +329,16 @@ def _where(op: TFOp) -> str:
 
 
 def _before(op: TFOp, new: dict[tuple[int, int], TFOp]) -> list[TFOp]:
-    """The ops that an op reads or waits for after the changes `new`, without the back edges of TF1 loops."""
+    """Returns the producers of the inputs of an op after the changes `new`, without the back edges of TF1 loops."""
     merge = op.type in ("Merge", "RefMerge")
     data = [new.get((id(op), at), tensor.op) for at, tensor in enumerate(op.inputs)]
     return [*(d for d in data if not (merge and d.type.endswith("NextIteration"))), *op.control_inputs]
 
 
 def _refuse_cycle(starts: list[TFOp], graph: TFGraph, request: str, sources: Callable[[TFOp], list[TFOp]]) -> None:
-    # If all other edges lead from earlier to later ops, no cycle has an op older than the op that closes it.
+    # If all other edges lead from earlier to later ops, all ops of a cycle are later than the op that closes it.
     oldest = -1 if journal(graph).backward else min(map(number_of, starts))
-    state: dict[int, bool] = {}  # True: on the way, False: done
+    state: dict[int, bool] = {}  # True: on the current path, False: done
     for start in starts:
         if id(start) in state:
             continue
@@ -368,10 +369,10 @@ def _refuse_cycle(starts: list[TFOp], graph: TFGraph, request: str, sources: Cal
 
 
 def stale_sessions(graph: TFGraph) -> list[TFSession]:
-    """Returns open sessions of a graph that was just edited, each once: ops that they have run keep the old inputs.
+    """Returns open sessions of a graph that was just edited: ops that they have already run keep the old inputs.
 
-    The default session is checked each time. A search among all objects for others is slow, so it happens only at
-    edits number 1, 2, 4, 8 ...
+    The default session is checked after each edit. The search for other sessions among all Python objects is slow, so
+    it happens only after edits number 1, 2, 4, 8, and so on. Each session is returned only once.
     """
     log = journal(graph)
     sessions = [tf1.get_default_session()]

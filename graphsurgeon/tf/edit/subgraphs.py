@@ -1,4 +1,4 @@
-"""Subgraphs: the ops that a Python function builds for some sites of a graph, in a separate graph."""
+"""Subgraphs: calls a Python function for some sites of a graph, and collects the ops it builds in a separate graph."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .nodes import similar_types
 from .patterns import parameters_of
 
 tf1 = tf.compat.v1
-#: The scope of the placeholders; its ops are not added to the graph.
+#: The scope of the placeholders, which are not added to the graph.
 _LEAD = "what_the_plan_gives"
 
 
@@ -36,9 +36,9 @@ def trace_sites(
     """Builds the ops that a function makes for some sites; sites with equal results share one call.
 
     Args:
-        function: takes tensors, and a `Match` if it has an argument called ``match``; returns one tensor, or a
-            list or dict of them. Or an op type: one op of the inputs, in their order.
-        sites: the places.
+        function: a function of tensors, and of a `Match` if it has an argument called ``match``, which returns a
+            tensor, or a list or dict of tensors. Or an op type, for a single op with the same inputs.
+        sites: the places at which ops are inserted.
         base: snapshot of their graph.
         request: the request, for messages.
 
@@ -54,11 +54,11 @@ def trace_sites(
 
 @dataclass
 class _Template:
-    """The nodes that the function made for one site, if its only result was nodes."""
+    """The nodes that the function made for one site, if it made only nodes, without further Python data."""
 
     scope: str
     nodes: list[TFNodeDef]
-    given: list[str]  # names of its placeholders, in the order of the arguments
+    given: list[str]  # names of the placeholders, in the order of the arguments
     outputs: Mapping[str, str]
 
 
@@ -76,11 +76,11 @@ class _SiteTracer:
     parameters: Any = None
 
     def outputs(self, number: int, site: InsertionSite) -> dict[str, str]:
-        """Returns output -> tensor for one site, which is built now, or later together with others."""
+        """Returns output -> tensor for one site, which is built now, or later by `finish`."""
         arguments = self._arguments(site)
         infos = {name: self._info(site.inputs[name]) for name in arguments.values()}
         key_parts = tuple((word, str(infos[name])) for word, name in arguments.items())
-        key = None if self._asks(site) else key_parts  # with the match, the function may make other ops for each site
+        key = None if self._asks(site) else key_parts  # a function of the match may make different ops for each site
         template = self.templates.get(key) if key is not None and _fixed(infos.values()) else None
         if template is not None:
             return self._again(number, site, template, [site.inputs[name] for name in arguments.values()])
@@ -131,7 +131,7 @@ class _SiteTracer:
         return result
 
     def _arguments(self, site: InsertionSite) -> dict[str, str]:
-        """Parameter of the function -> input of the site; ``match`` -> itself."""
+        """Returns parameter of the function -> input of the site, without ``match``."""
         if self.parameters is None:
             self.parameters = parameters_of(self.function, PlanError, self.request)
         names = list(site.inputs)
@@ -218,7 +218,7 @@ class _SiteTracer:
     # -- sites with equal results ---------------------------------------------------------------
 
     def _beside(self) -> Any:
-        """The contents of the graph apart from its nodes. If a call adds to them, every site needs its own call."""
+        """Returns a summary of the graph data outside of nodes; if a call adds such data, each site needs a call."""
         # The keys of variable scopes are not text.
         lists = {name: len(items) for name, items in all_collections(self.graph).items() if isinstance(name, str)}
         return lists, list(functions_of(self.graph)), len(guarded_ops(self.graph) or ())
@@ -255,14 +255,14 @@ class _SiteTracer:
         return {key: renamed_end(name, moves) for key, name in template.outputs.items()}
 
     def finish(self) -> None:
-        """Builds all sites that have the same result as an earlier one, in one import."""
+        """Builds all sites that have the same result as an earlier site, in one import."""
         if len(self.later.node):
             self.later.versions.CopyFrom(self.graph.graph_def_versions)
             import_nodes(self.graph, self.later)
 
 
 def _fixed(infos: Any) -> bool:
-    """Whether these placeholders can be made from their nodes: a resource has contents in addition to its dtype."""
+    """Whether placeholders can be made from NodeDefs alone: resources and variants need handle data too."""
     return all(info.dtype not in ("resource", "variant") for info in infos)
 
 
@@ -277,11 +277,11 @@ def op_maker(op_type: str, site: InsertionSite, request: str) -> Callable[..., A
 
     Args:
         op_type: the op type, such as ``"Softplus"``. Attributes that its inputs do not determine have default values.
-        site: its inputs, and the outputs that are needed.
+        site: the site, with its inputs and the required outputs.
         request: the request, for messages.
 
     Raises:
-        PlanError: there is no such type, the numbers of inputs or outputs differ, or it needs an attribute.
+        PlanError: the op type does not exist, has other numbers of inputs or outputs, or needs an attribute.
     """
     definition, make = op_definition(op_type), getattr(tf.raw_ops, op_type, None)
     if definition is None or make is None:

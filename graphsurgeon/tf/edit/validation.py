@@ -1,9 +1,8 @@
-"""TensorFlow's verdict on the changes of a plan, obtained in a scratch graph before they are applied.
+"""Checks by TensorFlow whether the changes of a plan are valid, in a scratch graph, before the plan is applied.
 
-A placeholder cannot replace a variable that is changed in place, nor sizes that determine shapes. The ops for these
-are built too.
-
-Changed ops, and their consumers as far as shapes change, are built in a scratch graph. Placeholders replace the rest.
+Changed ops, and their consumers as far as shapes change, are built in the scratch graph. Placeholders replace their
+other inputs. But a placeholder cannot replace a variable that is set, or sizes that determine shapes. So the ops for
+these are built too.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ from .nodes import change_node, new_node
 
 tf1 = tf.compat.v1
 Op = TypeVar("Op")
-#: Ops that repeat in a loop or branch in a cond: with them, the whole loop or cond would have to be built.
+#: Ops of loops and conds of TF1. If one of them were built, the whole loop or cond would have to be built.
 _TURNING = ("Merge", "NextIteration", "Enter", "Exit", "Switch")
 _INTEGERS = ("int32", "int64")
 
 
 class ScratchError(Exception):
-    """TensorFlow's message about nodes that it refuses, with the original names of the inputs that were replaced."""
+    """Raised if TensorFlow refuses nodes; in its message, names of placeholders are replaced by the original names."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -57,30 +56,30 @@ class ScratchError(Exception):
 
 
 class Ops(Protocol[Op]):
-    """The ops that are built, and the ops that they read."""
+    """The ops that are built, and the producers of their inputs."""
 
     def name(self, op: Op) -> str:
-        """Returns its full name."""
+        """Returns the full name of an op."""
 
     def node(self, op: Op) -> Any:
-        """Returns its NodeDef without inputs; None if a placeholder must replace it."""
+        """Returns the NodeDef of an op without inputs; None if a placeholder must replace the op."""
 
     def reads(self, op: Op) -> Iterable[tuple[Op, int]]:
-        """Returns the tensors that it reads, in order."""
+        """Returns the inputs of an op, in order."""
 
     def info(self, op: Op, port: int) -> TensorInfo | None:
-        """Returns the known dtype and shape of one of its outputs."""
+        """Returns the known dtype and shape of an output of an op."""
 
     def handle(self, op: Op, port: int) -> TFTensor | None:
-        """Returns the live tensor of that output, which has the contents of a resource; None if there is none."""
+        """Returns the live tensor of an output, which has the handle data of a resource; None if there is none."""
 
 
 class Scratch(Generic[Op]):
-    """Builds ops in a graph separate from their own.
+    """Builds ops in a separate graph.
 
     Args:
         ops: the ops.
-        versions: the `versions` of the GraphDef they are from.
+        versions: the `versions` of the original GraphDef.
     """
 
     def __init__(self, ops: Ops[Op], versions: Any) -> None:
@@ -89,16 +88,16 @@ class Scratch(Generic[Op]):
         self._stand_ins: dict[tuple[str, int], TFTensor] = {}
 
     def built(self, targets: Iterable[Op], sources: Any, request: str) -> dict[Op, TFOp]:
-        """Builds the ops that are wanted, and returns op -> the op that was built.
+        """Builds ops; returns op -> the op that was built.
 
         Args:
             targets: the ops.
-            sources: ops -> the live graphs that hold the functions that they call.
+            sources: a function: ops -> the live graphs with the functions that they call.
             request: the request, for messages.
 
         Raises:
-            Refused: TensorFlow refuses them.
-            OpenError: they would end the process in which TensorFlow runs.
+            ScratchError: TensorFlow refuses the ops.
+            OpenError: the ops would crash the process.
         """
         targets = list(targets)
         queue, queued = list(targets), set(targets)
@@ -123,7 +122,7 @@ class Scratch(Generic[Op]):
         return {op: new_ops[self._ops.name(op)] for op in targets}
 
     def _comes_along(self, op: Op, port: int) -> bool:
-        """Whether the op of an input is built too: it gives sizes or axes, or it is a variable."""
+        """Whether the producer of an input is built too, because it computes sizes or axes, or is a variable."""
         info, node = self._ops.info(op, port), self._ops.node(op)
         if info is None or node is None or _calls(node):
             return info is None and node is not None
@@ -142,7 +141,7 @@ class Scratch(Generic[Op]):
         return new
 
     def _closed(self) -> Any:
-        """The same nodes with placeholders for the inputs from outside, for a check."""
+        """Returns the nodes, with placeholders for the inputs from outside, for a check."""
         out = graph_pb2.GraphDef()
         out.CopyFrom(self._def)
         for name in {name for name, _ in self._stand_ins}:
@@ -162,32 +161,32 @@ class Scratch(Generic[Op]):
 
 
 def is_size(info: TensorInfo | None) -> bool:
-    """Returns whether a tensor may hold sizes or axes, which determine shapes."""
+    """Returns whether a tensor may contain sizes or axes, which determine shapes."""
     return info is not None and info.dtype in _INTEGERS and info.shape is not None and len(info.shape) < 2
 
 
 def _calls(node: TFNodeDef) -> bool:
-    """Whether a node names functions."""
+    """Whether a node has references to functions."""
     return any(value.HasField("func") or value.list.func for value in node.attr.values())
 
 
 Tensor = tuple[int, int]
 
-#: The most refusals that are collected: each takes one more import.
+#: The maximum number of refused ops that are collected; each of them needs one more import.
 _MOST = 8
-#: The forms in which TensorFlow names the op that it refuses.
+#: How messages of TensorFlow name the refused op.
 _NAMED = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of node '?([^\s']+)'? was"),
           re.compile(r"[Nn]ode '([^']+)'"), re.compile(r"'([^']+)'"))  # fmt: skip
 
 
 @gc_paused()
 def verdict(effect: PlanResult) -> InferenceResult:
-    """Returns the ops of a faultless plan that TensorFlow would refuse, and otherwise the shapes that it infers."""
+    """Returns the faults that TensorFlow finds in a plan without other faults, and the shapes that it infers."""
     return _ShapeChecker(effect).verdict()
 
 
 class _ShapeChecker:
-    """The nodes of a plan that may have changed, and TensorFlow's results for them."""
+    """Checks the ops that a plan changes with TensorFlow, and collects faults and inferred shapes."""
 
     def __init__(self, effect: PlanResult) -> None:
         self._effect, self._after = effect, effect.after
@@ -202,7 +201,7 @@ class _ShapeChecker:
         self._stay = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
 
     def verdict(self) -> InferenceResult:
-        """Returns the faults, and the known shapes of originals that are no longer true."""
+        """Returns the faults, and the inferred shapes of ops whose known shapes have become wrong."""
         inferred: dict[int, list[TensorInfo]] = {}
         region = self._touched()
         for op in sorted(region):
@@ -210,10 +209,10 @@ class _ShapeChecker:
         sure = len(self._faults), len(self._lost)
         new_ops = self._tried(self._without_lost(region))
         wide = self._with_between(region) if len(self._faults) > sure[0] else region
-        if len(wide) > len(region):  # an op was refused with a placeholder for an op whose shape has changed
+        if len(wide) > len(region):  # a placeholder may have had an outdated shape, so ops in between are built too
             del self._faults[sure[0] :], self._lost[sure[1] :]
             new_ops = self._tried(self._without_lost(wide))
-        # The consumers of an inserted op count as touched.
+        # Consumers of an inserted op are already in `region`.
         changed_ops = [op for op, new in new_ops.items() if op not in self._added and self._changed(op, new)]
         if changed_ops:
             below = forward(self._after, self._after.mask(changed_ops), control=False)
@@ -225,7 +224,7 @@ class _ShapeChecker:
         return InferenceResult(tuple(self._faults), inferred, reshaped)
 
     def _reshaped(self, op: int, new_op: TFOp) -> bool:
-        """Whether the sizes of an existing op have changed; sizes that became unknown do not count."""
+        """Whether output sizes of an existing op have changed; sizes that became unknown do not count."""
         old_infos, infos = self._outputs(op), self._now(new_op)
         return old_infos is not None and len(old_infos) == len(infos) and not all(map(_weaker, infos, old_infos))
 
@@ -234,7 +233,7 @@ class _ShapeChecker:
         return [tensor_info(tensor) for tensor in op.outputs]
 
     def _corrected(self, op: int, new_op: Any) -> list[TensorInfo]:
-        """The inferred outputs of an op if they contradict a known shape; empty if they do not."""
+        """Returns the inferred outputs of an op if they contradict a known shape; otherwise empty."""
         old_infos = self._outputs(op) or ()
         infos = self._now(new_op)
         if len(old_infos) != len(infos) or not any(
@@ -246,7 +245,7 @@ class _ShapeChecker:
     # -- the ops that a plan touches --------------------------------------------------------------
 
     def _touched(self) -> set[int]:
-        """The ops that a step has made, or whose attributes or inputs it has changed."""
+        """Returns the ops that a step has made, or whose attributes or inputs a step has changed."""
         effect, index = self._effect, self._after.index
         out = {index[name] for name in effect.blame if name in index}
         for copied in effect.copies:
@@ -256,7 +255,7 @@ class _ShapeChecker:
         return out
 
     def _with_between(self, region: set[int]) -> set[int]:
-        """Some ops, and the ops on the paths between them."""
+        """Returns some ops, and the ops on the paths between them."""
         mask = self._after.mask(sorted(region))
         between = forward(self._after, mask, control=False) & backward(self._after, mask, control=False)
         return {*region, *np.flatnonzero(between).tolist()}
@@ -296,7 +295,7 @@ class _ShapeChecker:
     # -- nodes ------------------------------------------------------------------------------------
 
     def _copy_of(self, op: int) -> tuple[CopyResult, int] | None:
-        """The copy that contains an op of the plan, and the op's place in it; None for an op of the base."""
+        """Returns the copy that contains an op, and the index of the op in the copy; None for an op of the base."""
         at = int(np.searchsorted(self._firsts, op, side="right")) - 1
         if at < 0 or op < self._effect.first:
             return None
@@ -305,7 +304,7 @@ class _ShapeChecker:
         return (copied, inside) if inside < len(copied.stand_ins) + len(copied.ops) else None
 
     def _source(self, op: int) -> tuple[Graph, int] | None:
-        """The graph that an op comes from, and its number there; None for a new one."""
+        """Returns the source graph of an op, and its number in this graph; None for a new op."""
         if op < self._effect.first:
             return self._effect.base, op if self._stay is None else int(self._stay[op])
         copy = self._copy_of(op)
@@ -314,7 +313,7 @@ class _ShapeChecker:
         return copy[0].source, int(copy[0].ops[copy[1] - len(copy[0].stand_ins)])
 
     def _outputs(self, op: int) -> Any:
-        """The known outputs of an op before the plan, or of its original."""
+        """Returns the known outputs of an op before the plan, or of its original."""
         source = self._source(op)
         return self._after.outputs(op) if source is None else source[0].outputs(source[1])
 
@@ -364,7 +363,7 @@ class _ShapeChecker:
             except ScratchError as error:
                 name, fault = _refused_name(error.said, self._after), (error.said, False)
             except OpenError as error:
-                # TensorFlow never gets nodes that could end the process, so it does not refuse them itself.
+                # Nodes that could end the process are refused before TensorFlow gets them.
                 name, fault = (
                     next((candidate for candidate in error.names if candidate in self._after.index), ""),
                     (error.problem, True),
@@ -377,7 +376,7 @@ class _ShapeChecker:
         return {}
 
     def _without_lost(self, region: set[int]) -> set[int]:
-        """The ops without those that are refused, and without all ops downstream of these."""
+        """Returns some ops, without the refused ops and all ops downstream of these."""
         if not self._lost:
             return region
         below = forward(self._after, self._after.mask(self._lost), control=False)
@@ -393,7 +392,7 @@ class _ShapeChecker:
         return graph.graph_def_versions
 
     def _lives(self, ops: Iterable[int]) -> list[TFGraph]:
-        """The live graphs that hold the functions of some ops, each once."""
+        """Returns the live graphs with the functions of some ops, without duplicates."""
         graphs = [source[0].live for source in map(self._source, ops) if source is not None]
         return list({id(live): live for live in graphs}.values())
 
@@ -406,17 +405,17 @@ class _ShapeChecker:
         return self._after.data.ends(op)
 
     def handle(self, op: int, port: int) -> TFTensor | None:
-        """Returns the live tensor of an output, or that of its original."""
+        """Returns the live tensor of an output, or of its original."""
         source = self._source(op)
         if source is None or not hasattr(source[0].live, "get_operations"):
             return None
         return source[0].live.get_operation_by_name(source[0].names[source[1]]).outputs[port]
 
     def _changed(self, op: int, new_op: TFOp) -> bool:
-        """Whether consumers of an op are affected: by another dtype, a more specific shape, or other sizes in it."""
+        """Whether consumers of an op are affected, by another dtype, a more specific shape, or other output sizes."""
         old_infos = self._outputs(op)
         infos = self._now(new_op)
-        # The tensor of a handle does not show a change of its variable or table.
+        # The dtype and shape of a handle do not show a change of its variable or table.
         if any(is_size(info) or info.dtype in ("resource", "variant") for info in infos):
             return True
         return old_infos is None or len(old_infos) != len(infos) or not all(map(_weaker, infos, old_infos))
@@ -424,7 +423,7 @@ class _ShapeChecker:
     # -- faults -----------------------------------------------------------------------------------
 
     def _fault(self, name: str, message: str, is_static: bool) -> Fault:
-        """Returns the fault of an op that TensorFlow refuses; `is_static` if it is invalid without TensorFlow."""
+        """Returns the fault of a refused op; `is_static` if graphsurgeon has found it without TensorFlow."""
         effect, after = self._effect, self._after
         copy = self._copy_of(after.index[name]) if name else None
         if copy is not None and name not in effect.blame:
@@ -450,14 +449,14 @@ class _ShapeChecker:
         )
 
     def _step(self, name: str) -> tuple[Any, str]:
-        """The step that has changed an op, or the nearest op upstream; and the op that the step has changed."""
+        """Returns the step that has changed an op, or the nearest op upstream; and the op that the step has changed."""
         effect, after = self._effect, self._after
         if name in effect.blame or not name:
             first = name or next(iter(effect.blame), "")
         else:
             above, visited = [after.index[name]], {after.index[name]}
             first = ""
-            for op in above:  # the list grows in the loop, nearest first
+            for op in above:  # the list grows in the loop; nearest ops come first
                 if after.names[op] in effect.blame:
                     first = after.names[op]
                     break
@@ -473,7 +472,7 @@ class _ShapeChecker:
         return request_of(self._effect.steps[step])
 
     def _mapping_fault(self, copied: CopyResult, message: str) -> Fault | None:
-        """The fault of a tensor that replaces another one in a copy, if their shapes differ."""
+        """Returns the fault if a tensor that replaces another tensor in a copy has a different shape."""
         after = self._effect.after
         for tensor, (new, port) in copied.external.items():
             a, b = copied.source.info(*tensor), after.info(after.index[new], port)
@@ -493,7 +492,7 @@ class _ShapeChecker:
 
 
 def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
-    """Whether each possible consumer of the old tensor accepts the new one: same dtype, no more specific shape."""
+    """Whether the new tensor has the same dtype, and the same or a less specific shape, so all consumers accept it."""
     if new is None or old is None or base_dtype(new.dtype) != base_dtype(old.dtype):
         return False
     if new.shape is None or old.shape is None:
@@ -507,9 +506,9 @@ def _contradicts(expected: TensorInfo, inferred: TensorInfo) -> bool:
 
 
 def _refused_name(text: str, after: Graph) -> str:
-    """The op of the graph that a message of TensorFlow names; empty if it names none.
+    """Returns the op of the graph that a message of TensorFlow names; empty if it names none.
 
-    An error of TensorFlow's importer has the op in its text only.
+    For an error of TensorFlow's importer, only the text contains the op.
     """
     names = (match[1] for pattern in _NAMED for match in pattern.finditer(text))
     return next((name for name in names if name in after.index), "")

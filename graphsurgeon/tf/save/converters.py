@@ -1,9 +1,9 @@
-"""The converters of TensorFlow Lite and TensorFlow.js, run on a frozen graph.
+"""Runs the converters of TensorFlow Lite and TensorFlow.js on a frozen graph, in a separate process.
 
-Its package is not imported: this would import libraries that have nothing to do with graphs.
+The package of TensorFlow.js is not imported, because it would import libraries that are not needed here.
 
-The converter and the interpreter are native code that may crash the process; this becomes an error message. The ops
-that the converter refuses are read from its errors, which contain their names; graphsurgeon has no list of ops.
+The converter and the interpreter of TensorFlow Lite are native code that may crash the process. A crash is reported as
+an error. The refused ops are read from the errors of the converter, because graphsurgeon has no list of ops.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .proof import Run
 
 
 def converter(target: str) -> str:
-    """Returns the name of a target's converter, with its version."""
+    """Returns the name and version of the converter of a target."""
     return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
 
 
@@ -49,8 +49,8 @@ def convert(target: str, part: FrozenPart, timeout: float, prove: bool, request:
     Args:
         target: ``tflite`` or ``tfjs``.
         part: the graph.
-        timeout: seconds that its process may take.
-        prove: run the converter of TF.js too, if its list of ops contains all ops of the graph.
+        timeout: the time limit of the process, in seconds.
+        prove: for TF.js, also run the converter if its list of ops contains all ops of the graph.
         request: the request, for messages.
 
     Raises:
@@ -63,7 +63,7 @@ def convert(target: str, part: FrozenPart, timeout: float, prove: bool, request:
 
 
 _PACKAGE = "tensorflowjs"
-#: The converter removes these before it converts, so they are not in its lists.
+#: Ops that the converter removes first, so they are not in its lists.
 _TAKEN_OUT = frozenset({"Assert", "CheckNumerics", "Print"})
 _TFJS_PROGRAM = (
     f"import runpy; runpy.run_module('{_PACKAGE}.converters.converter', run_name='__main__', alter_sys=True)"
@@ -78,8 +78,8 @@ def to_tfjs(
     Args:
         graph_def: the graph.
         outputs: its output tensors.
-        timeout: seconds that the process may take.
-        prove: run the converter, if its list contains all ops.
+        timeout: the time limit of the process, in seconds.
+        prove: run the converter if its list contains all ops.
         request: the request, for messages.
 
     Raises:
@@ -111,7 +111,7 @@ def tfjs_version() -> str:
 
 
 def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
-    """Yields each op of a graph with its type, and with the types of the ops in its functions."""
+    """Yields (op, op type) for the ops of a graph, and also for the types of all ops in the functions of an op."""
     functions = {definition.signature.name: definition for definition in graph_def.library.function}
     for node in graph_def.node:
         yield node.name, node.op
@@ -120,7 +120,7 @@ def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
 
 
 def _supported_types(request: str) -> frozenset[str]:
-    """The op types that the installed converter has."""
+    """Returns the op types that the installed converter supports."""
     spec = importlib.util.find_spec(_PACKAGE)
     places = [Path(place, "op_list") for place in spec.submodule_search_locations or ()] if spec is not None else []
     files = sorted(file for place in places for file in place.glob("*.json"))
@@ -136,8 +136,8 @@ tf1 = tf.compat.v1
 _GRAPH, _MODEL, _FEEDS, _RESULTS = "graph.pb", "model.tflite", "feeds.npz", "results.npz"
 _TFLITE_PROGRAM = f"from {__name__} import main; main()"
 TIMEOUT = 600.0
-"""Seconds that the converter or the interpreter may take."""
-#: Sends a request to the other process: a request -> its message ``said`` and more; or ``how`` the process ended.
+"""The time limit of the converter or the interpreter, in seconds."""
+#: A function that sends a request to the separate process, and returns its answer; ``how`` is how the process ended.
 Send = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -169,7 +169,7 @@ def tflite_process(timeout: float) -> Iterator[Send]:
     """Starts a process for both the converter and the interpreter, because TensorFlow takes seconds to import.
 
     Args:
-        timeout: seconds that it may take for each request.
+        timeout: the time limit for each request, in seconds.
     """
     with _start_process(_TFLITE_PROGRAM, [], subprocess.PIPE) as process:
 
@@ -218,7 +218,7 @@ def convert_to_tflite(part: FrozenPart, send: Send) -> ConversionResult:
 
 
 def run_interpreter(model: str, feeds: Sequence[Any], send: Send, request: str) -> list[Any]:
-    """Returns the results of TFLite's interpreter, in the order of the outputs.
+    """Returns the results of the TFLite interpreter, in the order of the outputs.
 
     Args:
         model: the file.
@@ -227,7 +227,7 @@ def run_interpreter(model: str, feeds: Sequence[Any], send: Send, request: str) 
         request: the request, for messages.
 
     Raises:
-        PlanError: the model cannot be run; the message contains the interpreter's error.
+        PlanError: the model cannot be run; the message contains the error of the interpreter.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
         arrays = packed({str(i): feed for i, feed in enumerate(feeds)}, "feed")
@@ -251,7 +251,7 @@ def tflite_file(
     Args:
         path: the file.
         part: the graph that was converted.
-        calls: the calls that will be run, by the names of the source.
+        calls: the calls that will be run, with the names of tensors in the source.
         new_name: tensor of the source -> its name in the graph that was converted.
         send: from `tflite_process`.
         request: the request, for messages.
@@ -267,9 +267,9 @@ def tflite_file(
 
 
 def run_in_process(code: str, arguments: Sequence[str], timeout: float) -> str:
-    """Runs Python code in a separate process; returns how it failed, with its error, or empty text if it succeeded.
+    """Runs Python code in a separate process; returns how it failed, with its error, or empty text on success.
 
-    The process ends with this one, or after the timeout.
+    The process ends when this process ends, or after the timeout.
     """
     with tempfile.TemporaryFile() as errors, _start_process(code, arguments, subprocess.DEVNULL, errors) as process:
         try:
@@ -284,7 +284,7 @@ def run_in_process(code: str, arguments: Sequence[str], timeout: float) -> str:
 
 
 def _error(text: str) -> str:
-    """The error at the end of a traceback, in one line: the text after the last line of code."""
+    """Returns the error at the end of a traceback as one line: the text after the last line of code."""
     lines: list[str] = []
     for line in text.splitlines():
         lines = [] if line.startswith("  ") else [*lines, line.strip()]
@@ -296,7 +296,7 @@ def _error(text: str) -> str:
 def _start_process(
     code: str, arguments: Sequence[str], stdout: int, stderr: int | IO[bytes] = subprocess.DEVNULL
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts a process that runs Python code; the process ends with the block."""
+    """Starts a process that runs Python code; the process is ended when the block ends."""
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
         "CUDA_VISIBLE_DEVICES": "-1",
@@ -336,7 +336,7 @@ def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
         ends = [[function.graph.get_tensor_by_name(name) for name in names] for names in (part.inputs, outputs)]
         converter = tf.lite.TFLiteConverter.from_concrete_functions([function.prune(*ends)])
         Path(folder, _MODEL).write_bytes(converter.convert())
-    except Exception as error:  # any error is the converter's message
+    except Exception as error:  # any error is reported as a message of the converter
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         answer["said"] = lines[0].strip()
         answer["errors"] = [_error_row(item) for item in getattr(error, "errors", ())]
@@ -344,7 +344,7 @@ def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
 
 
 def _error_row(error: Any) -> dict[str, Any]:
-    """One of the errors that the converter lists: its op, the calls around the op, and the message."""
+    """Returns one of the errors of the converter: the op, the calls around the op, and the message."""
     return {
         "names": [call.name.partition("@")[0] for call in error.location.call if call.name],
         "type": error.operator.name.removeprefix("tf."),
@@ -367,14 +367,14 @@ def _interpret(folder: str, model: str) -> dict[str, Any]:
             interpreter.set_tensor(item["index"], fed[str(at)])
         interpreter.invoke()
         got = {str(i): interpreter.get_tensor(item["index"]) for i, item in enumerate(interpreter.get_output_details())}
-    except Exception as error:  # any error is the interpreter's message
+    except Exception as error:  # any error is reported as a message of the interpreter
         return {"said": str(error).strip().partition("\n")[0] or type(error).__name__}
     np.savez(Path(folder, _RESULTS), **packed(got, "result"))  # type: ignore[arg-type]
     return {"said": ""}
 
 
 def _listen(requests: SimpleQueue[bytes]) -> None:
-    """Reads requests; ends with the process that started this one."""
+    """Reads requests; ends this process when the parent process ends."""
     with os.fdopen(0, "rb") as lines:
         for line in lines:
             requests.put(line)

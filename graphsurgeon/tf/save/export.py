@@ -1,4 +1,4 @@
-"""Export: copies the part of a graph that goes into a file, with all that the file needs, to a separate graph."""
+"""Export: copies the part of a graph that will be saved, with everything that the file needs, to a separate graph."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class ExportedGraph:
 
     Args:
         graph: the new graph; every op has its old name.
-        tensors: tensors of the old graph that have another name here, because a placeholder replaces them.
+        tensors: tensor of the old graph that a placeholder with another name replaces -> its new name.
         notes: remarks for the user.
-        assets: tensor of the new graph that names a file -> the path of the file.
+        assets: tensor of the new graph that contains the path of a file -> the path of the file.
     """
 
     graph: TFGraph
@@ -68,12 +68,12 @@ class ExportedGraph:
         return self.graph.get_tensor_by_name(self.name(name))
 
     def there(self, ops: Iterable[str]) -> list[str]:
-        """Returns those of some ops of the old graph that are in the new graph."""
+        """Returns the ops, out of some ops of the old graph, that are also in the new graph."""
         names = {op.name for op in self.graph.get_operations()}
         return [name for name in ops if name in names]
 
     def left(self, base: Graph) -> int:
-        """Returns the number of ops of the old graph that are missing in the new graph, or became placeholders.
+        """Returns the number of ops of the old graph that are missing in the new graph, or are placeholders there.
 
         Args:
             base: snapshot of the old graph.
@@ -98,14 +98,14 @@ def export_graph(
 
     Args:
         base: the snapshot.
-        inputs, outputs: tensors that bound the part; no outputs: everything.
-        frozen: the source of the values of variables that become constants; None: they stay variables.
+        inputs, outputs: the tensors at the boundary of the part; without outputs, the whole graph.
+        frozen: the source of values, if variables become constants; None if they stay variables.
         device: as in `Plan.copy`.
         request: the request, for messages.
-        extra_ops: ops to save in addition, with all they need, such as the init op of a SavedModel.
+        extra_ops: ops to save in addition, with their ancestors, such as the init op of a SavedModel.
 
     Raises:
-        SelectionError: a tensor does not exist, or does not lead to the outputs.
+        SelectionError: a tensor does not exist, or an input has no path to the outputs.
         PlanError: the part is not complete.
         Unconvertible: a variable cannot be frozen.
     """
@@ -122,7 +122,7 @@ def export_graph(
         block,
         to="",
         unmapped="placeholder" if inputs else "refuse",
-        # Ops of a loop that the outputs do not need may wait for other ops: these are included.
+        # Ops of a loop that the outputs do not need may wait for other ops, which are included too.
         control="drop" if inputs else "include" if outputs else "refuse",
         variables="initial" if frozen is None else "freeze",
         values=frozen,
@@ -133,7 +133,7 @@ def export_graph(
     if faults and frozen is not None and all(fault.kind is Kind.NEEDS_VARIABLE for fault in faults):
         unfrozen = export_graph(base, inputs, outputs, None, device, request, extra_ops)
         ends = [unfrozen.tensor(name).op.name for name in outputs]
-        if not ends:  # of a whole graph, only the ops that make variables are removed
+        if not ends:  # for a whole graph, only the ops that make variables are removed
             _, removed = substitutes_of(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
             ends = [base.names[i] for i in np.flatnonzero(block.mask & ~removed).tolist()]
         infos = [base.state.variables[op] for op in variable_infos(unfrozen.graph)]
@@ -155,7 +155,7 @@ def export_graph(
 
 
 def _variables_behind(base: Graph, ops: Iterable[str]) -> list[str]:
-    """The variables whose handles or references some ops take, also through a loop or cond of TF1."""
+    """Returns the variables whose handles or references are inputs of some ops, also through TF1 loops and conds."""
     handing = {*SWITCHES, *ENTERS, *MERGES}
     start = [base.index[name] for name in ops if name in base.index]
     sources = [
@@ -187,7 +187,7 @@ def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo], keys: Mapping[
 
 
 def _saver(graph: TFGraph, keys: Mapping[str, tuple[str, str]]) -> Any:
-    """The SaverDef of a saver in a graph that saves and restores exactly these variables; None without one."""
+    """Returns the SaverDef of a saver in a graph that saves exactly these variables; None if there is none."""
     ops = graph.get_operations()
     for save in (op for op in ops if op.type == "SaveV2"):
         file, names, specs, *values = save.inputs
@@ -210,20 +210,20 @@ def _saver(graph: TFGraph, keys: Mapping[str, tuple[str, str]]) -> Any:
 
 
 def _read(value: TFTensor) -> str:
-    """The variable that a saver reads."""
+    """Returns the variable that a saver reads."""
     while value.op.type in ("Identity", "ReadVariableOp"):
         value = value.op.inputs[0]
     return str(value.op.name)
 
 
 def _texts(tensor: TFTensor) -> list[str]:
-    """The content of a text constant; empty for another tensor."""
+    """Returns the values of a string constant; empty for other tensors."""
     value = tf.get_static_value(tensor)
     return [] if value is None else [text.decode() for text in value.ravel().tolist()]
 
 
 def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
-    """A variable object for a variable that is in no collection; missing ops are added to the exported graph."""
+    """Returns an object for a variable that is in no collection; missing ops are added to the exported graph."""
     op, new = graph.get_operation_by_name(info.op), info
     with graph.as_default(), tf1.name_scope("for_the_saver/"):
         if not info.snapshot:
@@ -235,7 +235,7 @@ def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
 
 
 def small_enough(proto: Any, request: str) -> Any:
-    """Returns a GraphDef or MetaGraphDef that a file can hold.
+    """Returns a GraphDef or MetaGraphDef unchanged, if it is small enough for a file.
 
     Raises:
         PlanError: it is too large.
@@ -250,12 +250,12 @@ def small_enough(proto: Any, request: str) -> Any:
 
 
 def add_assets(export: ExportedGraph, base: Graph, paths: Mapping[str, str]) -> None:
-    """Notes the files that ops of an exported graph name, with their tensors.
+    """Adds the files to which ops of an exported graph refer to its assets.
 
     Args:
         export: the exported graph.
-        base: snapshot of the old graph. If it is not trusted, it is not allowed to name other files than `paths`.
-        paths: tensor -> file, of those that belong to the SavedModel that the graph is from.
+        base: snapshot of the old graph. If it is not trusted, only the files in `paths` are added.
+        paths: tensor -> file, for the files of the SavedModel from which the graph was opened.
     """
     names = {op.name for op in export.graph.get_operations()}
     collection = export.graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # a file may list anything there
@@ -289,7 +289,7 @@ def nodes_of(export: ExportedGraph, request: str) -> Any:
 
 
 def _keep(export: ExportedGraph, portable: Portable, embed: bool) -> None:
-    """Notes the asset files of a format that has them; for other formats, reports the files that are not included."""
+    """Keeps only the asset files that are not embedded; adds notes about them if the format has no place for files."""
     export.assets = portable.left
     files = [f"the file {os.path.basename(path)!r} is not included: feed its path to {tensor!r}"
              for tensor, path in export.assets.items()]  # fmt: skip
@@ -315,7 +315,7 @@ def meta_graph(export: ExportedGraph, saver: Any, embed: bool, request: str) -> 
     Args:
         export: the exported graph.
         saver: its SaverDef, or None.
-        embed: the contents of its assets go into it, because the format has no place for files.
+        embed: whether the contents of its assets are written into it, because the format cannot contain files.
         request: the request, for messages.
 
     Raises:
@@ -349,5 +349,5 @@ def list_fillers(graph: TFGraph) -> list[str]:
 
 
 def mutable_tables(graph: TFGraph) -> str:
-    """Returns the tables whose content only a checkpoint can hold, as text; empty without such tables."""
+    """Returns text about the mutable tables, whose content can only be in a checkpoint; empty without such tables."""
     return few([op.name for op in graph.get_operations() if op.type.startswith("Mutable") and "Table" in op.type])

@@ -1,11 +1,12 @@
-"""Freeze: makes variables constants, even if a loop, a branch or a called function reads them.
+"""Freeze: replaces variables by constants, even if a loop, a branch or a called function reads them.
 
-If none does, a copy with frozen variables is enough: `export_graph` in export.py, which also copies init ops of tables.
+If only plain ops read them, a copy with frozen variables is enough: see `export_graph` in export.py, which also copies
+init ops of tables.
 
 A variable is followed from its op through all ops that pass it on: loops and conds of TF1, and arguments and results of
-functions. Each handle or reference on the way becomes a plain tensor. Ops that read the variable now read this tensor,
-and ops that only pass it on get its dtype. Functions with variable arguments are written anew, once for each set of
-arguments that have become plain.
+functions. Each handle or reference on this path becomes a plain tensor. Ops that read the variable are changed to read
+this tensor, and ops that only pass it on get its dtype. Functions with variables as arguments are copied. There is one
+copy for each set of arguments that become plain tensors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ..protos import empty_graph
 from ..registry import op_definition
 
 tf1 = tf.compat.v1
-#: Op types that pass on a variable -> the outputs for it.
+#: Op type that passes on a variable -> the outputs that pass it on.
 _PASSES = {"Identity": (0,), "Switch": (0, 1), "Merge": (0,), "Enter": (0,), "Exit": (0,), "NextIteration": (0,),
            "PlaceholderWithDefault": (0,)}  # fmt: skip
 _LOOPS = frozenset({"While", "StatelessWhile"})
@@ -40,7 +41,7 @@ _HANDLES = frozenset({tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
 
 
 class Unfreezable(ValueError):
-    """Some ops need a variable, so it cannot become a constant.
+    """Raised if ops need a variable, so that it cannot become a constant.
 
     Args:
         ops: the ops.
@@ -95,7 +96,7 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Ite
 
 
 def _needed(graph_def: TFGraphDef, ends: Iterable[str]) -> list[TFNodeDef]:
-    """The nodes that some ops need, in their order."""
+    """Returns the nodes that some ops need, in the original order."""
     by_name = {node.name: node for node in graph_def.node}
     needed = met_from((name for name in ends if name in by_name), lambda name: map(op_name, by_name[name].input))
     return [node for node in graph_def.node if node.name in needed]
@@ -107,10 +108,10 @@ class _BodyState:
 
     Args:
         nodes: the nodes; they are changed.
-        held: tensor that was a handle or a reference, as inputs write it -> its current dtype.
-        function: the name of the function, or nothing.
-        renamed: tensor of a function, as inputs write it -> its current name.
-        stuck: ops that need the variable.
+        held: tensor that was a handle or a reference, in the notation of inputs -> its current dtype.
+        function: the name of the function; empty for a graph.
+        renamed: tensor of a function, in the notation of inputs -> its current name.
+        stuck: ops that need a variable.
     """
 
     nodes: Any
@@ -122,12 +123,12 @@ class _BodyState:
 
 @dataclass(frozen=True)
 class _FunctionVariant:
-    """A function with plain tensors instead of variables as arguments.
+    """A copy of a function with plain tensors instead of variables as arguments.
 
     Args:
-        name: its name.
-        out: result that no longer is a variable -> its dtype.
-        stuck: ops in it that need the variable.
+        name: the name of the copy.
+        out: number of a result that was a variable -> its dtype.
+        stuck: ops in the function that need a variable.
     """
 
     name: str
@@ -136,7 +137,7 @@ class _FunctionVariant:
 
 
 class _FunctionFreezer:
-    """The functions of a graph, and new functions for those with variable arguments.
+    """Freezes the functions of a graph: makes copies of functions whose arguments were variables.
 
     Args:
         definitions: function name -> FunctionDef.
@@ -148,15 +149,15 @@ class _FunctionFreezer:
         self._under_way: set[str] = set()
 
     def reached(self, nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
-        """Returns name -> FunctionDef of all that these nodes lead to."""
+        """Returns name -> FunctionDef of all functions that these nodes call, at any depth."""
         called = {name for node in nodes for name in referred(node, self._known)}
         return {name: self._known[name] for name in sorted(reachable(called, self._known))}
 
     def freeze(self, body: _BodyState) -> None:
-        """Follows the variables through a body and changes its nodes."""
+        """Follows the variables through a graph or function, and changes its nodes."""
         turns: dict[str, dict[int, int]] = {}
         more = True
-        while more:  # a loop of TF1 leads back to earlier ops
+        while more:  # repeated, because a loop of TF1 leads back to earlier ops
             more = False
             for node in body.nodes:
                 inputs = self._taken(node, body)
@@ -172,7 +173,7 @@ class _FunctionFreezer:
                 old_results = self._results(node, body)
                 new_nodes += self._turn(node, turns[node.name], body)
                 body.renamed.update(zip(old_results, self._results(node, body), strict=False))
-            elif node.op in VARIABLE_TYPES:  # a variable inside a function: its value is not known here
+            elif node.op in VARIABLE_TYPES:  # the value of a variable inside a function is not known
                 body.stuck.append(_stuck(node))
         body.nodes.extend(new_nodes)
         for node in body.nodes if body.function else ():
@@ -180,7 +181,7 @@ class _FunctionFreezer:
                 node.input[at] = body.renamed.get(text, text)
 
     def _taken(self, node: TFNodeDef, body: _BodyState) -> dict[int, int]:
-        """The inputs of a node that are a variable itself, not its value -> their current dtypes."""
+        """Returns input of a node that is a variable, not the value of a variable -> its current dtype."""
         texts = [text for text in node.input if not text.startswith("^")]
         candidates = {
             at: body.held.get(text if body.function else text.removesuffix(":0")) for at, text in enumerate(texts)
@@ -197,20 +198,20 @@ class _FunctionFreezer:
         return definition.signature if definition is not None else op_definition(node.op) or op_def_pb2.OpDef()
 
     def _output(self, node: TFNodeDef, number: int, body: _BodyState) -> str:
-        """An output of a node, as inputs write it."""
+        """Returns an output of a node in the notation of inputs."""
         if not body.function:
             return f"{node.name}:{number}" if number else str(node.name)
         return self._results(node, body)[number]
 
     def _results(self, node: TFNodeDef, body: _BodyState) -> list[str]:
-        """The names of the outputs of a node of a function: they differ between op types."""
+        """Returns the names of the outputs of a node in a function, which depend on the op type; empty in a graph."""
         if not body.function:
             return []
         about = self._signature(node)
         return [f"{node.name}:{arg.name}:{at}" for arg, at, _ in expanded(about.output_arg, node, about)]
 
     def _outputs(self, node: TFNodeDef, inputs: Mapping[int, int]) -> dict[int, int]:
-        """The outputs of a node that pass on variables."""
+        """Returns output of a node that passes on a variable -> the dtype of the variable."""
         op_type = _plain(node.op)
         if op_type in _PASSES:
             return dict.fromkeys(_PASSES[op_type], next(iter(inputs.values())))
@@ -222,19 +223,19 @@ class _FunctionFreezer:
         return outputs
 
     def _calls(self, node: TFNodeDef, inputs: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
-        """The functions a node calls, each with its arguments that no longer are variables."""
+        """Returns (function, its arguments that are no longer variables) for each function that a node calls."""
         if node.op in self._known:
             return [(node.op, dict(inputs))]
         if node.op in CALLS:
             return [(node.attr["f"].func.name, dict(inputs))]
         if node.op in _LOOPS:
             return [(node.attr[key].func.name, dict(inputs)) for key in ("body", "cond")]
-        if node.op in BRANCHING and 0 not in inputs:  # a condition is not a variable
+        if node.op in BRANCHING and 0 not in inputs:  # the condition must not be a variable
             return [(called.name, {at - 1: dtype for at, dtype in inputs.items()}) for called in _branches(node)]
         return []
 
     def _turn(self, node: TFNodeDef, inputs: Mapping[int, int], body: _BodyState) -> list[TFNodeDef]:
-        """Changes a node that took variables to take plain tensors; returns nodes to add."""
+        """Changes a node so that it reads plain tensors instead of variables; returns nodes to add."""
         op_type, dtype = _plain(node.op), next(iter(inputs.values()))
         texts = [text for text in node.input if not text.startswith("^")]
         node.attr.pop("_output_shapes", None)
@@ -255,7 +256,7 @@ class _FunctionFreezer:
         return []
 
     def _recalled(self, node: TFNodeDef, inputs: Mapping[int, int], body: _BodyState) -> bool:
-        """Makes a node call functions that take plain tensors; returns whether this is possible."""
+        """Changes a node so that it calls functions of plain tensors; returns whether this is possible."""
         calls = self._calls(node, inputs)
         variants = {name: self._frozen(name, arguments) for name, arguments in calls}
         where = "" if body.function else f" in a function that {node.name!r} calls"
@@ -266,7 +267,7 @@ class _FunctionFreezer:
         if node.op in self._known:
             node.op = variants[node.op].name
             return True
-        # The condition of a loop is the last of its functions; its result is not a variable.
+        # The condition of a loop is its last function, and its result is not a variable.
         out = variants[calls[0][0]].out
         if any(variants[name].out != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
             return False
@@ -283,7 +284,7 @@ class _FunctionFreezer:
         return True
 
     def _frozen(self, name: str, arguments: Mapping[int, int]) -> _FunctionVariant:
-        """Returns a variant of a function with plain tensors for some of its arguments."""
+        """Returns a copy of a function with plain tensors for some of its arguments."""
         key = (name, tuple(sorted(arguments.items())))
         if key in self._made:
             return self._made[key]
@@ -293,7 +294,7 @@ class _FunctionFreezer:
         new = function_pb2.FunctionDef()
         new.CopyFrom(self._known[name])
         new.signature.name = new_name("frozen", name, self._known)
-        # TensorFlow may replace the function by another implementation, which would need the variables.
+        # With these attributes, TensorFlow may use another implementation of the function, which needs the variables.
         for attribute in ("api_implements", "api_preferred_device"):
             new.attr.pop(attribute, None)
         variables = {}
@@ -341,7 +342,7 @@ def _branches(node: TFNodeDef) -> list[TFNodeDef]:
 
 
 def _plain(op_type: str) -> str:
-    """The type of op that does the same with a plain tensor, for an op type with references."""
+    """Returns the op type for plain tensors, given an op type for references; other op types are unchanged."""
     return op_type[3:] if op_type.startswith("Ref") and op_type[3:] in _PASSES else op_type
 
 
@@ -360,7 +361,7 @@ def _gather(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
         return []
     axis = constant(f"{node.name}/axis", tf.make_tensor_proto(batch, tf.int32))
     axis.device = node.device
-    # In a loop of TF1, a control input assigns the constant to the round of its indices.
+    # In a loop of TF1, the constant needs a control input to be in the loop.
     axis.input.append(f"^{op_name(node.input[1])}")
     _change_type(node, "GatherV2", Tparams=dtype, Tindices=indices, Taxis=tf.int32.as_datatype_enum)
     node.attr["batch_dims"].i = batch
@@ -379,7 +380,7 @@ def _shape(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
 
 
 def _change_type(node: TFNodeDef, op_type: str, **types: int) -> None:
-    """Changes a node to another type, with these dtypes as attributes; of the old attributes, internal ones stay."""
+    """Changes the type of a node, and sets dtypes as attributes; of its old attributes, only internal ones are kept."""
     node.op = op_type
     for name in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:
         del node.attr[name]

@@ -1,6 +1,6 @@
-"""Proof: opens a written file with plain TensorFlow and compares its results with those of the source graph.
+"""Proof: opens a written file with plain TensorFlow, and compares its results with the results of the source graph.
 
-This happens before the file gets its final name. A part that cannot be run is reported with the reason.
+This happens before the file gets its final name. If a part cannot be run, the reason is reported.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ..values.variables import fetch, setting
 
 tf1 = tf.compat.v1
 
-#: Runs a file: the name of a call and its feeds, by tensor of the source -> its results, by tensor of the source.
+#: A function that runs a call of a file: (name of the call, feeds) -> results. Tensors have their names in the source.
 Run = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 #: The calls of a file: name -> (inputs, outputs), each name -> tensor of the source.
 Calls = Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
@@ -50,12 +50,12 @@ _HARMLESS = VARIABLE_TYPES | READING_TYPES | BRANCHING | CALLS | {
     "HashTable", "HashTableV2", "AnonymousHashTable", "LookupTableFind", "LookupTableSize", "LookupTableExport",
     "LookupTableExportV2", "Assert", "Print", "PrintV2",
 }  # fmt: skip
-#: Op types with state that lasts only for one run.
+#: Op types whose state does not outlive a run.
 _OF_A_RUN = ("TensorArray", "Stack")
 _RANDOM = ("Random", "Truncated", "ParameterizedTruncated", "Multinomial", "SampleDistortedBoundingBox")
 _OUTSIDE = ("Queue", "Reader", "Barrier", "Stage", "Unstage", "Write", "Save", "Restore", "MergeV2Checkpoints",
             "PyFunc", "EagerPyFunc")  # fmt: skip
-#: Sizes to use for unknown ones, in this order, until the source accepts one; and whether whole numbers are zeros.
+#: Sizes that are tried for unknown sizes, until the source accepts one; and whether random integers are zeros.
 _SIZES = ((2, False), (1, False), (1, True), (64, False))
 _MOST = 8
 _BY_CHANCE = "draws random numbers"
@@ -67,8 +67,8 @@ class Proof:
     """The result of opening a file again.
 
     Args:
-        said: what was run, and with which values; empty if nothing was run.
-        notes: the parts that could not be run, and why.
+        said: text about the parts that were run, and their feeds; empty if nothing was run.
+        notes: the parts that could not be run, with the reasons.
     """
 
     said: str = ""
@@ -86,18 +86,18 @@ def prove(
     saved: frozenset[str] | None = None,
     title: str = "opened again by TensorFlow",
 ) -> Proof:
-    """Loads a file as its users do, runs its calls and compares the results with the source.
+    """Loads a file in the same way as users, runs its calls, and compares the results with the source.
 
     Args:
         base: snapshot of the graph that was saved.
         calls: the calls to run.
-        loaders: the ways to load such a file in plain TensorFlow, by name. The first must give the results of the
-            source. If another does not, a note has the reason.
-        source: runs the graph that was saved.
-        feeds: tensor -> array; missing tensors get random numbers if dtype and shape allow it.
+        loaders: name -> a way to load the file in plain TensorFlow. The results of the first loader must equal the
+            results of the source. For the other loaders, differences and errors become notes.
+        source: the graph that was saved, in a form that can be run.
+        feeds: tensor -> array; other tensors get random numbers if dtype and shape allow it.
         request: the request, for messages.
-        suggestion: the suggestion if TensorFlow does not run the file.
-        saved: the variables whose values are in the file; None: all that it needs.
+        suggestion: the suggestion if TensorFlow cannot run the file.
+        saved: the variables whose values are in the file; None for all variables.
         title: the first words of the report.
 
     Raises:
@@ -144,7 +144,7 @@ def prove(
 
 
 def _compare(part: ProofPart, expected: Mapping[str, Any], got: Mapping[str, Any], request: str) -> None:
-    """Refuses results that differ from those of the source."""
+    """Refuses results that differ from the results of the source."""
     for tensor in part.outputs:
         far = _difference(expected[tensor], got[tensor], part.random)
         if far:
@@ -154,7 +154,7 @@ def _compare(part: ProofPart, expected: Mapping[str, Any], got: Mapping[str, Any
 
 @contextmanager
 def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
-    """Notes any error of a file in one loader, if the file is right in another loader."""
+    """Adds a note instead of raising an error if the loader is optional."""
     try:
         yield
     except Exception as error:
@@ -174,7 +174,7 @@ def _refusing(request: str, action: str, suggestion: str) -> AbstractContextMana
 
 
 class _Mute(Exception):
-    """The source cannot be run; the text is the reason."""
+    """Raised if the source cannot be run; its text is the reason."""
 
 
 @dataclass
@@ -182,12 +182,12 @@ class ProofPart:
     """The part of a graph that some outputs need.
 
     Args:
-        outputs: the tensors.
-        fed: tensors that must be fed.
-        variables: the variables that they need.
-        tables: ops that fill the tables that they need.
-        random: whether they use random numbers.
-        kept: why it must not be run; empty if it can be run.
+        outputs: the outputs.
+        fed: the tensors that must be fed.
+        variables: the variables that the outputs need.
+        tables: the ops that fill the tables that the outputs need.
+        random: whether the outputs depend on random numbers.
+        kept: why the part must not be run; empty if it can be run.
     """
 
     outputs: list[str]
@@ -222,7 +222,7 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
 
 
 def sinks(base: Graph) -> dict[str, str]:
-    """Returns the last few tensors of a graph that can be run without effects; each under its own name."""
+    """Returns the last few tensors of a graph that can be run without side effects, as name -> the same name."""
     acts = _effect_finder(base)
     acting = base.mask([i for i in range(base.size) if acts(i)])
     kinds = base.type_array
@@ -242,7 +242,7 @@ def sinks(base: Graph) -> dict[str, str]:
 
 
 def _effect_finder(base: Graph) -> Callable[[int], str]:
-    """Returns a function that describes the effects of an op, other than computing, in words; empty without effects."""
+    """Returns a function: number of an op -> text about its side effects; empty without side effects."""
     functions = functions_of(base.live)
     inner: dict[str, str] = {}
 
@@ -265,14 +265,14 @@ def _effect_finder(base: Graph) -> Callable[[int], str]:
 
 
 def _main_effect(kinds: Iterable[str]) -> str:
-    """Returns an effect, or else random numbers, or nothing."""
+    """Returns one of some effects, random numbers only if there is no other effect; empty if there is none."""
     effects = set(kinds)
     return next(iter(sorted(effects - {"", _BY_CHANCE})), _BY_CHANCE if _BY_CHANCE in effects else "")
 
 
 @cache
 def _type_effect(op_type: str) -> str:
-    """The effects of ops of a type, other than computing, in words; empty without effects."""
+    """Returns text about the side effects of ops of a type; empty without side effects."""
     definition = op_definition(op_type)
     if op_type in TABLE_TYPES:
         return "has content that is in no file"
@@ -295,7 +295,7 @@ class ProofSource:
 
     Args:
         base: its snapshot.
-        values: a session of it, a mapping of variable name to array, or None: initial values.
+        values: a session of the graph, a mapping of variable name to array, or None for initial values.
         request: the request, for messages.
     """
 
@@ -307,15 +307,15 @@ class ProofSource:
         self._begun: set[str] = set()
 
     def close(self) -> None:
-        """Closes the session that was made, if there is one."""
+        """Closes the session that this object has made, if any."""
         if self._own is not None:
             self._own.close()
 
     def answers(self, part: ProofPart, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:
-        """Returns the feeds, the results, and the size that replaces unknown ones, or 0.
+        """Returns the feeds, the results, and the size that was used for unknown sizes, or 0.
 
         Raises:
-            _Mute: the source cannot be run this way.
+            _Mute: the source cannot be run in this way.
         """
         try:
             session = self._ready(part)
@@ -349,7 +349,7 @@ class ProofSource:
         return fetch(self._session or self._own, infos, self._base.live, self._asked)
 
     def _ready(self, part: ProofPart) -> Any:
-        """A session with values for all that a part needs."""
+        """Returns a session with values for all variables and tables that a part needs."""
         if self._session is not None:
             return self._session
         graph, variables = self._base.live, self._base.state.variables
@@ -369,7 +369,7 @@ class ProofSource:
 def fill(session: TFSession, init_ops: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
     """Runs the ops that fill tables; tables that are already filled are not changed.
 
-    If the file of a table does not exist, the table stays empty: later runs that need it report this.
+    If the file of a table does not exist, the table stays empty, and later runs that need it fail.
     """
     for name in init_ops:
         with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
@@ -377,7 +377,7 @@ def fill(session: TFSession, init_ops: Sequence[str], paths: Mapping[str, str] |
 
 
 def config(base: Graph) -> Any:
-    """Returns the configuration of a session for one run: on any device, without optimizers that would crash."""
+    """Returns the configuration of a session for a single run, on any device, without optimizers that may crash."""
     proto = tf1.ConfigProto(allow_soft_placement=True)
     proto.graph_options.rewrite_options.disable_meta_optimizer = bool(hazards(base))
     return proto
@@ -388,7 +388,7 @@ def _why(error: BaseException | None) -> str:
 
 
 def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
-    """An array for a tensor, the same each time; None if no value can be made up."""
+    """Returns a reproducible random array for a tensor; None if none can be generated."""
     dtype = tensor.dtype.base_dtype
     if tensor.shape.rank is None or dtype in (tf.resource, tf.variant) or dtype.is_quantized:
         return None
@@ -403,7 +403,7 @@ def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
 
 
 def _difference(expected: Any, got: Any, random: bool) -> str:
-    """Returns how two values differ, in words; empty if they are equal, except for the order of summation."""
+    """Returns text about how two values differ; empty if they are equal up to rounding."""
     a, b = np.asarray(expected), np.asarray(got)
     if a.dtype != b.dtype:
         return f"is {b.dtype}, not {a.dtype}"
@@ -442,8 +442,8 @@ def graph_def_file(
         calls: the calls that will be run.
         new_name: tensor of the source -> its name in the file.
         init_ops: ops that must run first.
-        paths: tensors that name files, which are fed in each run, and the paths.
-        source: the source of values for variables, which the file does not have; None without variables.
+        paths: tensor that contains the path of a file, and is fed in each run -> the path.
+        source: the source of the values of variables, which the file does not contain; None without variables.
     """
     data = Path(path).read_bytes()
     data = gzip.decompress(data) if path.endswith(".gz") else data
@@ -496,9 +496,9 @@ def meta_graph_file(
     """Opens a MetaGraph with its checkpoint; see `graph_def_file`.
 
     Args:
-        path, base, calls, new_name: as there.
-        init_ops: ops that must run first, in addition to those that fill the tables it lists.
-        paths: tensors that name files, which are fed in each run, and the paths.
+        path, base, calls, new_name: as for `graph_def_file`.
+        init_ops: ops that must run first, in addition to the listed ops that fill its tables.
+        paths: tensor that contains the path of a file, and is fed in each run -> the path.
     """
     with empty_graph(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
         saver = tf1.train.import_meta_graph(path, clear_devices=True)
@@ -511,13 +511,13 @@ def meta_graph_file(
 
 @contextmanager
 def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str], request: str) -> Iterator[Run]:
-    """Loads a SavedModel as TF1 and servers do: its signatures name the tensors to feed and fetch.
+    """Loads a SavedModel like TF1 and servers, which feed and fetch the tensors of its signatures.
 
     Raises:
         PlanError: a signature needs a placeholder that is not one of its inputs.
     """
     with empty_graph(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
-        load = inspect.unwrap(tf1.saved_model.loader.load)  # without the decorator, which warns
+        load = inspect.unwrap(tf1.saved_model.loader.load)  # without the decorator, which logs a warning
         signatures = load(session, list(tags), folder, clear_devices=True).signature_def
 
         def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -538,8 +538,8 @@ def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]
 
 @contextmanager
 def served_file(folder: str, calls: Calls, tags: Sequence[str] | None = None) -> Iterator[Run]:
-    """Loads a SavedModel as TF2 does: its signatures are called."""
-    with without_log_warnings(), eager():  # TensorFlow warns of each reference variable, again and again
+    """Loads a SavedModel like TF2, which calls its signatures."""
+    with without_log_warnings(), eager():  # TensorFlow logs several warnings for each reference variable
         loaded = tf.saved_model.load(folder, tags)
 
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:

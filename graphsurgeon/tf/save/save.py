@@ -1,7 +1,7 @@
-"""Saving a graph or a part of it, with its values, as files that plain TensorFlow reads.
+"""Saves a graph or a part of it, with its values, as files that plain TensorFlow can read.
 
-For each file, `export_graph` in export.py copies the part (freeze.py makes its variables constants), a function of the
-format below writes the file, and proof.py runs it.
+For each file, `export_graph` in export.py copies the part; freeze.py can replace its variables by constants. Then a
+function for the format, in this module, writes the file, and proof.py runs it.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ def write_saved_model(
     init_ops: list[str],
     request: str,
 ) -> Any:
-    """Writes all of a SavedModel except the values of its variables; returns its MetaGraphDef.
+    """Writes a SavedModel without the values of its variables; returns its MetaGraphDef.
 
     Args:
         export: the graph that is saved.
         folder: a new folder.
-        signatures: name -> (inputs, outputs), each name -> tensor of the old graph.
-        tags: its tags.
+        signatures: name -> (inputs, outputs), both name -> tensor of the old graph.
+        tags: the tags of the SavedModel.
         saver: its SaverDef, or None.
-        init_ops: the init ops of the file that the graph came from.
+        init_ops: the init ops of the file from which the graph was opened.
         request: the request, for messages.
 
     Raises:
@@ -128,7 +128,7 @@ def _assets(paths: Mapping[str, str], folder: str) -> list[Any]:
     """Copies files to the assets of a folder; returns their AssetFileDefs.
 
     Args:
-        paths: tensor that names a file -> its path.
+        paths: tensor that contains the path of a file -> the path.
         folder: the folder of the SavedModel.
     """
     out, names = [], set()
@@ -147,14 +147,14 @@ def _assets(paths: Mapping[str, str], folder: str) -> list[Any]:
 
 
 def _init_op(graph: TFGraph, ops: Mapping[str, TFOp], init_ops: list[str]) -> TFOp | None:
-    """The op that a loader runs once: it fills tables and sets local variables; None if there is nothing to do."""
+    """Returns the op that a loader runs once to fill tables and set local variables; None if none is needed."""
     fills = [ops[name] for name in init_ops]
     fills += [op for op in ready_fillers(graph) if op not in fills]
-    # A collection may hold any object: a function that fills a table is in it by its return value.
+    # A collection may contain any object; for a call that fills a table, it contains a result of the call.
     items = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
     fills += [item for item in items if isinstance(item, tf.Operation)]
     fills += [v.initializer for v in graph.get_collection("local_variables") if hasattr(v, "initializer")]
-    # The lists of the original file do not apply to this one.
+    # The lists of the original file do not apply to the new file.
     for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):
         graph.get_collection_ref(key).clear()
     upstream = met_from((waited for op in fills for waited in op.control_inputs), lambda op: op.control_inputs)
@@ -178,10 +178,10 @@ _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "
 
 @dataclass(frozen=True)
 class SaveRequest:
-    """The arguments of `Editor.save`; see there.
+    """The arguments of `Editor.save`, and additional facts.
 
-    `feeds` is by tensor name; `untrained` holds the variables that only have initial values, with the reason; `initial`
-    is true if such values are allowed.
+    `feeds` maps names of tensors to arrays. `untrained` maps variables with only initial values to the reason.
+    `initial` is true if the user allows initial values.
     """
 
     path: Any
@@ -211,10 +211,10 @@ class SaveRequest:
 
     @property
     def kind(self) -> str:
-        """The format, from `format` or from the suffix.
+        """The format, from `format` or from the suffix of the path.
 
         Raises:
-            PlanError: neither gives a known format.
+            PlanError: the format is not known.
         """
         if self.format is not None:
             if self.format not in FORMATS:
@@ -240,10 +240,10 @@ class SaveRequest:
         return self.freeze or self.kind == "tflite"
 
     def refuse(self, format_name: str) -> None:
-        """Refuses arguments that a format does not have, and outputs without tensors.
+        """Refuses arguments that do not apply to a format, and outputs without tensors.
 
         Raises:
-            PlanError: an argument would have no meaning, or an empty one.
+            PlanError: an argument does not apply, or is empty.
         """
         model = format_name.startswith("saved_model")
         unfit = {
@@ -272,7 +272,7 @@ class SaveRequest:
 
     @property
     def all_signatures(self) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-        """Name -> (inputs, outputs), each name -> tensor; by default one signature, called serving_default."""
+        """Name -> (inputs, outputs), both name -> tensor; by default a single signature, `serving_default`."""
         if self.signatures is not None:
             return {key: (named(ins), named(outs)) for key, (ins, outs) in self.signatures.items()}
         outputs = self.own_outputs if self.outputs is None else self.outputs
@@ -287,7 +287,7 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveR
     Args:
         base: snapshot of the graph; the graph is not changed.
         uninitialized: variables without a value.
-        values: a session, a mapping of variable name to array, or a function that returns a session; the function is
+        values: a session, a mapping of variable name to array, or a function that returns a session. This function is
             called only if values are needed.
         options: the arguments of `Editor.save`.
 
@@ -320,11 +320,11 @@ class _Job:
 
     Args:
         base: snapshot of the graph that is saved.
-        made: the part of it that goes into the file.
+        made: the exported part of the graph that is written.
         options: the arguments of `Editor.save`.
         path: the path of the file.
         values: as in `save`; if variables become constants, the source of their values.
-        calls: the calls that prove the file: its signatures, if the format has any.
+        calls: the calls that verify the file: its signatures, if the format has any.
         left: the number of ops of the graph that are not in the file.
         uninitialized: variables without a value.
     """
@@ -345,12 +345,12 @@ class _Job:
 
     @cached_property
     def held(self) -> dict[str, VariableInfo]:
-        """The variables whose values go into the file, as in the file; empty if they are constants."""
+        """The variables whose values are written, with the names in the file; empty if they become constants."""
         return {op: info for op, info in variable_infos(self.made.graph).items() if op not in self.uninitialized}
 
     @cached_property
     def infos(self) -> list[VariableInfo]:
-        """The same variables, as in the source."""
+        """The same variables, with the names in the source."""
         return [self.base.state.variables[op] for op in self.held]
 
     @cached_property
@@ -360,7 +360,7 @@ class _Job:
         return {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in self.held}
 
     def saver(self) -> Any:
-        """Returns the SaverDef of the file; adds a saver if the graph has none for exactly these variables."""
+        """Returns the SaverDef of the file; adds a saver if the graph has no saver for exactly these variables."""
         return with_saver(self.made.graph, self.held, self.keys)
 
     def write_values(self, prefix: str) -> None:
@@ -370,10 +370,10 @@ class _Job:
             write_checkpoint(prefix, values, self.keys, _total(self.infos), self.request)
 
     def first(self, present: Sequence[str]) -> list[str]:
-        """Returns the init ops of the original file that are also in this one; adds a note with their names.
+        """Returns the init ops of the original file that are also in the new file; adds a note with their names.
 
         Args:
-            present: ops that are already known to run first; they are not returned.
+            present: ops that will run first in any case; they are not returned.
         """
         first = [name for name in self.made.there(self.options.init_ops[0]) if name not in present]
         if first:
@@ -393,7 +393,7 @@ class _Job:
         Args:
             loaders: as in `prove`.
             source: the source.
-            variables: the variables whose values are in the file; None: all that it needs.
+            variables: the variables whose values are in the file; None for all variables.
             about: as in `prove`.
         """
         options, saved = self.options, None if variables is None else frozenset(variables)
@@ -423,7 +423,7 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
     if signatures:
         new_placeholders = (
             _cut_before(base, starts, ends) if len(signatures) == 1 else []
-        )  # with several, a signature may compute the input of another
+        )  # one signature may compute the input of another signature
         starts, ends = new_placeholders, ends if new_placeholders else [*ends, *starts]
     if starts and not ends:
         raise PlanError(request, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
@@ -448,7 +448,7 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
 
 
 def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], options: SaveRequest) -> dict[str, str]:
-    """The variables that are frozen at initial values, and why; refuses them if the user has not allowed this."""
+    """Returns variable that is frozen at its initial value -> the reason; refuses it if the user did not allow this."""
     if not options.untrained:
         return {}
     inputs = list(dict.fromkeys(starts)) or None
@@ -461,7 +461,7 @@ def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], options: 
 
 
 def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
-    """The calls that prove a file: its signatures, or the given outputs, or the last tensors that have no effects."""
+    """Returns the calls that verify a file: its signatures, the given outputs, or the last tensors without effects."""
     if signatures:
         return signatures
     outputs, inputs = named(options.outputs), named(options.inputs)
@@ -506,7 +506,7 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], request: str) -> I
 
 def _checkpoint(base: Graph, path: str, values: Any, options: SaveRequest, uninitialized: frozenset[str]) -> Saved:
     candidates = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
-    only_named = bool(options.names) and not options.scope  # the names refer to the copy of a source
+    only_named = bool(options.names) and not options.scope  # `names` then belongs to variables of the checkpoint
     names = saved_names(base.live, candidates.values(), options.scope, options.names, options.request, only_named)
     if not names:
         raise PlanError(
@@ -555,7 +555,7 @@ def _graph_def(job: _Job) -> Saved:
     with staging_dir(path, job.request, len(data)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(data)
-        # A GraphDef has no values: without given ones, both sides get initial values.
+        # A GraphDef contains no values. If none are given, source and file are compared with initial values.
         source = job.source(needed=False)
         file = graph_def_file(
             new, job.base, job.calls, export.name, first, export.assets, source if variables else None
@@ -567,7 +567,7 @@ def _graph_def(job: _Job) -> Saved:
 
 def _tflite(job: _Job) -> Saved:
     export, path, request = job.made, job.path, job.request
-    refuse_untrusted(job.base.owner, request)  # the converter folds constants: it runs ops
+    refuse_untrusted(job.base.owner, request)  # the converter runs ops when it folds constants
     (_, outputs), timeout = job.calls["serving_default"], job.options.timeout
     part = FrozenPart(nodes_of(export, request), [export.name(tensor) for tensor in outputs.values()])
     with tflite_process(TIMEOUT if timeout is None else timeout) as send:
@@ -641,10 +641,10 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, request: s
     """Writes a module; returns remarks for the user.
 
     Raises:
-        PlanError: TensorFlow cannot write it.
+        PlanError: TensorFlow cannot write the module.
     """
     overridden = sorted({own_gradient(node) for node in base.nodes} - {""})
-    # TensorFlow prints the whole stack of the error that is caught here.
+    # TensorFlow would log the whole stack of the error that is caught here.
     try:
         with _translate_errors(request), redirect_stderr(io.StringIO()) if overridden else nullcontext():
             tf.saved_model.save(module, folder, signatures=served)

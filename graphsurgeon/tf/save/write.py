@@ -1,7 +1,7 @@
-"""Writes checkpoints in batches and files atomically, and makes GraphDefs that name no file of this machine.
+"""Writes checkpoints in batches and files atomically, and makes GraphDefs portable, without paths of this machine.
 
-An initial value that is read from a checkpoint becomes a placeholder: the value itself is in the file, or is given by
-the program that loads it. A table that is filled from a vocabulary gets the lines of the vocabulary as constants.
+An initial value that is read from a checkpoint becomes a placeholder: the value itself is in the file, or comes from
+the program that loads the file. A table that is filled from a vocabulary file is filled from constants instead.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..values.initialization import RESTORERS
 from ..values.variables import variable_infos
 
 _FROM_FILE = {"InitializeTableFromTextFile": "InitializeTable", "InitializeTableFromTextFileV2": "InitializeTableV2"}
-#: TensorFlow names a table after the path of its vocabulary.
+#: TensorFlow uses the path of its vocabulary in the name of a table.
 _NAMED_AFTER = re.compile(rb"(hash_table_)(?:/|[A-Za-z]:|\\\\)[^\0]*[/\\]")
 
 
@@ -44,12 +44,13 @@ class Portable:
     Args:
         graph: the exported graph.
         graph_def: its GraphDef.
-        assets: tensor that names a file -> the path of the file.
-        embed: the contents of these files go into the GraphDef, because the format has no place for files.
+        assets: tensor that contains the path of a file -> the path.
+        embed: whether the contents of these files are written into the GraphDef, because the format cannot contain
+            files.
 
     Attributes:
-        initial: variable -> the new name of its initial value, of those that changed.
-        left: tensor -> path, of the files whose contents are not in the GraphDef.
+        initial: variable -> the new name of its initial value, if this has changed.
+        left: tensor -> path, for the files whose contents are not in the GraphDef.
     """
 
     def __init__(self, graph: TFGraph, graph_def: TFGraphDef, assets: Mapping[str, str], embed: bool) -> None:
@@ -68,7 +69,7 @@ class Portable:
             yield from function.node_def
 
     def _above(self, names: Iterable[str]) -> set[str]:
-        """Returns these ops and all that they need, by name."""
+        """Returns the names of these ops and of all their ancestors."""
         return set(met_from(names, lambda name: [op_name(text) for text in self._nodes[name].input]))
 
     # -- initial values ---------------------------------------------------------------------------
@@ -97,7 +98,7 @@ class Portable:
         self._prune(unused)
 
     def _reads_named_file(self, name: str) -> bool:
-        """Whether an op reads a checkpoint whose path is a constant; the path of a saver is fed."""
+        """Whether an op reads a checkpoint whose path is a constant; the path of a saver can be fed."""
         node = self._nodes[name]
         if node.op not in RESTORERS:
             return False
@@ -107,7 +108,7 @@ class Portable:
         ]
 
     def _prune(self, names: set[str]) -> None:
-        """Removes those of some constants and restore ops that no op reads any more."""
+        """Removes constants and restore ops that no op reads any more."""
         while True:
             inputs = {op_name(text) for node in self._graph_def.node for text in node.input}
             unused = {name for name in names - inputs if self._nodes[name].op in {"Const", *RESTORERS}}
@@ -145,7 +146,7 @@ class _NodeTable:
 
     Args:
         nodes: the nodes.
-        arguments: the names of the arguments; none of a graph.
+        arguments: the names of the arguments of a function.
     """
 
     def __init__(self, nodes: Any, arguments: Sequence[str] = ()) -> None:
@@ -154,11 +155,11 @@ class _NodeTable:
         self._inside = bool(arguments)
 
     def source(self, text: str) -> str:
-        """Returns the op or argument that a tensor comes from, before Identity ops."""
+        """Returns the op or argument from which a tensor comes; skips Identity ops."""
         return _source(self.by_name, text)
 
     def add_constant(self, wish: str, array: Any) -> str:
-        """Adds a constant; returns it as inputs write it."""
+        """Adds a constant; returns its output in the notation of inputs."""
         name = free_name(wish, self.by_name.__contains__, as_tensorflow=True)
         node = self.by_name[name] = self.nodes.add(name=name, op="Const")
         node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(array))
@@ -167,7 +168,7 @@ class _NodeTable:
 
 
 class _FunctionBodies:
-    """The nodes of a graph and of its functions, and which function calls which.
+    """The nodes of a graph and of its functions, and the calls between them.
 
     Args:
         graph_def: the graph.
@@ -195,10 +196,10 @@ class _FunctionBodies:
         return str(node.attr["f"].func.name) if node.op in CALLS else node.op if node.op in self._functions else ""
 
     def embed(self, paths: Mapping[str, str]) -> None:
-        """Gives each op that fills a table from one of some files the contents of the file.
+        """Writes the contents of files into the ops that fill tables from these files.
 
         Args:
-            paths: op of the graph that names a file -> its path.
+            paths: op of the graph that outputs the path of a file -> the path.
         """
         for place, body in self._all.items():
             for node in [candidate for candidate in body.nodes if candidate.op in _FROM_FILE]:
@@ -211,7 +212,7 @@ class _FunctionBodies:
                     _fill_with_constants(body, node, table, path)
 
     def _makers(self, place: str, text: str) -> set[tuple[str, str]]:
-        """Returns (function, op) that a tensor comes from, through all calls of the function it is an argument of."""
+        """Returns (function, op) from which a tensor comes; an argument is followed to all calls of its function."""
         makers, todo, visited = set[tuple[str, str]](), [(place, text)], set[tuple[str, str]]()
         while todo:
             origin = todo.pop()
@@ -228,7 +229,7 @@ class _FunctionBodies:
         return makers
 
     def _table(self, maker: tuple[str, str]) -> Any:
-        """Returns the op that makes a table, also in the functions that a call leads to; None for another op."""
+        """Returns the op that makes a table, also inside called functions; None if there is none."""
         node = self._all[maker[0]].by_name[maker[1]]
         inner = [
             candidate
@@ -238,7 +239,7 @@ class _FunctionBodies:
         return next((candidate for candidate in (node, *inner) if "key_dtype" in candidate.attr), None)
 
     def is_used(self, place: str, name: str) -> bool:
-        """Returns whether an op or result needs an op's output or an argument; a call may not need its argument."""
+        """Returns whether the output of an op, or an argument, is needed; a call may not need its argument."""
         body = self._all[place]
         if place and any(op_name(text) == name for text in self._functions[place].ret.values()):
             return True
@@ -308,15 +309,15 @@ def _rename_tables(nodes: Iterator[Any]) -> None:
 
 @contextmanager
 def staging_dir(path: str, request: str, needed: int = 0) -> Iterator[str]:
-    """Gives a new folder next to a future file; the folder is always removed afterwards.
+    """Yields a new folder next to a future file; the folder is always removed afterwards.
 
     Args:
         path: the path of the future file.
         request: the request, for messages.
-        needed: how many bytes at least will be written.
+        needed: the minimum number of bytes that will be written.
 
     Raises:
-        PlanError: nothing can be written there.
+        PlanError: the folder or the file cannot be written.
     """
     parent = os.path.dirname(os.path.abspath(path))
     inside = False
@@ -334,7 +335,7 @@ def staging_dir(path: str, request: str, needed: int = 0) -> Iterator[str]:
 
 
 def put_file(new: str, path: str) -> None:
-    """Moves a new file to a path, once it is on the disk; raises OSError, and then nothing has changed."""
+    """Moves a new file to a path, after it is completely on disk; if this raises an OSError, nothing has changed."""
     flush(new)
     os.replace(new, path)
 
@@ -343,7 +344,7 @@ def put_folder(new: str, path: str, request: str) -> None:
     """Moves a new folder to a path; it may only replace a SavedModel or an empty folder.
 
     Raises:
-        PlanError: there is something else.
+        PlanError: something else exists at the path.
     """
     _refuse_other(path, request)
     flush(new)
@@ -351,7 +352,7 @@ def put_folder(new: str, path: str, request: str) -> None:
 
 
 def refuse_existing(path: str, kind: str, overwrite: bool, request: str) -> None:
-    """Refuses a path before anything is written, if it exists and the user has not allowed to replace it.
+    """Refuses a path, before anything is written, if it exists and the user has not allowed replacing it.
 
     Args:
         path: the path, as in `Editor.save`.
@@ -370,7 +371,7 @@ def refuse_existing(path: str, kind: str, overwrite: bool, request: str) -> None
 
 
 def mark_written(path: str, kind: str) -> None:
-    """Notes that this process has written these files, so that it may replace them.
+    """Records that this process has written these files, so that it may replace them later.
 
     Args:
         path: the path, as in `Editor.save`.
@@ -381,7 +382,7 @@ def mark_written(path: str, kind: str) -> None:
 
 
 def _entry_files(path: str, kind: str) -> list[str]:
-    """The files by which a saved graph is found."""
+    """Returns the files from which a saved graph is opened."""
     if kind.startswith("saved_model"):
         return glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*"))
     if kind in ("graph_def", "tflite"):
@@ -403,17 +404,17 @@ def _refuse_other(path: str, request: str) -> None:
 def write_checkpoint(
     prefix: str, values: Iterable[Mapping[str, Any]], keys: Mapping[str, tuple[str, str]], total: int, request: str
 ) -> None:
-    """Writes a checkpoint that `tf.train.Saver` restores: one shard for each batch, only one of them in memory.
+    """Writes a checkpoint for `tf.train.Saver`, with one shard per batch; only one batch at a time is in memory.
 
     Args:
-        prefix: its path without suffix; an existing checkpoint is replaced once the new one is complete.
+        prefix: the path without suffix; an existing checkpoint is replaced after the new one is complete.
         values: batches of variable op name -> array.
-        keys: variable op name -> (its name in the checkpoint, and its slice, or nothing).
-        total: bytes of all values, for the bar.
+        keys: variable op name -> (its name in the checkpoint, its slice or empty text).
+        total: the size of all values in bytes, for the progress bar.
         request: the request, for messages.
 
     Raises:
-        PlanError: TensorFlow cannot write it.
+        PlanError: TensorFlow cannot write the checkpoint.
     """
     saying = partial(_translate_errors, request, os.path.dirname(os.path.abspath(prefix)), total)
     with staging_dir(prefix, request, total) as folder, Progress("saving", total) as bar:
@@ -435,7 +436,7 @@ def write_checkpoint(
 
 
 def read_back(prefix: str, keys: Iterable[str], request: str) -> None:
-    """Reads the values of a checkpoint, one by one, with TensorFlow, which verifies their checksums.
+    """Verifies the checksums of a checkpoint: reads its values with TensorFlow, one by one.
 
     Raises:
         PlanError: a value is missing or damaged.
@@ -457,14 +458,14 @@ def _translate_errors(request: str, folder: str, needed: int) -> AbstractContext
 
 
 def put_checkpoint(new: str, prefix: str, *more: tuple[str, str]) -> None:
-    """Moves all files of a checkpoint to their places, the index last, or none; removes older shards.
+    """Moves all files of a checkpoint to their final paths, the index last, or none of them; removes older shards.
 
     Args:
         new, prefix: the current and the final path, without suffix.
-        more: (current path, final path) of additional files, such as its MetaGraph.
+        more: (current path, final path) of additional files, such as a MetaGraph.
 
     Raises:
-        OSError: they cannot be moved; then nothing has changed.
+        OSError: the files cannot be moved; nothing has changed.
     """
     shards = sorted(glob.glob(glob.escape(new) + ".data-*"))
     moves = [*more, *((path, prefix + path.removeprefix(new)) for path in [*shards, new + ".index"])]
