@@ -1,4 +1,4 @@
-"""Aligned: two scenes of one graph, before and after a plan, as one layout: items of both have one place."""
+"""Aligns the scenes before and after a plan: one layout, in which items of both scenes have the same place."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """Two scenes as one.
+    """Two scenes and their union.
 
     Args:
         scenes: before and after.
-        whole: all that is in either of them.
+        whole: the union: all items of both scenes.
         boxes, groups, edges: for each scene, the number in `whole` of each of its boxes, groups and edges.
     """
 
@@ -54,10 +54,10 @@ class Aligned:
 
 
 def aligned(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:
-    """Returns two scenes as one: a box is that of the other scene with its name, or else with most of its ops.
+    """Returns two scenes and their union. Boxes are paired by name, or else by most of their ops.
 
     Args:
-        before, after: the scenes; their boxes get the size that both need.
+        before, after: the scenes; paired boxes get the larger size of both.
         same: the numbers of ops before, and their numbers after.
 
     Example:
@@ -91,7 +91,7 @@ def _at(places: Sequence[int], number: int) -> int:
 
 
 def _twins(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> dict[int, int]:
-    """Which box before is which after: by name, and else by most of their ops."""
+    """Returns box before -> box after, paired by name, or else by most of their ops."""
     here = {(box.kind, box.name): i for i, box in enumerate(after.boxes)}
     out = {i: here[box.kind, box.name] for i, box in enumerate(before.boxes) if (box.kind, box.name) in here}
     unpaired = [set(range(len(s.boxes))) - set(box_pairs) for s, box_pairs in ((before, out), (after, out.values()))]
@@ -110,7 +110,7 @@ def _twins(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> dict[int, in
 
 
 def _frame_twins(before: Scene, after: Scene, twins: dict[int, int]) -> dict[int, int]:
-    """The frame after the plan for each frame before: by name, else the one around the same boxes."""
+    """Returns frame before -> frame after, paired by name, or else by the boxes in them."""
     here = {group.name: i for i, group in enumerate(after.groups)}
     out = {i: here[group.name] for i, group in enumerate(before.groups) if group.name in here}
     partners = set(out.values())
@@ -126,7 +126,7 @@ def _frame_twins(before: Scene, after: Scene, twins: dict[int, int]) -> dict[int
 
 
 def _groups(before: Scene, after: Scene, twins: dict[int, int]) -> tuple[list[Group], tuple[list[int], list[int]]]:
-    """All frames, those around others first."""
+    """Returns the frames of both scenes, outer frames first, and their numbers for each scene."""
     groups: list[Group] = []
     places: tuple[list[int], list[int]] = ([], [])
 
@@ -140,7 +140,7 @@ def _groups(before: Scene, after: Scene, twins: dict[int, int]) -> tuple[list[Gr
     for i, group in enumerate(after.groups):
         at = targets.get(i, -1)
         if at >= 0 and groups[at].group != _at(places[1], group.group):
-            at = -1  # it has gone to another frame
+            at = -1  # it has moved to another frame
         places[1].append(at if at >= 0 else add(group, places[1]))
     return groups, places
 
@@ -148,7 +148,7 @@ def _groups(before: Scene, after: Scene, twins: dict[int, int]) -> tuple[list[Gr
 def _boxes(
     before: Scene, after: Scene, twins: dict[int, int], in_group: tuple[list[int], list[int]]
 ) -> tuple[list[Box], tuple[list[int], list[int]]]:
-    """All boxes in the order of the first scene; boxes only in the second follow their predecessor there."""
+    """Returns the boxes of both scenes in the order of the first. A box of only the second follows its predecessor."""
     was = {b: a for a, b in twins.items()}
     order: list[tuple[tuple[int, int], int, int]] = []  # place, number before, number after
     last = (-1, 0)
@@ -181,7 +181,7 @@ def _boxes(
 def _edges(
     before: Scene, after: Scene, places: tuple[list[int], list[int]]
 ) -> tuple[list[Edge], tuple[list[int], list[int]]]:
-    """All edges between the boxes of both; one that is loud in either is loud."""
+    """Returns the edges of both scenes. An edge is only quiet if it is quiet in both."""
     numbers: dict[tuple[str, str], int] = {}
     edges: list[Edge] = []
     out: tuple[list[int], list[int]] = ([], [])

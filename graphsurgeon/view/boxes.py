@@ -21,11 +21,11 @@ LABEL = 12.0
 SUB = 11.0
 """Size of the second line of a box, px at 100 %."""
 LEADING = 14.0
-"""From one line of a label to the next, px at 100 %."""
+"""Height of a line of a label, px at 100 %."""
 LONGEST = 80
-"""Labels of more characters than this lose their middle."""
+"""The maximum number of characters of a label; the middle of longer labels is elided."""
 LINE = 30
-"""Labels of more characters than this stand on two lines."""
+"""The maximum number of characters of a label on one line; longer labels have two lines."""
 
 _ASCII = (
     "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 "
@@ -40,7 +40,7 @@ _WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _ASCII.split()), strict=Tr
 
 @lru_cache(10_000)
 def width(text: str, size: float = LABEL, bold: bool = False) -> float:
-    """Returns the width of `text` in px at `size` px; a character that is not in the table counts one em.
+    """Returns the width of `text` in px at a font size in px; a character that is not in the table is one em wide.
 
     Example:
         >>> width("WWWWWWWWWW")
@@ -62,7 +62,7 @@ _BAD = re.compile(
 
 
 def clean(text: str) -> str:
-    """Returns `text` with U+FFFD for characters XML cannot hold and for those that turn the text direction.
+    """Returns `text` with U+FFFD in place of characters that XML does not allow or that change the text direction.
 
     Example:
         >>> clean("a" + chr(0) + chr(0x202E) + "b")
@@ -72,7 +72,7 @@ def clean(text: str) -> str:
 
 
 def elide(text: str, longest: int = LONGEST) -> str:
-    """Returns `text`, its middle replaced by ``…`` where it has more than `longest` characters.
+    """Returns `text`; if it has more than `longest` characters, ``…`` replaces the middle.
 
     Example:
         >>> elide("a" * 30 + "b" * 30, 11)
@@ -85,7 +85,7 @@ def elide(text: str, longest: int = LONGEST) -> str:
 
 
 def broken(label: str) -> list[str]:
-    """Returns a label as one line, or as two if it is long and has a place to break, nearest to its middle.
+    """Returns a label as one line, or a long label as two lines, broken near its middle.
 
     Example:
         >>> broken("mixed4a"), broken("InceptionV3/Predictions/Reshape_1")
@@ -103,11 +103,11 @@ def broken(label: str) -> list[str]:
 
 
 MANY = 12
-"""Items of a level: with more, its blocks fold."""
+"""The maximum number of items of a level whose blocks are not folded."""
 PART = 0.75
-"""A part that holds more than this share of a level is not a block of it."""
+"""The maximum share of the items of a level in one block."""
 TRIES = 8
-"""How often the names of a level are cut anew if the result is not a block."""
+"""The number of attempts to split the names of a level into blocks."""
 
 _NUMBER = re.compile(r"\d{1,9}(?!\d)")
 _DIMENSIONS = re.compile(r"[123]d$")
@@ -118,7 +118,7 @@ Groups = dict[str, list[int]]
 
 
 def heads(name: str) -> list[str]:
-    """Returns how the blocks may be called that a name is in: its beginnings up to a number, the shortest first.
+    """Returns the names of the blocks that a name may belong to: its prefixes up to a number, the shortest first.
 
     Example:
         >>> heads("conv2_block1_3_conv"), heads("block2a_dwconv"), heads("max_pool_1")
@@ -137,16 +137,16 @@ def heads(name: str) -> list[str]:
 
 
 def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
-    """Returns the blocks of one level, by name, each with the places of its members in order.
+    """Returns name of a block -> the places of its members, for the blocks of one level.
 
-    A block is a part of the level that no path leaves and enters again, so that folding hides no direction: an item
-    that has another name and is between its members alone is in it, such as ``re_lu_7``. If there are numbered blocks,
-    other names with a common beginning are a block, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
+    No path leaves a block and enters it again, so that folding does not hide the direction of edges. An item between
+    members of only one block is a member too, even with another name, such as ``re_lu_7``. If there are numbered
+    blocks, other names with a common prefix form a block, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
 
     Args:
         names: the names of the items of the level.
-        edges: between them, of shape (edges, 2).
-        lead: the block whose members they are.
+        edges: the edges between them, of shape (edges, 2).
+        lead: the name of the block that the items belong to; empty if there is none.
 
     Example:
         >>> names = ["x", "b1_conv", "b1_relu", "b2_conv", "b2_relu", "y"]
@@ -180,7 +180,7 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
 
 
 def _numbered(names: Sequence[str]) -> list[list[str]]:
-    """Returns the heads of each name; conv2d says how many dimensions there are, block2d comes after block2c."""
+    """Returns the heads of each name. The 2d of conv2d is a number of dimensions; block2d follows block2c."""
     all_prefixes = [heads(name) for name in names]
     there = {head for prefixes in all_prefixes for head in prefixes}
     flat = {head for head in there if _DIMENSIONS.search(head) and not there & {f"{head[:-1]}a", f"{head[:-1]}c"}}
@@ -189,7 +189,7 @@ def _numbered(names: Sequence[str]) -> list[list[str]]:
 
 
 def _grouped(all_prefixes: Sequence[Sequence[str]], used_lengths: Sequence[int]) -> Groups:
-    """Puts together the names with the same first head that is longer than the used part of them."""
+    """Groups names by the first head that is longer than the part already used."""
     out: Groups = defaultdict(list)
     for place, prefixes in enumerate(all_prefixes):
         head = next((h for h in prefixes if len(h) > used_lengths[place]), None)
@@ -199,13 +199,13 @@ def _grouped(all_prefixes: Sequence[Sequence[str]], used_lengths: Sequence[int])
 
 
 def _is_block(names: Sequence[str], head: str, places: Sequence[int]) -> bool:
-    """Returns whether names tell parts of one thing: ``Relu_1`` and ``Relu_2`` are only counted."""
+    """Returns whether names are parts of one thing, not only numbered, such as ``Relu_1`` and ``Relu_2``."""
     tails = [names[place][len(head) :] for place in places]
     return 1 < len(places) <= PART * len(names) and any(_LETTER.search(tail) for tail in tails)
 
 
 def stem(head: str) -> str:
-    """Returns the name of a block without its number: blocks of one stem are counted.
+    """Returns the name of a block without its number, which numbered blocks have in common.
 
     Example:
         >>> stem("block2a"), stem("block12b"), stem("stem")
@@ -215,7 +215,7 @@ def stem(head: str) -> str:
 
 
 def _worded(names: Sequence[str], used_places: set[int], lead: str) -> Groups:
-    """Puts together three or more names with the same first words, such as ``stem_conv_pad`` and ``stem_bn``."""
+    """Groups three or more names with the same first words, such as ``stem_conv_pad`` and ``stem_bn``."""
     groups: Groups = defaultdict(list)
     for place, name in enumerate(names):
         if place not in used_places:
@@ -242,7 +242,7 @@ def _common(a: str, b: str) -> str:
 
 
 def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
-    """Returns the groups with the items outside groups that are between members of one group, and of no other."""
+    """Returns the groups, extended by items that are only between members of one group."""
     if not groups or not len(edges):
         return groups
     of = np.full(size, -1)
@@ -267,7 +267,7 @@ def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
 
 
 def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
-    """Returns the groups that a path leaves and enters again; groups in a loop do not count."""
+    """Returns the groups that a path leaves and enters again, except groups in a loop."""
     if not groups or not len(edges):
         return {}
     into = np.arange(size, dtype=np.int32)
@@ -283,7 +283,7 @@ def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
 
 
 def _scattered(groups: Mapping[str, list[int]], edges: Ints, size: int) -> list[str]:
-    """Returns the groups whose members do not hang together."""
+    """Returns the groups whose members are not connected."""
     of = np.full(size, -1)
     for number, places in enumerate(groups.values()):
         of[places] = number
@@ -317,13 +317,13 @@ class Box:
 
     @property
     def lines(self) -> list[str]:
-        """The drawn label: one line, or two if it is long."""
+        """The lines of the drawn label: one, or two if it is long."""
         return broken(self.label)
 
 
 @dataclass
 class Group:
-    """An unfolded scope or series, drawn as a frame with a heading; `group` is the one around it."""
+    """An unfolded scope or series, drawn as a frame with a heading; `group` is the number of the frame around it."""
 
     id: str
     name: str
@@ -340,7 +340,7 @@ class Group:
 
 @dataclass
 class Edge:
-    """All tensors (or control inputs) that go from one box to another; `quiet` ones are drawn faint."""
+    """All tensors, or all control inputs, from one box to another. A `quiet` edge is drawn faint."""
 
     id: str
     source: str
@@ -358,7 +358,7 @@ class Edge:
 
 
 def frames(groups: Sequence[Group], group: int) -> Iterator[int]:
-    """Yields the number of a group and of those around it, the innermost first."""
+    """Yields the number of a group and of the groups around it, the innermost first."""
     while group >= 0:
         yield group
         group = groups[group].group
@@ -373,14 +373,14 @@ class Item:
         name: op name, scope path + "/", or the key of a series or block.
         label: the part of the name that is drawn.
         op: number of the op, for op, call and variable; else -1.
-        tops: scopes it holds with everything below.
-        bottom: the scope whose items are shown when it is unfolded; -1 for none.
+        tops: the scopes that it contains completely.
+        bottom: the scope with the items to show when it is unfolded; -1 for none.
         keys: fold keys that unfold it; empty if nothing is inside.
         members: the items of a series or block.
-        alike: whether the members of a series are of one kind.
+        alike: whether the members of a series are alike.
         first: number of the first op in it.
         leaf: its name among its siblings.
-        holds: the text of a fold that is not a scope about its members, or of a call about its function.
+        holds: a text about the members of a series or block, or about the function of a call.
     """
 
     kind: str
@@ -402,17 +402,17 @@ class Item:
         return self.kind in ("op", "call")
 
     def flat(self) -> list[Item]:
-        """Returns the ops and scopes in it, series and blocks taken apart."""
+        """Returns the ops and scopes in it; series and blocks are replaced by their members."""
         return self._apart(("series", "block"))
 
     def units(self) -> list[Item]:
-        """Returns the ops, scopes and blocks in it, series taken apart."""
+        """Returns the ops, scopes and blocks in it; series are replaced by their members."""
         return self._apart(("series",))
 
     def blocks(self) -> list[Item]:
-        """Returns the blocks that a block is made of; none for all else.
+        """Returns the blocks that a block consists of; empty for other items.
 
-        Scopes are blocks of it if it holds nothing but counted ones, such as Mixed_6a and Mixed_6b.
+        Scopes count as blocks if all members are numbered alike, such as Mixed_6a and Mixed_6b.
         """
         inner = [one for member in self.members for one in member.units()] if self.kind == "block" else []
         counted = all(one.kind in ("block", "scope") and one.leaf in heads(one.leaf) for one in inner)

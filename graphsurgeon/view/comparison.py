@@ -19,8 +19,7 @@ from .scene import Scene, build
 from .tree import Tree
 
 GOOD, FULL = 26, 60
-"""Boxes of the picture: scopes with differences open up to `GOOD` boxes, one that is nearly all there is, up to `FULL`.
-"""
+"""Scopes with differences are opened up to `GOOD` boxes, and scopes with one or two items up to `FULL` boxes."""
 
 
 def contrast(diff: Diff) -> Scene:
@@ -47,10 +46,10 @@ def contrast(diff: Diff) -> Scene:
 
 
 def united(diff: Diff) -> tuple[Graph, EdgeKinds]:
-    """Returns both graphs as one, with the edges of both, and the kinds of its edges.
+    """Returns the union of both graphs, and the kinds of its edges.
 
     Args:
-        diff: its `picture` has the ops of both; numbers of the second graph are the same there.
+        diff: the difference. Its `picture` has the ops of both graphs, with the numbers of the second graph.
     """
     whole, a = diff.picture, diff.a
     spot = diff.place.copy()
@@ -61,7 +60,7 @@ def united(diff: Diff) -> tuple[Graph, EdgeKinds]:
 
 
 def _edges(now: Edges, then: Edges, count: int, spot: Ints, size: int) -> tuple[Edges, Ints]:
-    """Returns the edges of `now`, whose rows from `count` on are removed, and those of `then` that `now` lacks."""
+    """Returns the edges of the first `count` ops of `now`, the edges of `then` that `now` lacks, and their kinds."""
     mine = now.rows < count
     rows, node, port = now.rows[mine], now.node[mine], now.port[mine]
     old_rows, old_node, old_port = spot[then.rows], spot[then.node], then.port
@@ -75,7 +74,7 @@ def _edges(now: Edges, then: Edges, count: int, spot: Ints, size: int) -> tuple[
 
 
 def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
-    """The folds to open: scopes that hold differences and are not completely new or removed, the smallest first."""
+    """Returns the folds to open: scopes with differences that are not completely new or removed, the smallest first."""
     touched = np.zeros(tree.graph.size, np.bool_)
     touched[list(marks)] = True
     items, opened = list(tree.inside(tree.root)), set[str]()
@@ -108,7 +107,7 @@ def _mixed(tree: Tree, item: Item, marks: Mapping[int, str], touched: Mask) -> b
 
 
 def _texts(diff: Diff) -> dict[int, str]:
-    """For each changed op its difference, in a word or two."""
+    """Returns changed op -> a short text about its change."""
     by_op: dict[int, list[OpChange]] = {}
     for change in diff.changes:
         by_op.setdefault(diff.b.index[change.op], []).append(change)
@@ -121,7 +120,7 @@ def _word(changes: list[OpChange]) -> str:
         plain = {"type": f"was {change.was}", "input": "rewired", "attribute": change.what, "output": "shape"}
         words.append(plain.get(change.kind, change.kind))
     words = list(dict.fromkeys(words))
-    if len(words) > 1 and "shape" in words:  # it follows from the rest
+    if len(words) > 1 and "shape" in words:  # the other changes cause it
         words.remove("shape")
     return elide(", ".join(words[:2]) + (" …" if len(words) > 2 else ""), 34)
 
@@ -160,7 +159,7 @@ def _mark_box(box: Box, mine: Counter[str], near: Counter[str], text: str) -> No
 
 
 def _mark_groups(scene: Scene) -> None:
-    """A frame is new or removed if all its contents are."""
+    """Marks frames as new or removed if all their boxes are."""
     states: dict[int, set[str]] = {}
     for box in scene.boxes:
         for group in frames(scene.groups, box.group):

@@ -1,4 +1,4 @@
-"""A scene as DOT text of ids and sizes, and a graph as a labeled graphviz object to edit and save."""
+"""Measures boxes, and makes labeled `graphviz.Digraph` objects of graphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 PAD = 12.0
-"""Room left and right of a label, px."""
+"""Space to the left and right of a label, px."""
 HEIGHT = 40.0
 """Height of a box with one line of label, px."""
 HEADING = 12.0
@@ -30,7 +30,7 @@ def second_line(box: Box) -> tuple[str, str]:
 
 
 def size_of(box: Box) -> tuple[float, float]:
-    """Returns width and height of a box, px: as wide as its words need."""
+    """Returns width and height of a box in px, which depend on its texts."""
     sub, hidden = second_line(box)
     second = width(sub, SUB) + (width(hidden, SUB) + 10 if hidden else 0)
     sign = 12 if box.kind in ("call", "scope", "series", "variable") else 0
@@ -39,11 +39,11 @@ def size_of(box: Box) -> tuple[float, float]:
     return math.ceil(max(64.0, words + 2 * PAD)), HEIGHT + LEADING * (len(lines) - 1)
 
 
-_LONGEST = 1000  # characters of a name; Graphviz reads no strings of any length
+_LONGEST = 1000  # characters of a name; Graphviz limits the length of strings
 
 
 def quoted(text: str) -> Any:
-    r"""Returns `text` so that DOT shows it as it is: no escape, no HTML label, no broken quote.
+    r"""Returns `text` quoted for DOT, so that escapes, HTML labels and quotes are shown literally.
 
     Example:
         >>> print(quoted(r"a\N<b>"))
@@ -95,7 +95,7 @@ def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digrap
 
 
 def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
-    """Adds the boxes and clusters of one level; depth is that of the unfolded scopes."""
+    """Adds the boxes and clusters of a level, and of all levels inside it."""
     for box in scene.boxes:
         if box.group == group:
             ink = COLOURS[box.family]

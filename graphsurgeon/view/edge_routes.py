@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .boxes import SUB, Box, Edge, Group, width
 
 Points = NDArray[np.float64]
-"""Points of a path: the first, then three for each curve, the last of which is its end."""
+"""Points of a path: the start, then three points for each curve: two control points and its end."""
 
 CLEAR = 5.0, 2.0
 """The distance of a line from boxes, across and along, px."""
@@ -26,12 +26,12 @@ _RADIUS = 8.0  # of corners
 def ways(
     stops: Sequence[Sequence[tuple[float, float]]], boxes: Points, ends: Sequence[tuple[int, int]]
 ) -> list[Points]:
-    """Returns a path for each line: as few curves as possible, so that none meets a box.
+    """Returns a path for each line, with as few curves as possible that meet no box.
 
     Args:
-        stops: for each line the points from one end to the other; a curve from each to the next meets no box.
-        boxes: left, top, right and bottom of each.
-        ends: for each line the numbers of two boxes that it may meet.
+        stops: for each line, points from one end to the other. Curves between consecutive points meet no box.
+        boxes: left, top, right and bottom of each box.
+        ends: for each line, the numbers of two boxes that it may meet.
     """
     count = len(stops)
     if not count:
@@ -66,7 +66,7 @@ def _meets(start: Points, end: Points, boxes: Points, skip: NDArray[np.bool_]) -
     far = float(np.abs(end - start).max())
     t = np.linspace(0, 1, int(max(8, min(96, far / SPACING))))[1:-1]
     u = 1 - t
-    across, along = 3 * u * t * t + t**3, 1.5 * u * t + t**3  # as _curved puts the control points
+    across, along = 3 * u * t * t + t**3, 1.5 * u * t + t**3  # with the control points of _curved
     x = start[:, :1] + (end - start)[:, :1] * across
     y = start[:, 1:] + (end - start)[:, 1:] * along
     x, y = x[:, :, None], y[:, :, None]
@@ -77,7 +77,7 @@ def _meets(start: Points, end: Points, boxes: Points, skip: NDArray[np.bool_]) -
 
 
 def _curved(points: Points) -> Points:
-    """Returns curves through points, each along the flow at its ends."""
+    """Returns curves through points; the ends of each curve are parallel to the flow."""
     out = np.empty((3 * len(points) - 2, 2))
     out[0] = points[0]
     middle = (points[1:, 1] + points[:-1, 1]) / 2
@@ -113,7 +113,7 @@ Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
 
 PLACES = 12
-"""A label is put at one of this many places, those nearest to the middle of its edge."""
+"""The number of places that are tried for a label, near the middle of its edge."""
 
 _NUMBERS = str.maketrans("MC,", "   ")
 
@@ -150,7 +150,7 @@ def samples(d: str, per_curve: int = 12) -> list[Point]:
 
 
 def sampled(paths: Sequence[str], per_curve: int) -> list[NDArray[np.float64]]:
-    """Returns the `samples` of each path; fast if they have curves only."""
+    """Returns the `samples` of each path; faster if the paths consist only of curves."""
     if not paths or any("L" in d for d in paths):
         return [np.array(samples(d, per_curve)) for d in paths]
     counts = np.array([d.count(",") for d in paths])
@@ -166,7 +166,7 @@ def sampled(paths: Sequence[str], per_curve: int) -> list[NDArray[np.float64]]:
 
 @cache
 def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]:
-    """Returns for each step of a number its distance along a line, and the weights of a curve's points there."""
+    """Returns for each of `count` steps along a curve its position from 0 to 1, and the weights of the four points."""
     found = []
     for i in range(1, count + 1):
         t = i / count
@@ -176,10 +176,10 @@ def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]
 
 
 def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
-    """Gives each edge label a free place next to its edge, center in (lx, ly), inside a picture `wide` points wide.
+    """Places edge labels next to their edges, with the center at (lx, ly), in a picture of width `wide`.
 
-    A label without room, or of a quiet edge, is removed; the page still shows it when the edge is touched. The counts
-    of a changed edge stay: without room they are drawn over its middle.
+    If there is no free place, or the edge is quiet, the label is removed; the page still shows it on hover. The label
+    of a changed edge always stays: without a free place it is drawn over the middle of the edge.
     """
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
@@ -203,7 +203,7 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
 
 
 class _Room:
-    """Knows which rectangles of a picture are taken, and which points of lines have to stay in sight.
+    """The occupied rectangles of a picture, and points of lines that must stay visible.
 
     Args:
         frames: left, top, right and bottom of each rectangle.
@@ -212,11 +212,11 @@ class _Room:
 
     def __init__(self, frames: Sequence[Rect], points: NDArray[np.float64]) -> None:
         self._taken = np.array(frames).reshape(-1, 4).T
-        self._x, y = points[np.argsort(points[:, 1])].T  # by height: a word is low, and few are as high as it
+        self._x, y = points[np.argsort(points[:, 1])].T  # sorted by y: few points are at the height of a label
         self._y: list[float] = y.tolist()
 
     def first(self, places: Points, size: Point, wide: float) -> Point | None:
-        """Takes the first of these middles around which a rectangle of a size has room, in a picture so wide."""
+        """Occupies the first place with enough space for a rectangle, and returns its center; None if there is none."""
         w, h = size
         x, y = places.T
         left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
@@ -232,7 +232,7 @@ class _Room:
 
 
 def _sides(g: Group) -> list[Rect]:
-    """Returns the lines of a frame: a word across one is read as part of it."""
+    """Returns the lines of a frame as rectangles, so that no label covers them."""
     right, bottom = g.x + g.w, g.y + g.h
     return [
         (g.x - 1, g.y, g.x + 1, bottom),
@@ -242,7 +242,7 @@ def _sides(g: Group) -> list[Rect]:
 
 
 def _places(points: Points, w: float) -> Points:
-    """Returns places to try: next to the middle first, then towards both ends."""
+    """Returns the places to try, from the middle of the edge towards both ends."""
     found = np.repeat(points[_nearest(len(points))], 2, axis=0)
     found[:, 0] += np.tile((w / 2 + 4, -w / 2 - 4), len(found) // 2)
     return found

@@ -1,4 +1,4 @@
-"""Engines: who runs Graphviz to lay out pictures, in which order they are asked, and why one is not live."""
+"""The layout engines that run Graphviz, in order of preference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Engine(Protocol):
     name: str
 
     def missing(self) -> str:
-        """Returns why it cannot be used here, or an empty text."""
+        """Returns the reason if it cannot be used here, else an empty text."""
 
     def describe(self) -> str:
         """Returns its name and version."""
@@ -28,12 +28,12 @@ ENGINES: list[Engine] = [graphviz_wasm, graphviz_dot]
 
 
 def live() -> Engine | None:
-    """Returns the first engine that can be used here, or None: then only the outline is shown."""
+    """Returns the first engine that can be used here; None if only the outline can be shown."""
     return next((engine for engine in ENGINES if not engine.missing()), None)
 
 
 def doctor() -> str:
-    """Returns which layout engine is live, its version, and why the others are not.
+    """Returns a text with the layout engine in use, its version, and the reasons why others are not used.
 
     Example:
         >>> print(doctor().splitlines()[0].split(":")[0])

@@ -1,4 +1,4 @@
-"""The color of an op type and of a dtype."""
+"""The families of op types, with their colors, and the dtypes of ops."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ATTRS = ("dtype", "DstT", "out_type", "output_type", "type", "Tout", "T", "Tpar
 def dtypes_of(graph: Graph) -> list[str]:
     """Returns the dtype of the first output of each op; "" without an output, or if the dtype is not known.
 
-    With a live graph TensorFlow's dtype counts: a comparison of floats is a bool, whatever its attribute T
-    is. All ops of the same type with the same dtype in their attributes need one request.
+    For a live graph it is the dtype in TensorFlow: the output of a comparison of floats is a bool, although its
+    attribute T is a float. Ops of the same type and with the same dtype attribute are only looked up once.
 
     Example:
         >>> dtypes_of(Graph.of([("a", "NoOp", [])]))
@@ -35,7 +35,7 @@ def dtypes_of(graph: Graph) -> list[str]:
 
 
 def _said(node: TFNodeDef) -> str:
-    """Returns the dtype in a node's attributes that is most likely that of its output."""
+    """Returns the dtype attribute of a node that is most likely the dtype of its output."""
     attr = getattr(node, "attr", None) or {}
     for key in _ATTRS:
         if key in attr and attr[key].type:
@@ -53,7 +53,7 @@ class Ink(NamedTuple):
 
 
 UNKNOWN = "unknown"
-"""The family of ops of types that TensorFlow does not know here, and of folds that hold some: hatched boxes."""
+"""The family of op types unknown to the installed TensorFlow, and of folds with such ops; drawn hatched."""
 
 COLOURS: dict[str, Ink] = {
     "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D", "convolution, matmul"),

@@ -1,4 +1,4 @@
-"""The scopes to open for a first picture that a person can read, with the inputs and outputs of the model."""
+"""Chooses the scopes to open in a readable first picture, and the inputs and outputs of the model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .helpers import ORPHAN, SERVES, behind, in_scopes
 from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]
-"""Names of inputs and of outputs, if they were given."""
+"""Names of inputs and of outputs; empty if they are not known."""
 MOST, LISTED = 6, 20
-"""The number of inputs, and of outputs, that are drawn even deep inside scopes; more if a signature names them."""
+"""The maximum number of inputs, and of outputs, that are drawn outside their scopes; the second one for known names."""
 
 _FED = frozenset({*FEED_TYPES, "PlaceholderWithDefault"})
 _NO_OUTPUT = re.compile(
@@ -29,11 +29,11 @@ _SWITCHED = re.compile(r".*(switch_[tf]|pred_id|switch_pred.*|pivot_\w*)")
 
 
 def ends(tree: Tree, interface: Known = ((), ())) -> tuple[Ints, Ints]:
-    """Returns the ops that feed the model and those that give its results, at most `MOST` of each.
+    """Returns the ops that feed the model and those that compute its results, at most `MOST` of each.
 
     Args:
         tree: the graph, with its hidden helpers.
-        interface: names of its inputs and outputs, if they were given.
+        interface: names of its inputs and outputs; empty if they are not known.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
@@ -53,7 +53,7 @@ def ends(tree: Tree, interface: Known = ((), ())) -> tuple[Ints, Ints]:
 
 
 def _results(graph: Graph, visible: Mask, fed: Mask) -> Mask:
-    """Ops that depend on an input alone, with only gradients, savers and similar ops as consumers."""
+    """Returns ops that depend on an input, and have no consumers except gradients, savers and similar ops."""
     serves = in_scopes(graph, SERVES) | ~visible
     useful = forward(graph, fed, control=False) & ~serves if fed.any() else ~serves
     kinds, _, number = graph.kinds
@@ -75,7 +75,7 @@ def pinned(tree: Tree, interface: Known = ((), ())) -> tuple[int, ...]:
 
 
 def _first(graph: Graph, ops: Mask) -> Ints:
-    """Returns the ops that lie highest in the scopes, at most `MOST`, in graph order."""
+    """Returns up to `MOST` ops in graph order; ops in fewer scopes are preferred."""
     numbers = np.flatnonzero(ops)
     if len(numbers) > MOST:
         depth = np.array([graph.names[i].count("/") for i in numbers.tolist()])
@@ -84,20 +84,20 @@ def _first(graph: Graph, ops: Mask) -> Ints:
 
 
 FEW, GOOD, FULL, LIMIT = 8, 20, 40, 60
-"""Boxes of a first picture: at least, enough, at most if there is a choice, at most in any case."""
+"""Numbers of boxes in a first picture: the minimum, a good number, the preferred maximum, and the maximum."""
 SHARE = 0.3
-"""From `FEW` boxes on, a scope opens only when it holds at least this part of the forward model."""
+"""If there are at least `FEW` boxes, a scope must have at least this share of the forward model to be opened."""
 NEARLY = 0.9
-"""A series of layers that holds more than this part of a graph opens before its surroundings."""
+"""A series of layers with more than this share of a graph is opened before other folds."""
 
 
 def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
     """Returns the fold keys to open for a first picture: 8 to 40 boxes if the graph has enough.
 
-    The largest scope of the forward model opens first; gradients, optimizers and savers, and series
-    of similar scopes, stay folded as long as there is something else to show. Blocks that are made of
-    blocks open together, or none of them; layers that are alike and follow each other stay as they are.
-    A fold that holds little except `pins`, ops that are always shown, opens as well.
+    The largest scope of the forward model is opened first. Gradients, optimizers, savers and series of similar scopes
+    stay folded as long as there are other scopes to open. Blocks that consist of blocks are opened all together or not
+    at all. Consecutive layers that are alike stay folded. A fold that mostly contains `pins`, ops that are always
+    shown, is opened too.
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
@@ -145,23 +145,23 @@ def unfolded_to(tree: Tree, depth: int) -> frozenset[str]:
 
 
 def open_item(tree: Tree, item: Item, items: list[Item], opened: set[str]) -> None:
-    """Replaces an item by its contents among those shown, and adds its key to those opened."""
+    """Replaces an item in `items` by its contents, and adds its key to `opened`."""
     opened.add(item.keys[0] if item.members else item.name)
     at = items.index(item)
     items[at : at + 1] = tree.inside(item)
 
 
 def _mostly(tree: Tree, item: Item, pins: set[int], budget: int) -> bool:
-    """Returns whether nearly all that an item would show are ops wanted by themselves."""
+    """Returns whether at least half of the contents of an item are pinned ops, and the others fit into the budget."""
     inner = tree.inside(item)
     hits = sum(1 for i in inner if i.op in pins)
     return hits > 0 and 2 * hits >= len(inner) and len(inner) - hits <= budget
 
 
 def _stages(tree: Tree, items: list[Item]) -> list[Item]:
-    """Returns the blocks that are made of blocks, as conv2 of conv2_block1: they open together, or none does.
+    """Returns the blocks that consist of blocks, such as conv2 with conv2_block1, to be opened together.
 
-    A scope that holds more than all of them, such as the second tower of two, opens first.
+    Returns nothing if a scope has more ops than all of them, such as the second of two towers: it is opened first.
     """
     stages = [item for item in items if len(item.blocks()) > 1]
     if not FEW <= len(items) < GOOD or len(items) + sum(len(item.members) - 1 for item in stages) > FULL:
@@ -172,7 +172,7 @@ def _stages(tree: Tree, items: list[Item]) -> list[Item]:
 
 
 def _repeated(tree: Tree, shown: list[Item]) -> int:
-    """Returns how many ops are in large scopes that are alike and read each other: open, one would look like more."""
+    """Returns the number of ops in large scopes that are alike and connected, and so should stay folded."""
     alike: dict[tuple[int, int], list[Item]] = defaultdict(list)
     for item in shown:
         if item.kind in ("scope", "block") and tree.core_of(item) > GOOD:
@@ -181,7 +181,7 @@ def _repeated(tree: Tree, shown: list[Item]) -> int:
 
 
 def _layers(tree: Tree, items: list[Item]) -> int:
-    """Returns the number of ops in items that are connected with another of them."""
+    """Returns the number of ops in some items if all of them are connected to others of them; else 0."""
     graph = tree.graph
     of = np.full(graph.size, -1, np.int32)
     for number, item in enumerate(items):
@@ -193,7 +193,7 @@ def _layers(tree: Tree, items: list[Item]) -> int:
 
 
 def _best(tree: Tree, items: list[Item]) -> list[Item]:
-    """Returns the item to open next, or none when the picture is good."""
+    """Returns the item to open next; empty if the picture is good."""
     n = len(items)
     if n >= GOOD:
         return []

@@ -1,4 +1,4 @@
-"""Folding: how the items of a crowded level fold: blocks, siblings that are alike, chains, sections of a long list."""
+"""Folds the items of a crowded level: blocks, similar siblings, chains, and sections of a long list."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .boxes import MANY, Item, blocks, elide
 from .helpers import behind
 
 FEWEST = 5
-"""Siblings that fold."""
+"""The minimum number of siblings to fold."""
 SHORTEST = 6
-"""Ops of a chain that fold."""
+"""The minimum number of ops of a chain to fold."""
 LEAST = 8
-"""The smallest number of items to which chains and lone siblings fold a level."""
+"""The minimum number of items that remain after folding chains and siblings."""
 APART = 8
-"""The largest number of items outside the sections because they are not the model itself."""
+"""The maximum number of items, such as gradients, that stay outside sections."""
 CROWD = 48
-"""More items than this on one level are folded into sections."""
+"""The maximum number of items of a level without sections."""
 BUSY = 24
-"""More items than this on one level, and siblings that nothing distinguishes and chains are folded, too."""
+"""The maximum number of items of a level in which chains and equal siblings are not folded."""
 
 _NUMBERED = re.compile(r"(.*?)(\d{1,9})", re.DOTALL)
 _AGAIN = re.compile(r"(.*?)(\d{1,9})_", re.DOTALL)
@@ -41,7 +41,7 @@ def hashed(text: str) -> int:
 
 
 def ranges(numbers: list[int]) -> str:
-    """Returns sorted numbers as people write them.
+    """Returns sorted numbers as a text of ranges.
 
     Example:
         >>> ranges([0, 1, 2, 5, 7, 8])
@@ -65,8 +65,8 @@ def folded(
         graph: the snapshot.
         items: ops and scopes of one scope, in graph order.
         ops_of: the ops of an item.
-        likeness: a value that items of the same op types share.
-        path: that scope with a slash at its end, or "" for the root.
+        likeness: returns a value that is equal for items with the same op types.
+        path: the scope with a slash at its end, or "" for the root.
     """
     if len(items) <= MANY and not _alike(graph, items, likeness):
         return items
@@ -75,7 +75,7 @@ def folded(
 
 
 def _level(graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, lead: str = "") -> list[Item]:
-    """Returns the items of a level, or of the block `lead` of it, folded."""
+    """Returns the items of a level, or of its block `lead`, folded."""
     if len(items) > MANY:
         items, edges = _with_blocks(graph, items, edges, likeness, path, lead)
     items, edges = _with_series(items, _alike(graph, items, likeness), edges, likeness, path)
@@ -88,12 +88,12 @@ def _level(graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, pat
 def _with_blocks(
     graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, lead: str
 ) -> tuple[list[Item], Ints]:
-    """Folds items into the blocks that their names tell."""
+    """Folds items into blocks by their names."""
     into, made = list(range(len(items))), {}
     for head, places in blocks([item.leaf for item in items], edges, lead).items():
         some = [items[i] for i in places]
         inner = _level(graph, some, among(edges, places), likeness, path, head)
-        if len(inner) == 1:  # a series that is all of the block
+        if len(inner) == 1:  # a series with all items of the block
             inner = list(inner[0].members)
         first, key = min(places), f"~{path}{head}/"
         made[first] = Item(
@@ -105,9 +105,9 @@ def _with_blocks(
 
 
 def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[str, list[tuple[int, int]]]]:
-    """Returns (pattern of a name, [(number, place)]) of items that are called alike and have the same ops inside.
+    """Returns (pattern of a name, [(number, place)]) of items with similar names and the same op types.
 
-    Blocks that are called alike need not have the same ops: they are the steps of one model.
+    Blocks with similar names may have different ops, because they are stages of one model.
     """
     groups: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
     names = {item.leaf for item in items}
@@ -134,7 +134,7 @@ def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[st
 
 
 def _sibling_edges(graph: Graph, parts: list[Ints]) -> Ints:
-    """Returns the edges between items, each given by its ops, as an array of shape (edges, 2), each pair once."""
+    """Returns the edges between items, given by their ops, as an array of shape (edges, 2) without duplicates."""
     place = np.full(graph.size, -1, np.int32)
     for i, ops in enumerate(parts):
         place[ops] = i
@@ -159,7 +159,7 @@ def _with_series(
         between = _reach(set(places), ahead) & _reach(set(places), back)
         circle = {*loop[places].tolist(), *loop[list(between)].tolist()}
         if between and not (len(circle) == 1 and items[places[0]].kind == "scope"):
-            continue  # others lie between its members: folded, it would hide which way things go
+            continue  # with other items between its members, the fold would hide the direction of edges
         pattern = f"[{ranges([n for n, _ in members])}]".join(name.rsplit("[]", 1))
         tail = "/" if items[places[0]].kind in ("scope", "block") else ""
         alike = items[places[0]].kind != "block" or len({likeness(items[place]) for place in places}) == 1
@@ -169,7 +169,7 @@ def _with_series(
 
 
 def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
-    """Returns the items that are reached from `start` without passing through it again."""
+    """Returns the items that are reached from `start`, without following edges of `start` again."""
     visited: set[int] = set()
     stack = [n for s in start for n in rows[s]]
     while stack:
@@ -181,13 +181,13 @@ def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
 
 
 def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
-    """Folds runs of ops of which each feeds the next and nothing else: ``Conv2D→BiasAdd→Relu … (9)``.
+    """Folds chains of ops, which only feed the next op: ``Conv2D→BiasAdd→Relu … (9)``.
 
     Args:
         graph: the snapshot.
-        items: of one level.
-        edges: between them, of shape (edges, 2).
-        path: the scope with a slash at its end, or "".
+        items: the items of one level.
+        edges: the edges between them, of shape (edges, 2).
+        path: the scope with a slash at its end, or "" for the root.
     """
     ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
     runs, visited = [], set()
@@ -214,7 +214,7 @@ def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[li
 
 
 def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
-    """Folds ops of one type that read from the same items and feed the same ones: ``AddN ×411``."""
+    """Folds ops of one type that read from the same items and feed the same items: ``AddN ×411``."""
     ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
     alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for i, item in enumerate(items):
@@ -231,7 +231,7 @@ def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[
 
 
 class _FoldGroup(NamedTuple):
-    """Items that become one: their places, and their texts; see `Item`."""
+    """Items to fold into one: their places, and the texts of the fold; see `Item`."""
 
     places: list[int]
     key: str
@@ -244,7 +244,7 @@ class _FoldGroup(NamedTuple):
 def _folded(
     items: list[Item], edges: Ints, folds: list[_FoldGroup], path: str, least: int = 0
 ) -> tuple[list[Item], Ints]:
-    """Returns items and edges with folds in them, the largest first, as long as no less than `least` items are left."""
+    """Returns items and edges after folding, the largest folds first, if at least `least` items remain."""
     into, new = list(range(len(items))), {}
     count = len(items)
     for fold in sorted(folds, key=lambda f: -len(f.places)):
@@ -264,7 +264,7 @@ def _folded(
 
 
 def _follows(items: list[Item], ahead: list[list[int]], back: list[list[int]], i: int) -> bool:
-    """Returns whether an op goes on with a chain that has begun before it."""
+    """Returns whether an op continues a chain that begins before it."""
     if len(back[i]) != 1:
         return False
     before = back[i][0]
@@ -272,7 +272,7 @@ def _follows(items: list[Item], ahead: list[list[int]], back: list[list[int]], i
 
 
 def neighbours(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
-    """Returns for each item the ones it feeds; going back, those that feed it."""
+    """Returns for each item the items that it feeds; with `back`, the items that feed it."""
     out: list[list[int]] = [[] for _ in range(size)]
     for a, b in edges.tolist():
         if back:
@@ -283,7 +283,7 @@ def neighbours(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
 
 
 def merged(items: list[Item], edges: Ints, into: list[int], blocks: dict[int, Item]) -> tuple[list[Item], Ints]:
-    """Returns items and edges with each item drawn into another: item i becomes part of `made[into[i]]`."""
+    """Returns items and edges after merging: item i becomes part of `blocks[into[i]]`."""
     survivors = [i for i in range(len(items)) if into[i] == i]
     number = {old: new for new, old in enumerate(survivors)}
     to = np.array([number[i] for i in into], np.int32)
@@ -292,7 +292,7 @@ def merged(items: list[Item], edges: Ints, into: list[int], blocks: dict[int, It
 
 
 def among(edges: Ints, places: list[int]) -> Ints:
-    """Returns the edges between these items, numbered anew in their order."""
+    """Returns the edges between the items at these places, renumbered in this order."""
     number = np.full(int(edges.max(initial=max(places))) + 1, -1, np.int32)
     number[places] = np.arange(len(places), dtype=np.int32)
     new_edges = number[edges]
@@ -300,7 +300,7 @@ def among(edges: Ints, places: list[int]) -> Ints:
 
 
 def with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
-    """Returns a long list cut, in the order of the flow, at places that the fewest tensors cross."""
+    """Returns a long list folded into sections, in the order of the flow, cut at places that few tensors cross."""
     order = _flow(len(items), edges)
     apart = [i for i in order if behind(items[i].leaf)]
     apart = apart if len(apart) <= APART else []  # gradients and optimizers stay separate boxes
@@ -343,9 +343,9 @@ def with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
 
 
 def _flow(size: int, edges: Ints) -> list[int]:
-    """Returns an order in which makers come before readers, otherwise that of the graph; loops are cut.
+    """Returns a topological order that otherwise follows the graph; loops are cut.
 
-    An item without a producer (an input) comes just before its first consumer.
+    An item without a producer comes directly before its first consumer.
     """
     makers = neighbours(edges, size, back=True)
     sources = set(edges[:, 0].tolist()) if len(edges) else set()

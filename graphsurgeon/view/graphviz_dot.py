@@ -1,4 +1,4 @@
-"""Graphviz dot: the program `dot` of the system, in a separate process."""
+"""A layout engine that runs the program `dot` of the system in a separate process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ name = "dot"
 
 
 def missing() -> str:
-    """Returns why it cannot be used here, or an empty text."""
+    """Returns the reason if it cannot be used here, else an empty text."""
     return "" if shutil.which(name) else f"no program {name!r} is on the PATH"
 
 

@@ -1,4 +1,7 @@
-"""Graphviz wasm: Graphviz as a WebAssembly module: no system package, GIL free, abortable, memory-capped."""
+"""A layout engine that runs Graphviz as a WebAssembly module.
+
+It needs no system package, releases the GIL, can be stopped, and has a memory limit.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from ..errors import LayoutError
 name = "wasm"
 """The name of this engine."""
 MEMORY = 1 << 30
-"""Most memory one layout may take, bytes."""
+"""The memory limit of a layout, in bytes."""
 STACK = 2 << 20
-"""Stack of the module, bytes; wasmtime ends the process where it is larger than its own 2 MB."""
+"""The stack size of the module, in bytes; with more than 2 MB, wasmtime ends the process."""
 TICK = 0.02
-"""How often a running layout looks whether it should stop, seconds."""
+"""The interval in which a running layout checks whether it should stop, in seconds."""
 
 _idle: list[_Machine] = []  # machines that no call is using
 _lock = threading.Lock()
@@ -53,7 +56,7 @@ def timeout_error(seconds: float) -> LayoutTimeout:
 
 
 class _Machine:
-    """A separate engine for each call that runs: an epoch stops every call of one engine."""
+    """A separate wasmtime engine for a running call, because an epoch stops all calls of an engine."""
 
     def __init__(self, module: Path) -> None:
         import wasmtime
@@ -102,7 +105,7 @@ class _Machine:
             ) from None
         finally:
             over.set()
-            watcher.join()  # so that a late stop cannot hit the next call
+            watcher.join()  # so that a late stop cannot affect the next call
 
     def _call(self, store: Any, dot: str, form: str) -> bytes:
         exports: Any = self.linker.instantiate(store, self.module).exports(store)
@@ -154,12 +157,12 @@ def run(dot: str, timeout: float = 10.0, cancelled: Callable[[], bool] = lambda:
     Args:
         dot: DOT text.
         timeout: limit in seconds.
-        cancelled: asked every few ms; true stops the run.
+        cancelled: called every few ms; true stops the run.
         form: a Graphviz output format, such as json0.
 
     Raises:
-        LayoutTimeout: the limit is over.
-        LayoutCancelled: `cancelled` said so.
+        LayoutTimeout: the run took longer than the limit.
+        LayoutCancelled: `cancelled` returned true.
         LayoutError: Graphviz refused the text, or ran out of memory or stack.
 
     Example:

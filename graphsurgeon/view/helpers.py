@@ -1,4 +1,4 @@
-"""Helpers: ops that help others and are hidden in a picture, counted: constants, variables, initializers, savers."""
+"""Finds helpers: ops that are hidden and counted in a picture, such as constants, initializers and savers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Counts = NDArray[np.intp]
 
 KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops",
          "queue ops", "training ops", "hidden ops", "orphans")  # fmt: skip
-"""The kinds of hidden ops; the number in `Helpers.kind` is the place in this list."""
+"""The kinds of hidden ops; the numbers in `Helpers.kind` are indices of this list."""
 CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, QUEUE, TRAINING, HIDDEN, ORPHAN = range(1, 12)
 
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable", "TemporaryVariable"})
 """Op types that hold a variable."""
 SMALL = 12
-"""A graph of at most this many ops is shown whole."""
+"""The maximum number of ops of a graph in which nothing is hidden."""
 
 _TRAINS = re.compile(
     r"(?i)gradients?(_\d+)?|grads?|.*optimi[sz]er.*|train_op|adam\w*|rmsprop\w*|momentum(_\d+)?|sgd|adagrad\w*|adadelta"
@@ -31,7 +31,7 @@ _TRAINS = re.compile(
 _UPDATES = re.compile(r"(Resource|Sparse)*(Sparse)?Apply\w+")
 _SAVERS = frozenset({"Save", "SaveV2", "SaveSlices", "Restore", "RestoreV2", "RestoreSlice"})
 _SAVE_SCOPE = re.compile(r"save(_\d+)?")
-_NEVER = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")  # an input is never a mere helper
+_NEVER = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")  # an input is never a helper
 _LIVE = frozenset({*_NEVER, "IteratorGetNext", "QueueDequeueV2", "QueueDequeueManyV2", "Switch", "Merge", "Enter"})
 _HANDLED = re.compile(
     r"(Assign\w*|Destroy)(Variable|Resource)Op|Resource(Apply|Gather|Scatter)\w*"
@@ -42,7 +42,7 @@ _QUEUES = re.compile(
 )
 _TOKENS = re.compile(r"Fill|Cast|Identity|Pack|Range|ReadVariableOp|Reshape|Assign(Add|Sub)?(VariableOp)?")
 _DT_RESOURCE = 20
-_MOST_INSIDE = 64  # a variable's scope of more ops than this is an ordinary scope
+_MOST_INSIDE = 64  # a variable's scope with more ops is an ordinary scope
 
 SERVES = re.compile(
     r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*|train(ing)?|save|restore"
@@ -55,13 +55,14 @@ _JUDGES = re.compile(r"(?i)(total_)?loss(es)?(_\d+)?|accuracy|eval\w*")
 
 @dataclass(frozen=True)
 class Filters:
-    """The ops that a person has hidden or shown, in addition to the helpers that are hidden by default.
+    """The user's choices of ops to hide or show, in addition to the default.
 
     Args:
-        shown: kinds of KINDS that are drawn as any other op.
+        shown: kinds of KINDS that are drawn like other ops.
         hidden: op types that are not drawn.
-        gone: ops that an undo has left in the graph: orphans, which are not drawn.
-        training: gradients and updates in their ``scopes``, put ``away``, or ``beside`` their forward ops.
+        gone: orphans, which are not drawn.
+        training: the place of gradients and updates: in their ``scopes``, ``away`` for hidden, or ``beside`` their
+            forward ops.
     """
 
     shown: frozenset[str] = frozenset()
@@ -71,14 +72,14 @@ class Filters:
 
 
 def training_ops(graph: Graph) -> Mask:
-    """Returns the gradients and the updates: ops in scopes of that name, and ops that apply a gradient."""
+    """Returns the gradients and updates: ops in scopes with typical names, and ops that apply a gradient."""
     types, _, number = graph.kinds
     applies = np.array([_UPDATES.fullmatch(kind) is not None for kind in types], np.bool_)
     return np.asarray(in_scopes(graph, _TRAINS) | (applies[number] if len(types) else False), np.bool_)
 
 
 def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
-    """Returns the ops in scopes of these names, or below one."""
+    """Returns the ops in scopes whose names match, at any depth."""
     scopes = graph.scopes
     leaves = [path.rpartition("/")[2] for path in scopes.names]
     matching = {leaf: names.fullmatch(leaf) is not None for leaf in set(leaves)}
@@ -89,7 +90,7 @@ def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
 
 
 def behind(leaf: str) -> bool:
-    """Returns whether a scope of this name is gradients, an optimizer, a loss or the like, not the model.
+    """Returns whether the name of a scope indicates gradients, an optimizer or a loss, not the model.
 
     Example:
         >>> behind("gradients"), behind("Adam"), behind("block1")
@@ -103,8 +104,8 @@ class Helpers:
     """The hidden ops, and the ops that they help.
 
     Args:
-        kind: for each op, its place in KINDS; 0 for ops that are drawn.
-        thing: for each op, the op that represents it: a variable for its read, assign and initializer.
+        kind: for each op, the index of its kind in KINDS; 0 for ops that are drawn.
+        thing: for each op, the op that represents it; for example, a variable represents its read and initializer.
 
     Example:
         >>> g = Graph.of([("c", "Const", []), ("x", "Placeholder", []), ("y", "Add", ["x", "c"])])
@@ -117,7 +118,7 @@ class Helpers:
 
     @classmethod
     def of(cls, graph: Graph) -> Helpers:
-        """Finds them, in time linear in the edges."""
+        """Finds the helpers of a graph, in time linear in the number of edges."""
         kind = np.zeros(graph.size, np.int8)
         thing = np.arange(graph.size, dtype=np.int32)
         makers, readers = graph.data.node, graph.data.rows
@@ -149,7 +150,7 @@ class Helpers:
 
 
 def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
-    """Returns the hidden ops after a person's choice."""
+    """Returns the hidden ops after the user's choices."""
     kind, thing = helpers.kind.copy(), helpers.thing.copy()
     orphans = np.asarray([graph.index[name] for name in filters.gone if name in graph.index], np.int64)
     kind[orphans], thing[orphans] = ORPHAN, orphans
@@ -162,7 +163,7 @@ def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
 
 
 def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
-    """A variable and all that lives in the scope of its name are one thing."""
+    """Classifies variables with all ops in the scopes of their names."""
     kind[variables] = VARIABLE
     scopes = graph.scopes
     own = np.full(len(scopes.names), -1, np.int32)
@@ -184,7 +185,7 @@ def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], thing: Int
 
 
 def _captured(graph: Graph, inputs: Mask, kind: NDArray[np.int8]) -> None:
-    """In the graph of a function, a variable is an input that hands over its resource."""
+    """Classifies inputs of a function graph that are resources of variables."""
     consumers = graph.consumers
     data = graph.data
     for op in np.flatnonzero(inputs & (kind == 0)).tolist():
@@ -204,7 +205,7 @@ def _is_resource(node: object) -> bool:
 
 
 def _reads(graph: Graph, readers: Mask, useful: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
-    """A plain read of a constant or variable belongs to it."""
+    """Classifies plain reads of constants and variables like their sources."""
     data = graph.data
     some = np.flatnonzero(readers & useful & (kind == 0) & (data.degrees == 1) & (graph.control.degrees == 0))
     source = data.node[data.ptr[some]]
@@ -216,7 +217,7 @@ def _reads(graph: Graph, readers: Mask, useful: Mask, kind: NDArray[np.int8], th
 
 
 def _given(graph: Graph, assigns: Mask, consumers: Counts, kind: NDArray[np.int8]) -> None:
-    """An assignment that ends there, of a value that hangs on no input and no variable, initializes."""
+    """Classifies as initializers the assignments without consumers, of values that depend on no input or variable."""
     data = graph.data
     memo: dict[int, bool] = {}
     for op in np.flatnonzero(assigns & (kind == 0) & (consumers == 0)).tolist():
@@ -247,7 +248,7 @@ def _savers(graph: Graph, savers: Mask, kind: NDArray[np.int8]) -> None:
 
 
 def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
-    """Hides queues that workers only wait at: no drawn op computes with the numbers in them."""
+    """Hides queues that are only used to wait, if no drawn op computes with their elements."""
     queues = graph.typed(k for k in graph.kinds[0] if _QUEUES.fullmatch(k))
     if not queues.any():
         return
@@ -261,9 +262,9 @@ def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
 
 
 def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
-    """Hides the rest of a cond that initializes a variable: ops that nothing reads, and that read variables only."""
+    """Hides the rest of a cond that initializes a variable: unread ops that depend only on variables."""
     makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
-    within = (drawn | asking)[makers] & drawn[readers]  # all that depends on one question is one part
+    within = (drawn | asking)[makers] & drawn[readers]  # ops that depend on the same check form one part
     part = joined_parts(makers[within], readers[within], graph.size)
     enters, leaves = drawn[readers] & ~drawn[makers], drawn[makers] & ~drawn[readers]
     classified = np.isin(kind, (CONSTANT, VARIABLE, INITIALISER))
@@ -275,7 +276,7 @@ def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
 
 
 def _initialisers(kind: NDArray[np.int8], makers: Ints, readers: Ints, consumers: Counts, may: Mask) -> None:
-    """An op whose only consumers are variables and their initializers is an initializer."""
+    """Classifies as initializers the ops whose only consumers are variables and their initializers."""
     open_ = (kind == 0) & may & (consumers > 0)
     makers_of = open_[makers]
     makers, readers = makers[makers_of], readers[makers_of]

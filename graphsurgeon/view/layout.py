@@ -1,4 +1,4 @@
-"""Layout: the places of the boxes of a scene. Graphviz sees ids and sizes, never a word of the graph."""
+"""Lays out the boxes of a scene. Graphviz only gets ids and sizes, no text of the graph."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from .scene import Scene
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 
 WIDEST = 4.0
-"""A picture is at most this many times as wide as high, or as high as wide, if possible."""
+"""The maximum ratio of width to height, or height to width, of a picture, if possible."""
 SOONER = 0.5
-"""The factor for the height from which levels are set in columns, if the picture is higher than that."""
+"""The factor for `THIN` if a picture exceeds `WIDEST`, so that lower levels are set in columns too."""
 MARGIN = 12.0
 """Empty border of a picture, px."""
 PAD = 10.0
 """Empty border inside a frame, px."""
 HEAD = 20.0
-"""Room for the heading of a frame, px."""
+"""Height of the heading of a frame, px."""
 
-_SAID = {"source": "from", "target": "to"}  # the names of the ends of an edge on the page
+_SAID = {"source": "from", "target": "to"}  # names of the ends of an edge in the data of the page
 
-_EFFORTS = (  # limits for Graphviz, the words for them, and their share of the time
+_EFFORTS = (  # limits for Graphviz, their description, and their share of the time
     ("nslimit=2 nslimit1=2", "", 0.5),
     ("nslimit=0.1 nslimit1=0.1 mclimit=0.1", "a coarser layout, because a better one took too long", 1.0),
 )
 
 Key = Any
-"""An end of an edge in a level: ("box", number), ("frame", number), or ("out", key) and ("in", key) for gates."""
+"""An end of an edge in a level: ("box", number), ("frame", number), or ("out", key) or ("in", key) for a gate."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedScene:
     """A scene with coordinates: px, y downwards, everything within (0, 0) and (w, h).
 
-    `columns` has for each frame, and for "", the boxes and frames in it that begin a new column.
+    `columns` maps each frame, and "" for the picture, to its boxes and frames that begin a new column.
     """
 
     rev: str
@@ -62,7 +62,7 @@ class PlacedScene:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the scene for the page: plain JSON values only."""
-        ours = {"group", "beside"}  # fields that only a layout needs
+        ours = {"group", "beside"}  # fields that only the layout needs
         return {
             "rev": self.rev, "w": self.w, "h": self.h, "direction": self.direction,
             "boxes": [
@@ -84,21 +84,22 @@ def place(
     timeout: float = 10.0,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PlacedScene:
-    """Gives every box, group and edge of a scene its place.
+    """Returns a scene with the positions of all boxes, groups and edges.
 
-    If half of the time runs out, a coarser layout is made, and ``stats["degraded"]`` names it.
+    If the first layout takes more than half of the time, a coarser layout is made, which ``stats["degraded"]``
+    describes.
 
     Args:
-        scene: the result of `build`; its boxes get their sizes, or keep larger ones, nothing else in it changes.
-        engine: a layout engine; the best one that is live by default.
-        direction: "TB" top to bottom, "LR" left to right, "auto" the one whose picture has the better shape.
-        like: the picture before, as data: an "auto" one has its direction, and common boxes keep its order.
-        timeout: limit for everything, seconds.
-        cancelled: asked every few ms; true stops the work.
+        scene: the result of `build`. The function sets the sizes of its boxes, but does not reduce them.
+        engine: a layout engine; default: the first one that is available.
+        direction: "TB" top to bottom, "LR" left to right, or "auto" for the direction with the better aspect ratio.
+        like: the data of a picture to resemble: with "auto" its direction is used, and common boxes keep their order.
+        timeout: the time limit in seconds.
+        cancelled: called every few ms; true stops the work.
 
     Raises:
-        LayoutCancelled: `cancelled` said so.
-        LayoutError: no engine is live, the direction is unknown, or no layout at all ended in time.
+        LayoutCancelled: `cancelled` returned true.
+        LayoutError: no engine is available, the direction is unknown, or the layout took too long.
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
@@ -119,7 +120,7 @@ def place(
         )
     for box in scene.boxes:
         w, h = size_of(box)
-        box.w, box.h = max(w, box.w), max(h, box.h)  # a box of another layout keeps its size
+        box.w, box.h = max(w, box.w), max(h, box.h)  # a box of an earlier layout keeps its size
     if not scene.boxes:
         return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], dict(scene.stats), {})
     end = time.monotonic() + timeout
@@ -129,7 +130,7 @@ def place(
         run = Run(engine, effort, time.monotonic() + (end - time.monotonic()) * share, cancelled)
         try:
             best = _placed(scene, "LR" if known == "LR" else "TB", direction == "auto", run, like)
-            if known == "auto" and _shape(best) > WIDEST:  # no level alone is too long, but all together are
+            if known == "auto" and _shape(best) > WIDEST:  # no single level is too long, but the whole is
                 best = min(best, _placed(scene, "TB", True, run, like, SOONER), key=_shape)
             if known == "auto" and _shape(best) > WIDEST:
                 best = min(best, _placed(scene, "LR", True, run, like), key=_shape)
@@ -162,7 +163,7 @@ def _placed(
 
 
 class _Picture:
-    """A scene as levels, one in another; the picture itself is level -1."""
+    """A scene as nested levels; the picture itself is level -1."""
 
     def __init__(self, scene: Scene, direction: str, run: Run) -> None:
         self.scene, self.direction, self.run, self.down = scene, direction, run, direction == "TB"
@@ -174,7 +175,7 @@ class _Picture:
                 self._number(level, ("frame", frame))
                 level = frame
             self._number(level, ("box", i))
-        self.order = [-1, *sorted(set(self.items) - {-1})]  # frames around others first
+        self.order = [-1, *sorted(set(self.items) - {-1})]  # outer frames first
         self.lines: dict[int, dict[tuple[Key, Key], list[Edge]]] = defaultdict(lambda: defaultdict(list))
         place = {box.id: i for i, box in enumerate(scene.boxes)}
         self.ways = [self._cut(edge, place[edge.source], place[edge.target]) for edge in scene.edges]
@@ -190,7 +191,7 @@ class _Picture:
         numbers.setdefault(key, len(numbers))
 
     def _cut(self, edge: Edge, a: int, b: int) -> list[tuple[int, tuple[Key, Key]]]:
-        """Cuts an edge into one line for each level that it crosses, from its source to its target."""
+        """Cuts an edge into lines, one for each level that it crosses, from its source to its target."""
         above, below = self.around[a], self.around[b]
         same = next(
             (k for k, (x, y) in enumerate(zip(above, below, strict=False)) if x != y), min(len(above), len(below))
@@ -211,7 +212,7 @@ class _Picture:
         return way
 
     def _structure(self, level: int, place: Mapping[str, int]) -> Structure:
-        """Returns the structure of a level; that of the level around it is known."""
+        """Returns the structure of a level. The structure of the level around it must be known."""
         numbers, lines = self.items[level], self.lines[level]
         count, sides = len(numbers), ([], [])  # type: tuple[int, tuple[list[Key], list[Key]]]
         if level >= 0:
@@ -246,7 +247,7 @@ class _Picture:
         return structure
 
     def lay_out(self, columns: bool, like: Mapping[str, Any] | None, thin: float) -> None:
-        """Lays out all levels, the innermost first; in the order and the columns of `like`, if they were there."""
+        """Lays out all levels, the innermost first. Items that are also in `like` keep their order and columns."""
         before, known = {}, like["columns"] if like else {}
         if like:
             x, w = ("x", "w") if self.down else ("y", "h")
@@ -297,13 +298,13 @@ class _Picture:
         return across + HEAD + 2 * PAD, max(along + 2 * PAD, least)
 
     def _inner(self, frame: int) -> tuple[float, float]:
-        """Returns the place of the level in a frame, across and along."""
+        """Returns the position of the level inside its frame, across and along."""
         if self.down:
             return (self._size(("frame", frame))[0] - self.levels[frame].size[0]) / 2, HEAD + PAD
         return HEAD + PAD, PAD
 
     def _gate(self, key: Key, gate: Key) -> float | None:
-        """Returns the offset across of a gate in a frame; None for a box."""
+        """Returns the offset of a gate across its frame; None for a box."""
         if key[0] != "frame":
             return None
         frame = key[1]
@@ -344,7 +345,7 @@ class _Picture:
 
 
 def _reversed(was: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:
-    """Returns whether more neighbors of a level have the opposite order than before."""
+    """Returns whether most pairs of items in a rank have the opposite order than before."""
     now = level.at[:, 0] + np.array([w / 2 for w, _ in sizes])
     rank = np.array(ranks[: len(now)])
     order = np.sign(np.subtract.outer(was, was)) * np.sign(np.subtract.outer(now, now))

@@ -1,7 +1,7 @@
-"""Levels: the boxes and frames directly inside one frame, each level laid out alone by Graphviz.
+"""Lays out levels with Graphviz. A level consists of the boxes and frames directly inside one frame.
 
-A level does not change if a frame in it is unfolded: the frame is only larger. So its order stays, and only the
-changed levels are laid out. Coordinates here are across and along the flow, whatever the direction of the picture.
+If a frame of a level is unfolded, it only becomes larger. The order in its level stays, and only changed levels are
+laid out. Coordinates are across and along the flow, independent of the direction of the picture.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from .edge_routes import Points, bent, straight, ways
 from .engines import Engine
 
 BETWEEN = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
-"""Room between neighbors, and between ranks, px."""
+"""Space between neighbors, and between ranks, px."""
 THIN = ((700.0, 3.0), (1000.0, 2.0))
-"""A level that is higher than this, and this many times as high as wide, is set in columns, px."""
+"""(height in px, ratio): a level that is higher, and whose height is a larger multiple of its width, gets columns."""
 GAP = 2.0
-"""The room between parts of a level that no line joins, times the room between neighbors."""
+"""The space between unconnected parts of a level: a factor for the space between neighbors."""
 COLUMN = 1.2
-"""How many times as high as wide a level in columns should be."""
+"""The ratio of height to width of a level in columns."""
 GUTTER = 44.0
-"""Room between two columns, px."""
+"""Space between two columns, px."""
 OVER = 32.0
-"""Room above and below columns for the lines that lead on, px."""
+"""Space above and below columns for the lines between columns, px."""
 LEADING_ON = 6
-"""The largest number of lines that lead on from a column to the next."""
+"""The maximum number of lines from a column to the next."""
 TRACK = 5.0
-"""The distance between two of them, px."""
+"""The distance between two lines from a column to the next, px."""
 FAN = 8
-"""With more neighbors that have no other line, those of a box are put on several ranks."""
+"""The maximum number of neighbors without other lines that a box has on one rank."""
 HUB = 10
-"""The lines of a box with this many lines pull less."""
+"""The number of lines of a box from which they get a lower weight."""
 KEPT = 400
-"""The number of levels that are kept."""
+"""The number of cached levels."""
 
 _ALLOWED = re.compile(r'[\sA-Za-z0-9_.,;={}\[\]">-]*')
 
@@ -55,10 +55,10 @@ class Run:
     """Runs Graphviz.
 
     Args:
-        engine: runs DOT text.
-        effort: attributes that limit the work.
-        end: the time at which it must be done.
-        cancelled: asked every few ms; true stops it.
+        engine: the layout engine.
+        effort: DOT attributes that limit the work.
+        end: the time at which the run must end.
+        cancelled: called every few ms; true stops the run.
     """
 
     engine: Engine
@@ -67,7 +67,7 @@ class Run:
     cancelled: Callable[[], bool]
 
     def values(self, dot: str, what: str) -> Iterator[tuple[int, str]]:
-        """Runs DOT text and yields the number of each node, and one of its attributes."""
+        """Runs DOT text, and yields the number of each node with the value of one attribute."""
         if not _ALLOWED.fullmatch(dot):
             raise AssertionError("a name reached the layout engine")
         found = self.engine.run(dot, max(0.05, self.end - time.monotonic()), self.cancelled)
@@ -77,7 +77,7 @@ class Run:
 
 
 class Line(NamedTuple):
-    """An edge of a level; `free` ones do not order its ends, and those of weight -1 are not drawn."""
+    """An edge of a level. A `free` line does not order its ends, and a line of weight -1 is not drawn."""
 
     tail: int
     head: int
@@ -89,10 +89,10 @@ class Structure(NamedTuple):
     """A level without sizes.
 
     Args:
-        items: the number of boxes and frames; they have the first numbers.
-        gates: how many lines enter or leave at the start and at the end of the frame: they have the next numbers.
+        items: the number of boxes and frames, which have the first numbers.
+        gates: the numbers of gates at the start and at the end of the frame; gates have the next numbers.
         lines: the edges, in order.
-        pairs: items that have one rank, the second one after the first.
+        pairs: pairs of items in one rank, the second item after the first.
     """
 
     items: int
@@ -106,11 +106,11 @@ class Level:
     """A level that is laid out.
 
     Args:
-        size: across and along.
-        at: corner of each item.
-        gates: position across of each gate.
-        paths: control points of each line, from its tail to its head.
-        starts: items that begin a new column.
+        size: the size across and along.
+        at: the corner of each item.
+        gates: the position of each gate, across.
+        paths: the control points of each line, from its tail to its head.
+        starts: the items that begin a new column.
     """
 
     size: tuple[float, float]
@@ -120,7 +120,7 @@ class Level:
     starts: list[int]
 
     def flipped(self, sizes: Sequence[tuple[float, float]]) -> Level:
-        """Returns the mirror image across the flow; `sizes` are those of the items."""
+        """Returns the level mirrored across the flow; `sizes` are the sizes of the items."""
         wide = self.size[0]
 
         def turned(points: Points) -> Points:
@@ -163,14 +163,14 @@ def laid_out(
 
     Args:
         structure: the level.
-        ranks: of its items and gates.
-        sizes: of its items, across and along.
-        ends: for each line the offset across of its ends at their items; None: near the middle.
-        room: between neighbors, and between ranks.
+        ranks: the ranks of its items and gates.
+        sizes: the sizes of its items, across and along.
+        ends: for each line, the offsets of its ends across their items; None for near the middle.
+        room: the space between neighbors, and between ranks.
         border: the distance of gates from the level, at its start and at its end.
-        columns: items that begin a new column; None: those that are best if the level is long and thin.
+        columns: the items that begin a new column; None to choose them if the level is long and thin.
         run: runs Graphviz.
-        thin: a factor for the height from which a thin level is long.
+        thin: a factor for the heights in `THIN`.
     """
 
     def made() -> Level:
@@ -196,10 +196,10 @@ def laid_out(
 
 
 class _Part(NamedTuple):
-    """A part of a level that no line joins to the rest.
+    """A part of a level without lines to other parts.
 
     Args:
-        structure: the part, written like a level.
+        structure: the part, in the form of a level.
         nodes: the numbers of its items and gates in the level.
         lines: the numbers of its lines in the level.
     """
@@ -217,7 +217,7 @@ class _Part(NamedTuple):
         run: Run,
         thin: float,
     ) -> _Layout:
-        """Returns the part with its ranks in bands; the arguments are those of `laid_out`."""
+        """Returns the layout of the part; the arguments are the same as for `laid_out`."""
         mine = [ranks[node] - min(ranks[n] for n in self.nodes.tolist()) for node in self.nodes.tolist()]
         wide = tuple(sizes[node] for node in self.nodes[: self.structure.items].tolist())
         number = {node: i for i, node in enumerate(self.nodes.tolist())}
@@ -227,7 +227,7 @@ class _Part(NamedTuple):
 
 
 def _parts(s: Structure) -> list[list[int]]:
-    """Returns the nodes of each part of a level, in their order; all items without lines are one part."""
+    """Returns the nodes of each part of a level, in order. All items without lines form one part."""
     count = s.items + sum(s.gates)
     joins = [*(line[:2] for line in s.lines), *s.pairs]
     touched = {end for line in s.lines if line.weight >= 0 for end in line[:2]}.union(*s.pairs)
@@ -253,7 +253,7 @@ def _part(s: Structure, nodes: list[int]) -> _Part:
 
 
 class _Layout:
-    """The work on one part of a level."""
+    """The layout of a part of a level, without its lines."""
 
     def __init__(
         self,
@@ -268,7 +268,7 @@ class _Layout:
         self.structure, self.sizes, self.thin = structure, sizes, thin
         count = structure.items + sum(structure.gates)
         self.rank = list(ranks)
-        self.chains: list[list[int]] = []  # the nodes of each line, from the lower rank to the higher
+        self.chains: list[list[int]] = []  # the nodes of each line, from the lower rank to the higher rank
         for line in structure.lines:
             low, high = sorted(line[:2], key=lambda n: self.rank[n])
             between = range(self.rank[low] + 1, self.rank[high])
@@ -286,7 +286,7 @@ class _Layout:
             self.at[node] = self.x[node] - wide / 2, self.band[self.rank[node]][0]
 
     def _ordering(self, beside: float, effort: str) -> str:
-        """Returns the DOT text of all nodes with each line cut at each rank."""
+        """Returns the DOT text to order the nodes in their ranks. Lines have a node in each rank between their ends."""
         s, ranks = self.structure, defaultdict[int, list[str]](list)
         for node, rank in enumerate(self.rank):
             wide = self.sizes[node][0] if node < s.items else 0.7
@@ -298,13 +298,13 @@ class _Layout:
             if self.rank[chain[0]] == self.rank[chain[-1]]:
                 continue
             for a, b in pairwise(chain):
-                inner = a >= s.items and b >= s.items  # as Graphviz itself: long lines are straight
+                inner = a >= s.items and b >= s.items  # like Graphviz itself, to keep long lines straight
                 out.append(f"n{a} -> n{b} [weight={max(1, 4 * line.weight) if inner else abs(line.weight)}];")
         out += [f"n{a} -> n{b} [style=invis weight=9];" for a, b in s.pairs]
         return "\n".join([*out, "}"])
 
     def _bands(self, between: float, columns: tuple[int, ...] | None) -> None:
-        """Gives each rank its band along the flow, and its column."""
+        """Computes the column of each rank, and its band along the flow."""
         s, count = self.structure, max(self.rank) + 1
         high, room = [0.0] * count, [between] * count
         for node in range(s.items):
@@ -335,7 +335,7 @@ class _Layout:
         self.across = left - GUTTER
 
     def _cuts(self, pitch: Sequence[float], wide: float) -> list[int]:
-        """Returns the ranks at which a long thin level begins a new column: few lines cross each cut."""
+        """Returns the ranks at which a long thin level begins a new column. Few lines cross these ranks."""
         high = sum(pitch)
         if not any(high > self.thin * least and high > times * wide for least, times in THIN):
             return []
@@ -395,7 +395,7 @@ class _Layout:
     def _stops(
         self, chain: list[int], offsets: tuple[float | None, float | None], border: tuple[float, float]
     ) -> Iterator[list[tuple[float, float]]]:
-        """Yields the points that a line passes, in each column: it is free to go straight from each to the next."""
+        """Yields the points of a line in each column. No box is between consecutive points."""
         points: list[tuple[float, float]] = []
         for place, node in enumerate(chain):
             top, bottom = self.band[self.rank[node]]
@@ -416,7 +416,7 @@ class _Layout:
         yield points
 
     def _end(self, node: int, offset: float | None, other: int) -> float:
-        """Returns the end of a line at an item: at a gate, or near the middle, a little towards its other end."""
+        """Returns the end of a line at an item: a gate, or near the middle, shifted towards its other end."""
         if offset is not None:
             return float(self.at[node][0]) + offset
         most = 0.6 * self.half[node]
@@ -428,7 +428,7 @@ class _Layout:
         return float(self.x[node] + max(-most, min(most, aside)))
 
     def _flat(self, a: int, b: int, offsets: tuple[float | None, float | None]) -> Points:
-        """Returns a line between two items of one rank: straight between neighbors, else below those between."""
+        """Returns a line between two items of one rank: straight between neighbors, else below other items."""
         left, right = sorted((a, b), key=lambda n: self.x[n])
         between = [
             n for n, rank in enumerate(self.rank[: self.structure.items])
@@ -446,19 +446,19 @@ class _Layout:
         return points if left == a else points[::-1]
 
     def _over(self, column: int, start: Points, end: Points, aside: float) -> Points:
-        """Returns the way of a line from the end of a column to the start of the next one."""
+        """Returns the path of a line from the end of a column to the start of the next column."""
         gutter, low, top = self.gutters[column] + aside, self.along - OVER / 2 + aside, OVER / 2 + aside
         return bent([tuple(start), (start[0], low), (gutter, low), (gutter, top), (end[0], top), tuple(end)])
 
 
 def grid(lone: Sequence[int], down: bool) -> list[tuple[int, int]]:
-    """Returns pairs that put items without edges in rows and columns: the second of each is below the first."""
+    """Returns pairs that arrange items without edges in rows and columns: the second item is below the first."""
     columns = max(1, round(math.sqrt((0.8 if down else 2.0) * len(lone))))
     return list(zip(lone, lone[columns:], strict=False)) if len(lone) > 2 else []
 
 
 def _ranking(s: Structure, effort: str) -> str:
-    """Returns the DOT text that ranks are found from."""
+    """Returns the DOT text to compute ranks."""
     count = s.items + sum(s.gates)
     out = [f"digraph g {{ graph [phase=1 {effort}];", *(f"n{i};" for i in range(count))]
     start, end = range(s.items, s.items + s.gates[0]), range(s.items + s.gates[0], count)
@@ -477,7 +477,7 @@ def _ranking(s: Structure, effort: str) -> str:
 
 
 def _fans(s: Structure) -> dict[tuple[int, int], int]:
-    """Returns how many ranks the lines of a fan are long: the many items that have a line to one item alone."""
+    """Returns line -> its length in ranks, for fans: many items that have only a line to the same item."""
     degree = Counter(end for line in s.lines for end in line[:2])
     fans = defaultdict[tuple[int, bool], list[tuple[int, int]]](list)
     for line in s.lines:
@@ -499,13 +499,13 @@ _lock = threading.Lock()
 
 
 def forget() -> None:
-    """Forgets the levels that are kept."""
+    """Clears the cache of levels."""
     with _lock:
         _memory.clear()
 
 
 def _kept(key: Hashable, make: Callable[[], _T]) -> _T:
-    """Returns the value of a key: the last few are kept."""
+    """Returns the value of a key, from a cache of the last values."""
     with _lock:
         if key in _memory:
             _memory.move_to_end(key)

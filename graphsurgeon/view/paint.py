@@ -24,10 +24,10 @@ _TELLING = ("T", "dtype", "DstT", "strides", "padding", "ksize", "dilations", "a
 
 
 def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
-    """Returns groups of scopes with the same structure, the largest group first; scopes that are alone are left out.
+    """Returns groups of scopes with the same structure, the largest group first, without single scopes.
 
-    Two scopes are the same if their ops, in the order of the graph or in the order of their names, have the same
-    types and relevant attributes and read each other the same way: the order itself is the mapping that proves it.
+    Two scopes have the same structure if their ops, in graph order or in the order of their names, have the same types,
+    relevant attributes and edges.
 
     Args:
         tree: the graph.
@@ -53,7 +53,7 @@ def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
 
 
 def _proved(tree: Tree, names: Sequence[str]) -> list[list[str]]:
-    """Puts together scopes that are equal in one of the two orders."""
+    """Groups scopes that are equal in one of the two orders."""
     first: list[int] = []
     for by_name in (False, True):
         first_of: dict[bytes, int] = {}
@@ -66,7 +66,7 @@ def _proved(tree: Tree, names: Sequence[str]) -> list[list[str]]:
 
 
 def _written(tree: Tree, name: str, by_name: bool) -> bytes:
-    """Returns the whole structure of a scope in one order of its ops, as 256 bits."""
+    """Returns a 256-bit digest of the structure of a scope, for one order of its ops."""
     graph = tree.graph
     ops = np.sort(tree.ops_below(graph.scopes.index[name.rstrip("/")]))
     if by_name:
@@ -85,16 +85,16 @@ def _written(tree: Tree, name: str, by_name: bool) -> bytes:
 WAYS = ("device", "dtype", "family", "scope", "structure", "values", "words")
 """The measures for the colors of boxes."""
 REDUCTIONS = ("auto", "max", "mean", "sum")
-"""How the numbers of the ops in a fold become one: ``auto`` is the sum, or where that would hide the op with the
-largest number among folds of many small ones, the largest."""
+"""How the numbers of ops in a fold are combined. ``auto`` is the sum, or ``max`` if sums of many small numbers would
+hide the op with the largest number."""
 SCALES = ("auto", "linear", "log")
-"""How numbers become colors: ``auto`` is logarithmic if the largest is a thousand times the smallest, or more."""
+"""How numbers are mapped to colors. ``auto`` is logarithmic if they differ by a factor of 1000 or more."""
 HUES = (
     "#4E79A7", "#F28E2B", "#59A14F", "#B07AA1", "#C9A227", "#3AA6A0", "#E15759", "#9C755F", "#D37295", "#6B9E3F",
 )  # fmt: skip
 """Colors of categories; others are gray."""
 WORDS = ("#E15759", "#B07AA1", "#F28E2B", "#4E79A7", "#59A14F", "#C9A227")
-"""Colors of the words of a person, in the order in which they come."""
+"""Colors of words, in the order of their first use."""
 GREY = "#8A93A0"
 STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
 """Colors of numbers, from the smallest to the largest."""
@@ -109,8 +109,7 @@ class Paint:
 
     Args:
         by: one of `WAYS`.
-        values: for ``values``: op name -> number; for ``words``: op name -> a word; names that are not in a graph count
-            for nothing.
+        values: op name -> number for ``values``, or a word for ``words``. Names that are not in a graph are ignored.
         name: the name of the numbers, with their unit.
         reduce: one of `REDUCTIONS`.
         scale: one of `SCALES`.
@@ -136,8 +135,8 @@ Legend = list[dict[str, Any]]
 def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
     """Returns a placed scene with ``paint`` on its boxes and a legend.
 
-    A box gets ``{"key", "colour", "bars", "text"}``: the entry of the legend it belongs to, its color, what shares
-    of its ops belong to which color, and words for it.
+    The paint of a box is ``{"key", "colour", "bars", "text"}``: its entry of the legend, its color, the shares of its
+    ops by color, and a text.
 
     Args:
         scene: the scene that was laid out.
@@ -248,15 +247,15 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
 
 @dataclass(frozen=True)
 class _ColorScale:
-    """The position of numbers between the smallest and the largest; zero has none on a logarithmic scale."""
+    """A scale from the smallest to the largest number. Zero has no position on a logarithmic scale."""
 
     low: float
     high: float
-    tiny: float  # the smallest size of a number; 0 if the scale is linear
+    tiny: float  # the smallest absolute value; 0 if the scale is linear
 
     @classmethod
     def of(cls, numbers: Sequence[float], wish: str) -> _ColorScale:
-        """Makes the scale of some numbers."""
+        """Returns the scale of some numbers."""
         sizes = [abs(n) for n in numbers if n]
         wide = bool(sizes) and max(sizes) >= _WIDE * min(sizes)
         tiny = min(sizes) if sizes and (wish == "log" or (wish == "auto" and wide)) else 0.0
@@ -268,22 +267,22 @@ class _ColorScale:
         return self.high - self.low
 
     def share(self, number: float) -> float:
-        """Returns the position of a number on the scale, from 0 to 1; equal numbers are all the largest."""
+        """Returns the position of a number on the scale, from 0 to 1; it is 1 if all numbers are equal."""
         return (_bent(number, self.tiny) - self.low) / self._span if self._span else 1.0
 
     def step(self, number: float) -> int:
-        """Returns which of the colors a number has."""
+        """Returns the index of the color of a number in `STEPS`."""
         return min(len(STEPS) - 1, int(self.share(number) * len(STEPS)))
 
     def words(self) -> list[str]:
-        """Returns for each color which numbers have it."""
+        """Returns for each color the text of its range of numbers."""
         places = [self.low + self._span * i / len(STEPS) for i in range(len(STEPS) + 1)]
         edges = [figure(_straight(place, self.tiny)) for place in places]
         return [f"{a} to {b}" if self._span else a for a, b in pairwise(edges)]
 
 
 def _bent(number: float, tiny: float) -> float:
-    """A number on the scale: itself, or how many times it is ten times the smallest, by sign."""
+    """Returns the position of a number: itself, or on a logarithmic scale, 1 plus its decades above `tiny`, signed."""
     return math.copysign(1 + math.log10(abs(number) / tiny), number) if tiny and number else number
 
 
@@ -334,7 +333,7 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
 
 
 def _placed(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any]]:
-    """Each value that was given for an op, with the box that it counts for."""
+    """Yields the values that were given for ops, with the number of the box of the op."""
     for name, value in paint.values.items():
         op = graph.index.get(name)
         while op is None and "/" in name:  # ops inside a call count for the call
@@ -347,7 +346,7 @@ def _placed(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any
 
 
 def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
-    """A color for each word; a fold with one op that has a word has its color, whatever else is in it."""
+    """Returns colors by words. A fold has the color of the most frequent word of its ops."""
     inside: list[Counter[str]] = [Counter() for _ in scene.boxes]
     for at, word in _placed(scene, graph, paint):
         inside[at][str(word)] += 1
@@ -365,7 +364,7 @@ def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]
 
 
 def _reduction(by_box: Sequence[Sequence[float]], wish: str) -> str:
-    """The sum; or the largest, if the box of the op with the largest number would have one of the lowest colors."""
+    """Returns "sum", or "max" if the box of the op with the largest number would get a color of the lower half."""
     sizes = [max(map(abs, filter(math.isfinite, values)), default=0.0) for values in by_box]
     sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in by_box]
     if not any(sizes):
@@ -377,7 +376,7 @@ def _reduction(by_box: Sequence[Sequence[float]], wish: str) -> str:
 
 
 def _total(values: Sequence[float], reduce: str) -> float:
-    """One number for many; ``max`` is the one that is furthest from zero. Values that are not finite stay in it."""
+    """Combines numbers; ``max`` is the number furthest from zero. The result is not finite if one number is not."""
     odd = [value for value in values if not math.isfinite(value)]
     if odd:
         return odd[0]
@@ -387,7 +386,7 @@ def _total(values: Sequence[float], reduce: str) -> float:
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """Returns a number rounded to so many digits, as people write it.
+    """Returns a number rounded to some significant digits, as text.
 
     Example:
         >>> figure(1536.2), figure(0.0482), figure(2.56e-9)

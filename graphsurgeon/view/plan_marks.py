@@ -1,9 +1,7 @@
-"""The effect of a plan on the boxes and edges of a picture.
+"""Marks the effect of a plan on the boxes and edges of a picture.
 
-The ghost of a copy is a box that is "new".
-
-From the plan to the ghost: `Preview.marks` has the state of each op of `Plan.after()`. `Stage.draw` and `plan_picture`
-give it to `mark`; svg.py and the page's drawing.css draw the result. this module does the same for edges.
+`Preview.marks` has the state of each op of `Plan.after()`. `mark` gives these states to boxes, and `mark_edges` to
+edges. The module `svg` and the style sheet `drawing.css` of the page draw them.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ STATES: dict[str, tuple[str, str]] = {
     "shape": ("#7A6400", "8 2"),
     "conflict": ("#C44F00", ""),
 }
-"""Color and dash pattern of a state; each has a second sign besides. A joined edge is new, at an op that stays."""
+"""State -> color and dash pattern. "joined" is a new edge of an op that stays."""
 SIGNS = {"new": "+", "joined": "→", "orphan": "×", "removed": "×", "changed": "Δ", "shape": "↔", "conflict": "⚠"}
-"""The sign on a box of a state, on the page too: its signs.ts is written from this."""
+"""State -> sign on a box. The file signs.ts of the page is generated from it."""
 MEANINGS = {
     "new": "new",
     "joined": "new connection",
@@ -48,7 +46,7 @@ _COUNTED = {"new": "+", "removed": "\u2212", "changed": SIGNS["changed"]}  # bef
 
 
 def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: Ints) -> None:
-    """Gives boxes and groups the state of the ops that are drawn in them."""
+    """Sets the states of boxes and groups from the states of their ops."""
     inside: dict[int, Counter[str]] = defaultdict(Counter)
     around: dict[int, Counter[str]] = defaultdict(Counter)
     members: Counter[int] = Counter()
@@ -69,7 +67,7 @@ def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: In
 
 
 def _state(states: Mapping[str, int], count: int) -> str:
-    """Returns the worst state of the drawn ops of a box; new, removed and orphan must be the state of them all."""
+    """Returns the worst state of the drawn ops of a box. All ops must have the states new, removed and orphan."""
     worst = next((s for s in _WORST if s in states), "")
     if worst in ("new", "removed", "orphan") and states[worst] < count:
         return "" if worst == "orphan" else "changed"
@@ -87,7 +85,7 @@ def count_text(counts: Mapping[str, int]) -> str:
 
 
 SAME, NEW, REMOVED, JOINED = range(4)
-"""Kinds of an edge: in both graphs, only in the later one, only in the earlier one, new at an op that stays."""
+"""Kinds of an edge: in both graphs, only in the later graph, only in the earlier graph, or new at an op that stays."""
 
 
 class EdgeKinds(NamedTuple):
@@ -123,7 +121,7 @@ def added(after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[
 
 
 def lost(before: Graph, after: Graph, same: tuple[Ints, Ints]) -> EdgeKinds:
-    """Returns the kinds of the edges of the earlier of two graphs; the arguments are those of `added`."""
+    """Returns the kinds of the edges of the earlier of two graphs; the arguments are the same as for `added`."""
     data, control = added(before, after, same[::-1])
     return EdgeKinds(np.where(data, REMOVED, SAME), np.where(control, REMOVED, SAME))
 
@@ -138,7 +136,7 @@ def of_marks(graph: Graph, marks: Mapping[int, str]) -> EdgeKinds:
 
 
 def mark_edges(graph: Graph, kinds: EdgeKinds, boxes: Sequence[Box], edges: Sequence[Edge], op_box: Ints) -> None:
-    """Gives each drawn edge the state of the edges that it combines; if only some changed, it counts them."""
+    """Sets the states of drawn edges from the edges that they combine, with counts if only some of these changed."""
     number = {box.id: at for at, box in enumerate(boxes)}
     data, control = (
         _between(some, kind, op_box) for some, kind in ((graph.data, kinds.data), (graph.control, kinds.control))
@@ -150,12 +148,12 @@ def mark_edges(graph: Graph, kinds: EdgeKinds, boxes: Sequence[Box], edges: Sequ
 
 
 def edge_keys(rows: Ints, node: Ints, port: Ints, size: int) -> np.ndarray:
-    """Returns a number for each edge that only equal edges share, for graphs of up to `size` ops."""
+    """Returns a number for each edge, which is equal only for equal edges, for graphs of up to `size` ops."""
     return (rows.astype(np.int64) * max(size, 1) + node) * 64 + np.minimum(port, 63)
 
 
 def _added(now: Edges, then: Edges, place: Ints) -> Ints:
-    """Returns the kinds of the edges `now`; `place` has the number that each op had then, or -1."""
+    """Returns the kinds of the edges `now`; `place` has the earlier number of each op, or -1."""
     rows, node, size = place[now.rows], place[now.node], len(then.ptr) - 1
     reader, maker = rows >= 0, node >= 0
     carried = reader & maker
@@ -167,7 +165,7 @@ def _added(now: Edges, then: Edges, place: Ints) -> Ints:
 
 
 def _between(edges: Edges, kinds: Ints, op_box: Ints) -> dict[tuple[int, int], Counter[int]]:
-    """Returns for each pair of boxes with a changed edge how many edges there are of each kind."""
+    """Returns pair of boxes -> the number of edges of each kind."""
     a, b = op_box[edges.node], op_box[edges.rows]
     keep = (a >= 0) & (b >= 0) & (a != b)
     if not kinds[keep].any():

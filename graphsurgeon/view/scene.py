@@ -22,7 +22,7 @@ from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
 from .tree import Tree, find_item
 
 PARTS = 4
-"""A gist of more parts than this only counts them."""
+"""The maximum number of parts in the summary of a block; with more parts, equal parts are counted together."""
 _TELLING = (
     (re.compile(r"_?(Fused)?DepthwiseConv.*"), "DepthwiseConv"),
     (re.compile(r"Conv\dDBackpropInput(V2)?"), "ConvTranspose"),
@@ -63,14 +63,14 @@ def _word(op_type: str) -> str:
 
 
 def _residual(tree: Tree, item: Item) -> bool:
-    """Returns whether a layer of a block adds two tensors that both hang on one that enters the block."""
+    """Returns whether an op of a block adds two tensors that both depend on the same input of the block."""
     graph, drawn = tree.graph, tree.helpers.kind == 0
     inside = set(tree.ops_of(item).tolist())
     sums = {one.op for one in item.flat() if one.kind == "op" and graph.types[one.op] in _SUMS}
     if not sums:
         return False
     entries: dict[int, int] = {}
-    hang: dict[int, int] = {}  # for each op, the tensors it hangs on, as bits
+    hang: dict[int, int] = {}  # for each op, the inputs it depends on, as bits
     for op in sorted(inside):
         bits = []
         for maker in graph.data.row(op).tolist():
@@ -94,14 +94,14 @@ def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) ->
     graph = tree.graph
     scopes = graph.scopes
     roots = [name for name in scopes.names[1:] if _ROOT.fullmatch(name.rpartition("/")[2])]
-    before = len(boxes)  # also out of a folded scope that has the gradients in it, never out of another ∇
+    before = len(boxes)  # gradients are also taken from a folded scope, but not from another ∇ box
     for box in list(boxes):
         for root in roots:
             if box.kind not in ("op", "scope"):
                 continue
             tail = box.name.rstrip("/") if box.kind == "scope" else f"{box.name}_grad"
             name, scope = f"{root}/{tail}/", scopes.index.get(f"{root}/{tail}")
-            if box.name.startswith("~"):  # a block: its gradients are a block of theirs
+            if box.name.startswith("~"):  # a block: its gradients are a block of the gradients
                 name = f"~{root}/{box.name[1:]}"
                 block = find_item(tree, name)
                 ops = np.empty(0, np.int32) if block is None else tree.ops_of(block)
@@ -120,9 +120,9 @@ def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) ->
 
 
 def without_far(boxes: list[Box], edges: list[Edge]) -> tuple[list[Edge], int]:
-    """Returns the edges without those of gradients that go against no forward edge, and how many those are.
+    """Returns the edges without most edges of gradients, and the number of edges left out.
 
-    A gradient hangs on its forward box and goes back along the model; all else would cover the picture.
+    The remaining edges of gradients connect a gradient to its forward box, or reverse a forward edge.
     """
     of = {box.id: box.beside for box in boxes if box.beside}
     forward = {(e.source, e.target) for e in edges if e.source not in of and e.target not in of}
@@ -136,17 +136,17 @@ def without_far(boxes: list[Box], edges: list[Edge]) -> tuple[list[Edge], int]:
 
 
 CONTROL_MOST = 4
-"""Most control edges drawn at one box."""
+"""The maximum number of control edges drawn at a box."""
 HUB = 4
-"""From so many edges on, those of a box of gradients or of an optimizer are drawn faint."""
+"""The number of edges from which the edges of a box of gradients or of an optimizer are drawn faint."""
 CROSSROADS = 10
-"""From so many edges on, those of any box are drawn faint."""
+"""The number of edges from which the edges of any box are drawn faint."""
 TENSORS = 8
-"""Most tensor names given for one edge."""
+"""The maximum number of tensor names of an edge."""
 
 
 def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int]:
-    """Returns one edge for each pair of boxes, and how many control inputs are not drawn."""
+    """Returns an edge for each pair of boxes, and the number of control inputs that are not drawn."""
     n = max(1, len(boxes))
     out: list[Edge] = []
     hidden, at = 0, [0] * n
@@ -182,7 +182,7 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
 
 
 def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None:
-    """Makes edges quiet that go from all over the picture to one box, gradients and optimizers first."""
+    """Makes the edges of boxes with many edges quiet; for gradients and optimizers, with fewer edges."""
     back = {b.id for b, item in zip(boxes, items, strict=True) if behind(item.leaf)}
     ends = Counter(end for e in edges for end in (e.source, e.target))
     for edge in edges:
@@ -211,13 +211,13 @@ def _pairs(edges: Edges, op_box: Ints, n: int) -> Iterator[tuple[tuple[int, int]
 
 
 MOST = 400
-"""A picture of more boxes than this is refused."""
+"""The maximum number of boxes in a picture."""
 _UNNAMED = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The contents of a picture. `op_box` and `helped_box` give the place in `boxes` of each op, or -1."""
+    """The contents of a picture. `op_box` and `helped_box` have the index in `boxes` for each op, or -1."""
 
     rev: str
     boxes: list[Box]
@@ -228,12 +228,12 @@ class Scene:
     helped_box: Ints
 
     def boxes_of(self, ops: Any) -> Ints:
-        """Returns for each of some ops the number of its box; of a hidden one that of the box it helps, or -1."""
+        """Returns for each op the number of its box; for a hidden op, that of the box it helps, or -1."""
         boxes: Ints = np.where(self.op_box[ops] >= 0, self.op_box[ops], self.helped_box[ops])
         return boxes
 
     def held(self, ops: Any) -> dict[str, int]:
-        """Returns the names of the boxes that show or hold some ops, in their order, and how many of them each."""
+        """Returns name of a box -> the number of these ops in it, in the order of the boxes."""
         at = self.boxes_of(ops)
         boxes, counts = np.unique(at[at >= 0], return_counts=True)
         return {self.boxes[i].name: n for i, n in zip(boxes.tolist(), counts.tolist(), strict=True)}
@@ -249,12 +249,12 @@ def build(
     """Returns the boxes, groups and edges to draw of a graph.
 
     Args:
-        tree: the graph as a person wants to see it: ``Tree(graph, filters)``.
+        tree: the graph with its filters: ``Tree(graph, filters)``.
         unfolded: keys of the open folds: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
             ``"a/b/+"`` the hidden ops in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed, shape or conflict.
         pins: ops that have a separate box even if the scope around them is folded.
-        kinds: which edges are new or removed; None: those at ops that are.
+        kinds: the kinds of the edges; None to derive them from the marks of ops.
 
     Raises:
         LayoutError: there would be more than 400 boxes.
@@ -301,7 +301,7 @@ def build(
 
 
 def boxes_shown(tree: Tree, unfolded: Iterable[str]) -> int:
-    """Returns how many boxes the scopes, series and blocks of a picture would be drawn as.
+    """Returns the number of boxes that a picture would have.
 
     Args:
         tree: the graph.
@@ -329,7 +329,7 @@ def _pin(
         if box is not None and (box.name == graph.names[op] or box.count < 2 or len(boxes) >= MOST):
             continue
         if box is not None and items[at].alike and box.family != "scope":
-            continue  # a series of ops names them all
+            continue  # a series of ops already shows their names
         group = box.group if box is not None else _frame(groups, graph.names[op])
         path = _path(groups, group)
         name = graph.names[op]
@@ -351,12 +351,12 @@ def _frame(groups: list[Group], name: str) -> int:
 
 
 def _path(groups: list[Group], group: int) -> str:
-    """Returns the scope that the names inside a frame begin with; that of the frame around it, for a series."""
+    """Returns the common scope of the names inside a frame; for a series, the scope of the frame around it."""
     return next((groups[i].name for i in frames(groups, group) if not groups[i].name.startswith("~")), "")
 
 
 def plain(key: str) -> str:
-    """Returns a fold key as it is compared: a series by its name, with or without a slash at its end."""
+    """Returns a fold key for comparison: the key of a series loses the slash at its end."""
     return key.rstrip("/") if key.startswith("~") else key
 
 
@@ -395,7 +395,7 @@ def _too_many(count: int, item: Item) -> LayoutError:
 
 
 def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
-    """Returns the box of an item that is folded, with its words."""
+    """Returns the box of a folded item, with its texts."""
     graph = tree.graph
     kind, label, count, outputs = item.kind, elide(_label(item)), len(tree.ops_of(item)), 0
     if item.one_op:
@@ -412,7 +412,7 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
         kin = family(graph.types[one.op]) if one.one_op else "scope"
     elif kind == "series":
         sub, kin = item.holds or _holding(tree, item), "scope"
-    elif kind == "block":  # drawn as the scope that its names mean
+    elif kind == "block":  # drawn like a scope
         kind, sub, kin = "scope", _block(tree, item), "scope"
     else:
         sub, kin = " · ".join(filter(None, (tree.layers.get(item.name), counted(count, "ops")))), "scope"
@@ -463,7 +463,7 @@ def _outputs_used(graph: Graph, op: int) -> int:
 
 
 def _variable(graph: Graph, op: int) -> str:
-    """Returns dtype and shape of a variable as far as they are known."""
+    """Returns the dtype and the shape of a variable, if they are known."""
     attr = getattr(graph.nodes[op], "attr", None)
     if attr is not None and "dtype" in attr:
         name = DTYPES.get(attr["dtype"].type, "")
@@ -482,7 +482,7 @@ def _detail(box: Box) -> str:
 
 
 def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, int]]:
-    """Counts the hidden ops, in all and at each box that they help."""
+    """Counts the hidden ops, in total and for each box that they help."""
     graph, helpers = tree.graph, tree.helpers
     away = op_box < 0
     helped_box = np.full(graph.size, -1, np.int32)

@@ -1,4 +1,4 @@
-"""Svg: a placed scene as a static, self-contained picture; all text goes through one escaper."""
+"""Draws a placed scene as a static, self-contained SVG picture. `escape` escapes all texts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _EDGES = {
 }  # the style of an edge of a state, in addition to its color
 FOOT = 22.0
 """Height of the line of text below a picture, px."""
-_ABREAST = 1400.0  # pictures that are wider together stand below one another
+_ABREAST = 1400.0  # wider pictures are placed below one another
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 
 def escape(text: str) -> str:
     """Returns text that is safe inside SVG and HTML, in elements and in attributes.
 
-    Characters that XML cannot hold and those that turn the direction of text become U+FFFD.
+    U+FFFD replaces characters that XML does not allow or that change the text direction.
 
     Example:
         >>> escape('<a onclick="x">' + chr(0))
@@ -57,15 +57,15 @@ def to_svg(
         selected: names of boxes to highlight.
         boundary: ``{"inputs": [{"tensor": ...}], "outputs": [...], "leaks": [...], "boxes": {box name: ops
             inside}}``.
-        title: the subject of the picture; read aloud and shown as tooltip.
-        legend: (state, words), shown below the picture, each with the sign of its state. Default: the signs that are
-            in the picture.
+        title: the subject of the picture, for screen readers and the tooltip.
+        legend: pairs (state, text), shown below the picture with the signs of the states. Default: the signs in the
+            picture.
 
     Example:
         >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
         '<svg'
     """
-    # of the drawn boxes: dtypes and shapes of tensors are shown on the page alone
+    # without dtypes and shapes of tensors, which only the page shows
     drawn = {**scene, "edges": [{k: v for k, v in e.items() if k != "texts"} for e in scene["edges"]]}
     mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend) or _meanings(scene)
@@ -101,7 +101,7 @@ def to_svg(
 
 
 def panes(pictures: Sequence[tuple[str, str]]) -> str:
-    """Returns pictures as one, each with its title above: next to each other, or below if that is too wide.
+    """Combines pictures with titles into one, next to each other, or below one another if that is too wide.
 
     Args:
         pictures: (title, result of `to_svg`).

@@ -1,4 +1,4 @@
-"""Tree: the items a picture is made of, level by level and by name, before any of them is unfolded."""
+"""The tree of items of a picture, which can be found by level and by name."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .helpers import SMALL, TRAINING, VARIABLES, Filters, Helpers, filtered
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
 FEW, FEWEST = 40, 5
-"""A graph of at most `FEW` ops is shown whole, too, if fewer than `FEWEST` of them would be left."""
+"""A graph of up to `FEW` ops is also shown whole if fewer than `FEWEST` ops would not be hidden."""
 
 
 @dataclass(eq=False)
 class Tree:
-    """The items of a graph as a person wants to see it, made when they are asked for and kept.
+    """The items of a graph under some filters. They are computed when needed, and cached.
 
     Args:
         graph: the snapshot.
-        filters: the ops that a person has hidden or shown.
-        layers: name scopes that are exactly one call of a Keras layer, with a slash at the end -> the layer's class.
-        calls: the unfolded calls of the graph, which are boxes that open, and frames.
+        filters: the user's choices of ops to hide or show.
+        layers: name scope that is exactly one call of a Keras layer, with a slash at the end -> class of the layer.
+        calls: the graph with its calls: folded calls are boxes that can be opened, unfolded calls are frames.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
@@ -46,23 +46,23 @@ class Tree:
 
     @cached_property
     def helpers(self) -> Helpers:
-        """Which ops are hidden."""
+        """The hidden ops."""
         return self.own if self.filters == Filters() else filtered(self.own, self.graph, self.filters)
 
     @cached_property
     def own(self) -> Helpers:
-        """Which ops are hidden before a person says anything."""
+        """The ops that are hidden by default."""
         return Helpers.of(self.graph)
 
     @cached_property
     def core(self) -> NDArray[np.int64]:
-        """Number of ops in each scope that are not hidden, all levels below included."""
+        """For each scope, the number of ops that are not hidden, at any depth."""
         drawn = self.helpers.kind == 0
         return self._summed(drawn.astype(np.int64))
 
     @cached_property
     def drawable(self) -> NDArray[np.int64]:
-        """Number of ops in each scope that are not hidden, all levels below included."""
+        """For each scope, the number of ops at any depth that are not training ops, of hidden types, or orphans."""
         return self._summed((self.helpers.kind < TRAINING).astype(np.int64))
 
     @cached_property
@@ -72,7 +72,7 @@ class Tree:
 
     @cached_property
     def signature(self) -> NDArray[np.uint64]:
-        """A sum of hashes of op types for each scope: equal for the same types, each as often."""
+        """For each scope, a sum of hashes of op types, which is equal for the same types and counts."""
         graph = self.graph
         kinds, _, number = graph.kinds
         hashes = np.array([folding.hashed(k) for k in kinds] or [0], np.uint64)
@@ -92,7 +92,7 @@ class Tree:
         return self.graph.scopes.below(scope)
 
     def ops_of(self, item: Item, helpers: bool = True) -> Ints:
-        """Returns the ops of an item; without helpers an op that owns a scope is the op alone."""
+        """Returns the ops of an item. Without helpers, an op with a scope of its name is only the op itself."""
         parts = []
         for one in item.flat():
             if one.one_op and not (helpers and one.tops):
@@ -104,7 +104,7 @@ class Tree:
         return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
     def likeness(self, item: Item) -> tuple[int, int]:
-        """Returns a value that items of the same op types, each as often, share: a sum of hashes, and their number."""
+        """Returns a value that is equal for items with the same op types and counts: a sum of hashes, and a number."""
         total = count = 0
         for one in item.flat():
             if one.tops:
@@ -115,12 +115,12 @@ class Tree:
         return total % 2**64, count
 
     def core_of(self, item: Item) -> int:
-        """Returns how many ops of an item are not hidden."""
+        """Returns the number of ops of an item that are not hidden."""
         return sum(int(self.core[one.tops[0]]) if one.tops else 1 for one in item.flat())
 
     @cached_property
     def root(self) -> Item:
-        """The item that holds the whole graph."""
+        """The item of the whole graph."""
         return Item("scope", "", "", tops=(0,), bottom=0, keys=("",))
 
     def inside(self, item: Item, everything: bool = False) -> list[Item]:
@@ -128,7 +128,7 @@ class Tree:
 
         Args:
             item: a scope, series or variable.
-            everything: also the ops that are hidden by default.
+            everything: whether to include hidden ops.
         """
         if item.members:
             return list(item.members)
@@ -165,12 +165,12 @@ class Tree:
 
     @cached_property
     def _frames(self) -> Mapping[str, str]:
-        """The scopes of unfolded functions and their functions: each has a separate frame."""
+        """Scope of an unfolded call -> its function. Each has a separate frame."""
         return self.calls.said if self.calls is not None else {}
 
     @cached_property
     def folded(self) -> Mapping[int, CallSite]:
-        """The calls that are not unfolded, by the number of the op."""
+        """Number of an op -> its call, for calls that are not unfolded."""
         return self.calls.folded if self.calls is not None else {}
 
     def call(self, item: Item) -> CallSite | None:
@@ -178,7 +178,7 @@ class Tree:
         return self.folded.get(item.op) if item.one_op else None
 
     def _op(self, op: int, label: str, leaf: str, tops: tuple[int, ...] = ()) -> Item:
-        """Returns the item of an op, which opens if it is a call."""
+        """Returns the item of an op; the item of a call can be opened."""
         call = self.folded.get(op)
         name = self.graph.names[op]
         if call is None:
@@ -189,7 +189,7 @@ class Tree:
         return Item(kind, name, label, op, tops, keys=keys, first=op, leaf=leaf, holds=words)
 
     def _scope(self, top: int) -> Item:
-        """Returns the item of a scope; scopes with one thing in them are drawn together with it."""
+        """Returns the item of a scope. A scope with a single item is combined with it."""
         graph, scopes, core = self.graph, self.graph.scopes, self.core
         first, keys, at = int(self.ops_below(top).min()), [scopes.names[top] + "/"], top
         above = len(scopes.names[int(scopes.parents[top])]) + 1 if scopes.parents[top] > 0 else 0
@@ -223,9 +223,9 @@ class Tree:
 
 
 def find_item(tree: Tree, name: str) -> Item | None:
-    """Returns the item a box or group is called after: ``a/b``, ``a/`` or the key of a series ``~a/block_[0..11]/``.
+    """Returns the item of a box or group by its name: ``a/b``, ``a/``, or the key of a series ``~a/block_[0..11]/``.
 
-    A block ``~a/block_3/`` is found without its sign, too, if nothing else has that name.
+    A block ``~a/block_3/`` is also found without the ``~``, if no other item has this name.
     """
     item = _found(tree, name)
     return item if item is not None or name.startswith("~") else _found(tree, f"~{name.rstrip('/')}/")
@@ -278,8 +278,8 @@ def keys_to(tree: Tree, op: int, name: str = "") -> list[str]:
 
     Args:
         tree: the graph.
-        op: its number.
-        name: a scope, a series or a block on the way that gets the separate box instead.
+        op: the number of the op.
+        name: a scope, series or block around the op that should have the separate box instead.
     """
     keys: list[str] = []
     item = tree.root
