@@ -46,8 +46,8 @@ _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 class GraphLayer(Keras.layers.Layer):
     """A part of a graph as a Keras layer. Made by `Editor.keras_layer`.
 
-    Its variables are weights of the layer: `fit` trains them, ``trainable = False`` freezes them, a ``.keras`` file
-    keeps them. A process that loads such a file must import the class: ``from graphsurgeon import GraphLayer``.
+    Its variables are weights of the layer: `fit` trains them, ``trainable = False`` freezes them, and a ``.keras`` file
+    contains them. A process that loads the file must import the class: ``from graphsurgeon import GraphLayer``.
 
     Args:
         graph: the description of the layer, from `get_config`.
@@ -88,7 +88,7 @@ class GraphLayer(Keras.layers.Layer):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the layer does not keep of the Keras model that its graph was opened from."""
+        """Notes about properties of the original Keras model that the layer does not have."""
         return tuple(self._about.held.get("notes", ()))
 
     @property
@@ -181,9 +181,9 @@ def keras_layer(
         name: the name of the layer; default: chosen by Keras.
         training: the name of a tensor that is true in training; or (snapshot, inputs, outputs, values, facts) of the
             graph to run in training; or None.
-        trainable: whether its weights are trained.
+        trainable: whether its weights are trainable.
         request: the request, for messages.
-        facts: what Keras adds to the graph.
+        facts: the properties of the Keras model that the graph does not contain.
 
     Raises:
         SelectionError, PlanError: as in `graph_function`; or the dtype of a variable is not possible for a weight.
@@ -241,8 +241,8 @@ class _LayerProgram:
         base, inputs, outputs, values: as in `keras_layer`.
         flag: a tensor that is true in training.
         request: the request, for messages.
-        facts: what Keras adds to the graph.
-        updated: whether updates are run, and the flag is true.
+        facts: the properties of the Keras model that the graph does not contain.
+        updated: whether this is the program for training: updates are run, and the flag is true.
     """
 
     def __init__(
@@ -301,10 +301,10 @@ class _LayerProgram:
             self.part.variables += [v for v, _, _ in later if v not in self.part.variables]
 
     def notes(self, same: bool) -> list[str]:
-        """Returns notes on what the layer does not keep.
+        """Returns notes about properties of the Keras model that the layer does not have.
 
         Args:
-            same: whether it runs the same ops in training, apart from updates.
+            same: whether the layer runs the same ops in training, apart from updates.
         """
         only = [f"run in training only: {few(map(repr, self._training_only))}"] * bool(self._training_only)
         return [*self._lost, *self._facts.notes(self.base, *self._ends, self._region, same), *only]
@@ -350,7 +350,7 @@ def _truth(base: Graph, flag: str, value: bool, request: str) -> Any:
 
 
 def _read_after(base: Graph, update: int, needed: Mask) -> bool:
-    """Whether a needed value is read from a resource variable after an update of it, such as a count of calls."""
+    """Whether a needed value is read from a resource variable after its update, for example a count of calls."""
     variable = int(base.data.row(update)[0])
     if not base.types[update].endswith("VariableOp"):
         return False
@@ -368,7 +368,7 @@ def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -
 def _weights(
     arrays: Mapping[str, Any], runs: Iterable[_LayerProgram], request: str, facts: TrainingFacts, notes: list[str]
 ) -> list[dict[str, Any]]:
-    """The descriptions of a layer's weights; adds notes on what they do not keep."""
+    """Returns the descriptions of the weights of a layer; adds notes about properties that cannot be stored."""
     infos = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
     weights: dict[str, dict[str, Any]] = {}
     for name, array in arrays.items():

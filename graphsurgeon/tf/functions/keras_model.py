@@ -31,9 +31,9 @@ class Surgery:
     """The report on a new Keras model: its layers, compared with the layers of the opened model.
 
     Args:
-        kept: names of the layers that are the same objects.
-        rebuilt: name of a layer that is not -> the reason.
-        layers: names of the layers that compute the rest.
+        kept: names of the layers of the opened model that the new model shares with it.
+        rebuilt: name of another layer of the opened model -> the reason.
+        layers: names of the new layers that compute everything else.
         notes: further remarks.
 
     Example:
@@ -147,7 +147,7 @@ def keras_model(
 
 
 def _facts(origin: ModelOrigin, renamed: Mapping[str, str], sorting: _LayerPartition) -> TrainingFacts:
-    """What Keras adds to the rebuilt regions; masks are arguments of the layers after them."""
+    """Returns the training facts for the rebuilt regions; without masks, which later layers get as arguments."""
     return replace(origin.facts(renamed, sorting.kept), masked=frozenset())
 
 
@@ -193,7 +193,7 @@ def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values
 
 
 def _surgery_of(model: Any, origin: ModelOrigin, sorting: _LayerPartition, rebuilt: Sequence[Any]) -> Surgery:
-    """The report on a new model."""
+    """Returns the report on a new model."""
     names, notes = tuple(one.name for one in rebuilt), tuple(dict.fromkeys(n for one in rebuilt for n in one.notes))
     if origin.model is None:
         return Surgery((), {}, names, ("no layers are kept: the graph was not opened from a Keras model", *notes))
@@ -222,7 +222,7 @@ def _surgery_of(model: Any, origin: ModelOrigin, sorting: _LayerPartition, rebui
 
 
 def _is_plain(model: Any) -> bool:
-    """Whether the class of a model is one of Keras, or the model is a layer."""
+    """Whether the class of a model is defined by Keras, or the model is a layer."""
     return not hasattr(model, "train_step") or type(model).__module__.partition(".")[0] in ("keras", "tf_keras")
 
 
@@ -331,7 +331,7 @@ class _Region:
     Args:
         mask: its ops.
         takes: its inputs.
-        wanted: its outputs, each with the id of its Keras tensor in the model that was opened, or 0.
+        wanted: output of the region -> id of its Keras tensor in the opened model, or 0.
     """
 
     mask: Any
@@ -340,10 +340,10 @@ class _Region:
 
 
 class _LayerPartition:
-    """Sorts the layer calls into those that stay as they are, those that are made again, and the regions between them.
+    """Sorts the layer calls: calls that are kept, calls that are repeated, and calls in the regions between them.
 
-    Calls that stay have unchanged inputs. Other unchanged calls are made again, with other tensors, if all other ops
-    read only their outputs. A layer is kept if all its calls are, or if it has no variables.
+    Calls that are kept have unchanged inputs. Other unchanged calls are repeated with other tensors, if all other ops
+    read only their outputs. A layer is kept if all its calls are kept or repeated, or if it has no variables.
 
     Args:
         ways: the mapping from the opened graph to the current graph.
@@ -381,7 +381,7 @@ class _LayerPartition:
         #: Tensor of the graph -> its Keras tensor.
         self.have: dict[str, Any] = dict(self._starts)
         self.first: set[int] = set()
-        #: Keras tensor of the model that was opened, by its id -> that of the new model.
+        #: Id of a Keras tensor of the opened model -> the Keras tensor of the new model.
         self._made = {id(symbol): symbol for symbol in self._starts.values()}
         for number, one in enumerate(self._calls):
             reads = self._reads.get(number)
@@ -397,13 +397,13 @@ class _LayerPartition:
                     self.have[ways.now(was)] = symbol
 
     def _again(self) -> None:
-        """Finds the calls that can be made again with other tensors, starting from the outputs."""
+        """Finds the calls that can be repeated with other tensors, starting from the outputs."""
         ways = self._ways
         self.last: set[int] = set()
         self._left = {}
-        #: Number of such a call -> id of a Keras tensor that it takes -> the tensor of the graph that replaces it.
+        #: Number of one of these calls -> {id of a Keras input tensor: the tensor of the graph that replaces it}.
         self._need: dict[int, dict[int, str]] = {}
-        #: Result of a call without ops, by the id of its Keras tensor -> the tensor of the graph that it now passes on.
+        #: Id of the Keras result of a call without ops -> the tensor of the graph that the call passes on now.
         self._passed: dict[int, str] = {}
         demanded: dict[int, set[str]] = {}
         own: set[int] = set()
@@ -437,7 +437,7 @@ class _LayerPartition:
                 own |= ops
 
     def _inner_reader(self, one: ModelCall, ops: set[int], within: set[int]) -> str:
-        """Returns an op outside that reads a tensor of a call other than its outputs; empty if there is none."""
+        """Returns an outside op that reads a tensor of a call which is not an output; empty if there is none."""
         graph, ways = self._ways.graph, self._ways
         outputs = {graph.tensor(now) for t in one.node.outputs
                    if (was := one.tensors.get(id(t), "")) and (now := ways.now(was))}  # fmt: skip
@@ -449,11 +449,11 @@ class _LayerPartition:
         return ""
 
     def _ordered(self) -> dict[int, str]:
-        """Orders the calls to make again and the regions between them; returns calls that cannot be kept, and why."""
+        """Orders the calls to repeat and the regions between them; returns calls that cannot be kept -> the reasons."""
         ways, graph = self._ways, self._ways.graph
-        #: Numbers of calls to make again, and the regions between them.
+        #: The numbers of the calls to repeat, and the regions between them, in order.
         self.steps: list[int | _Region] = []
-        #: Tensor of the graph -> id of its Keras tensor in the model that was opened, or 0.
+        #: Tensor of the graph -> id of its Keras tensor in the opened model, or 0.
         self.symbols = symbols = {name: id(symbol) for name, symbol in self.have.items()}
         made, waiting = {*self._made}, sorted(self.last)
         state = graph.typed([kind for kind in set(graph.types) if kind in VARIABLE_TYPES or is_stateful(kind)])
@@ -491,25 +491,28 @@ class _LayerPartition:
     def _missing(
         self, number: int, made: Container[int], have: Container[str], waiting: Container[int]
     ) -> Iterator[tuple[str, int]]:
-        """Yields the inputs of a call that are not computed yet, each with the id of its Keras tensor, or 0."""
+        """Yields (input of a call that is not computed yet, id of its Keras tensor or 0)."""
         for key, now in self._need[number].items():
             own = self._own(number, key)
             if now not in have and not (own and key in made) and not self._waits(number, key, waiting):
                 yield now, key if own else 0
 
     def _own(self, number: int, key: int) -> bool:
-        """Whether a call still takes the result of the same call for a Keras tensor."""
+        """Whether an input of a call still comes from the same call as in the opened model."""
         now = self._ways.now(self._calls[number].tensors[key])
         return self._need[number][key] == self._passed.get(key, now)
 
     def _waits(self, number: int, key: int, waiting: Container[int]) -> bool:
-        """Whether a call takes the output of another that waits."""
+        """Whether an input of a call comes from another call that is still waiting."""
         return self._own(number, key) and self._makers.get(key) in waiting
 
     def _ready(
         self, demanded: Mapping[str, int], have: Mapping[str, int], waiting: Sequence[int]
     ) -> tuple[_Region, list[str]]:
-        """The next region: the tensors that need no call that waits, and others that later regions read."""
+        """Returns the next region, and the demanded tensors that it computes without waiting calls.
+
+        The region also computes tensors that later regions read.
+        """
         graph = self._ways.graph
         cuts = frozenset(map(graph.tensor, have))
         blocked = graph.mask(i for n in waiting for op in self._calls[n].call.ops if (i := self._ways.place(op)) >= 0)
@@ -517,7 +520,7 @@ class _LayerPartition:
         needs = {name: backward(graph, graph.mask([graph.tensor(name)[0]]), cuts) for name in demanded}
         ready = [name for name in demanded if not (needs[name] & blocked).any()]
         if waiting and not any(fed[graph.tensor(name)[0]] for name in ready):
-            ready = []  # constants alone make no layer
+            ready = []  # constants alone do not become a layer
         mask = backward(graph, graph.mask(graph.tensor(name)[0] for name in ready), cuts)
         later = np.zeros(graph.size, np.bool_)
         for name in demanded:
@@ -551,15 +554,15 @@ class _LayerPartition:
 
     @property
     def kept(self) -> frozenset[int]:
-        """The ids of the layers that are kept."""
+        """The ids of the kept layers."""
         return frozenset(id(self._calls[number].node.layer) for number in self.first | self.last)
 
     def replay(self, tensors: dict[str, Any], rebuilt: Callable[[_Region], Sequence[Any]]) -> None:
-        """Calls layers again, and the layers of the rebuilt regions between them.
+        """Repeats the calls of layers, and calls the layers of the rebuilt regions between them.
 
         Args:
             tensors: tensor of the graph -> Keras tensor; the outputs of the layers are added.
-            rebuilt: makes and calls the layer of a region; returns its outputs.
+            rebuilt: a function that makes and calls the layer of a region, and returns its outputs.
         """
         made = dict(self._made)
         for step in self.steps:

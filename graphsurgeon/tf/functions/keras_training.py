@@ -1,4 +1,4 @@
-"""Keras training: what Keras adds to the ops of a model, such as losses, constraints and masks."""
+"""Keras training: properties of a Keras model that its ops do not contain, such as losses, constraints and masks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ...graph.variables import FEED_TYPES
 
 @dataclass(frozen=True, eq=False)
 class LayerEffect:
-    """The effect of a call of a layer on training, which its outputs do not show.
+    """The effect of a call of a layer on training, apart from its outputs.
 
     Args:
         layer: the layer.
-        top: the layer of the model that contains it; the layer itself if no layer contains it.
+        top: the layer of the model that contains the layer, or the layer itself.
         call: the ops of the call.
-        losses: the tensors of the losses that it adds; empty text for a loss that is not in the graph.
-        differs: whether it computes something else in training.
+        losses: the tensors of the losses that the call adds; empty text for a loss that is not in the graph.
+        differs: whether the layer behaves differently in training.
     """
 
     layer: Any
@@ -37,25 +37,25 @@ class LayerEffect:
 
 
 def differs(layer: Any) -> bool:
-    """Returns whether a layer computes something else in training: it draws random numbers, or keeps averages."""
+    """Returns whether a layer behaves differently in training: it draws random numbers, or updates averages."""
     if hasattr(layer, "layers") or "training" not in inspect.signature(layer.call).parameters:
         return False
     if any(getattr(layer, word, 0) for word in ("rate", "dropout", "recurrent_dropout")):
         return True
     if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
-        return False  # its frozen weights are not averages
+        return False  # its weights that are not trainable are frozen weights, not averages
     return bool(layer.trainable and layer.non_trainable_variables) and not hasattr(layer, "recurrent_dropout")
 
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """What Keras adds to the graph of a model, in the current names of the graph.
+    """Properties of a Keras model that its graph does not contain, with the current names of the graph.
 
     Args:
         effects: the effects of calls of layers.
         masked: tensors that have a mask.
-        variables: variable -> the variable of Keras.
-        renamed: op of the graph as it was opened -> its current name, if it has another.
+        variables: variable -> the Keras variable.
+        renamed: op of the graph when it was opened -> its current name, if the names differ.
         kept: ids of layers that a new model keeps, with their effects.
 
     Example:
@@ -76,7 +76,7 @@ class TrainingFacts:
     def added(
         self, base: Any, inputs: Iterable[str], outputs: Iterable[str], region: Any
     ) -> tuple[list[str], list[str]]:
-        """Returns the losses that the layers of a region add, and notes on losses that cannot be computed in it.
+        """Returns the losses that the layers of a region add, and notes about losses that cannot be computed in it.
 
         Args:
             base: the snapshot.
@@ -95,11 +95,11 @@ class TrainingFacts:
         return losses, notes
 
     def notes(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask, same: bool) -> list[str]:
-        """Returns notes on masks and on layers that compute something else in training.
+        """Returns notes about masks, and about layers that behave differently in training.
 
         Args:
             base, inputs, outputs, region: as in `added`.
-            same: whether the region is computed in training as in inference.
+            same: whether the region runs the same ops in training and in inference.
         """
         masked = {self._now(tensor) for tensor in self.masked}
         ends = [tensor for tensor in outputs if tensor in masked]
@@ -113,11 +113,11 @@ class TrainingFacts:
         return notes
 
     def of_weight(self, name: str, package: Any) -> tuple[dict[str, Any], list[str]]:
-        """Returns the regularizer and the constraint of a variable as data, and notes on those that cannot be stored.
+        """Returns the regularizer and the constraint of a variable as data, and notes if one cannot be stored.
 
         Args:
             name: the variable.
-            package: Keras.
+            package: the package of Keras.
         """
         about: dict[str, Any] = {}
         notes = []
@@ -139,7 +139,7 @@ class TrainingFacts:
         return renamed_end(tensor, self.renamed)
 
     def _within(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask) -> list[LayerEffect]:
-        """The effects of the calls in a region; a call without ops is in it if its tensor is."""
+        """Returns the effects of the calls in a region; a call without ops counts if its tensor is in the region."""
         ends = {*inputs, *outputs}
         effects = []
         for one in self.effects:
@@ -156,7 +156,7 @@ class TrainingFacts:
         return effects
 
     def _lack(self, base: Graph, loss: str, inputs: Iterable[str]) -> str:
-        """Why a loss cannot be computed from the inputs of a region; empty if it can."""
+        """Returns why a loss cannot be computed from the inputs of a region; empty if it can."""
         if op_name(loss) not in base.index:
             return "its tensor is not in the graph"
         cuts = frozenset(map(base.tensor, inputs))
@@ -167,14 +167,14 @@ class TrainingFacts:
 
 
 def _stored(thing: Any, module: Any) -> Any:
-    """A regularizer or constraint as data; None if Keras cannot make it again from that."""
+    """Returns a regularizer or constraint as data; None if Keras cannot restore it from the data."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Keras warns of a lambda, which the note names
+            warnings.simplefilter("ignore")  # Keras warns about a lambda; a note reports it instead
             data = module.serialize(thing)
             again = module.get(data)
     except MemoryError:
         raise
-    except Exception:  # it may be the user's own: any error is possible
+    except Exception:  # user code may raise any error
         return None
     return data if isinstance(data, dict | str) and type(again) is type(thing) else None

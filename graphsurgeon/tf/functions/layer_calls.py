@@ -43,7 +43,7 @@ class ObservedCall:
     """One call of a layer while a graph was made.
 
     Args:
-        layer: the Keras layer, or an operation that is not a layer, such as that of ``x + y``.
+        layer: the Keras layer, or a Keras operation that is not a layer, such as the operation of ``x + y``.
         around: the layers whose calls contain this call, outermost first.
         begun: the number of the call, in the order in which calls began.
         graph: the graph in which the layer was called.
@@ -81,7 +81,7 @@ def observed(
     def noting(original: Any, module: bool) -> Any:
         def call(layer: Any, *args: Any, **options: Any) -> Any:
             made_by = traced_method(original, layer) if module else functools.partial(original, layer)
-            # A method may call another, and a sequential model calls its inner model.
+            # A method may call another method, and a sequential model calls its inner model.
             within = bool(around) and any(layer is one for one in (around[-1], keras_inside(around[-1])))
             if within or threading.get_ident() != me or tf.executing_eagerly():
                 return made_by(*args, **options)
@@ -223,10 +223,10 @@ class ModelOrigin:
 
     Args:
         model: the model.
-        graph: the graph as it was lifted.
-        calls: its calls, in order; empty if the connections of the layers are not known.
-        inputs: its Keras input tensors, each with the name of its placeholder's tensor.
-        variables: names of the variables of the graph, each with the Keras variable.
+        graph: the lifted graph.
+        calls: the calls of layers, in order; empty if the connections of the layers are not known.
+        inputs: the Keras input tensors, each with the name of its placeholder tensor.
+        variables: name of a variable of the graph -> the Keras variable.
         effects: the effects of the calls of its layers on training.
         masked: tensors of the graph that have a mask.
     """
@@ -240,7 +240,7 @@ class ModelOrigin:
     masked: frozenset[str] = frozenset()
 
     def facts(self, renamed: Mapping[str, str], kept: Container[int] = ()) -> TrainingFacts:
-        """Returns what Keras adds to the graph; arguments as of `TrainingFacts`."""
+        """Returns the properties of the model that the graph does not contain; arguments as for `TrainingFacts`."""
         return TrainingFacts(self.effects, self.masked, self.variables, renamed, kept)
 
     @property
@@ -258,7 +258,7 @@ def origin_of(trace: Any, lifted: LiftedGraph) -> ModelOrigin:
 
 
 def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
-    """The effects on training of each call of a layer."""
+    """Returns the effects of all layer calls on training."""
     effects = []
     noted: set[int] = set()
     for one in sorted(trace.seen, key=lambda one: -one.begun):  # inner calls first
@@ -275,7 +275,7 @@ def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
 
 
 def _masked(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
-    """The tensors with a mask: outputs of layers, and those of the model."""
+    """Returns the tensors with a mask: outputs of layers, and of the model."""
     tensors = [t for one in trace.seen for t in one.outputs]
     masked = {*filter(None, names.each([*filter(has_mask, tensors)]))}
     own = next((one.outputs for one in trace.seen if one.layer is trace.model), ())
@@ -366,7 +366,7 @@ class _LiftedNames:
         return result
 
     def variables(self, layer: Any) -> dict[str, Any]:
-        """Returns the variables of a layer that the graph has, by name."""
+        """Returns the variables of a layer that are in the graph, by name."""
         by_name = {self._handles.get(id(handle_of(v)), ""): v for v in getattr(layer, "variables", ())}
         return {name: variable for name, variable in by_name.items() if name}
 
@@ -378,7 +378,7 @@ class _LiftedNames:
 
 
 def handle_of(variable: Any) -> Any:
-    """Returns the handle of a variable of TensorFlow or of Keras; None if it has none."""
+    """Returns the handle of a TensorFlow or Keras variable; None if it has none."""
     return getattr(variable if isinstance(variable, tf.Variable) else variable.value, "handle", None)
 
 

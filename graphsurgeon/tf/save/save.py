@@ -506,7 +506,7 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], request: str) -> I
 
 def _checkpoint(base: Graph, path: str, values: Any, options: SaveRequest, uninitialized: frozenset[str]) -> Saved:
     candidates = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
-    only_named = bool(options.names) and not options.scope  # `names` then belongs to variables of the checkpoint
+    only_named = bool(options.names) and not options.scope  # only the variables in `names`, such as those of a copy
     names = saved_names(base.live, candidates.values(), options.scope, options.names, options.request, only_named)
     if not names:
         raise PlanError(
