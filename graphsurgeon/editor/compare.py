@@ -91,24 +91,25 @@ def compare(
 ) -> Comparison:
     """Runs an original and its copy on the same feeds.
 
-    If an output differs, both graphs are traced with these feeds and their current values, and the result names the
-    first op with different outputs. Otherwise nothing is traced.
+    If an output differs by more than `tolerance`, both graphs are traced with the same feeds and their current values.
+    The result then names the first op with different outputs. Otherwise no graph is traced.
 
     Args:
         source: the editor of the original, or anything that `open` accepts. It runs in its `session()`.
-        copy: the result of `apply`; it runs in the `session()` of its editor. If the plan changed the source without
-            copying from it, the original is the source before the plan. Or another graph: an editor or anything that
-            `open` accepts. Then tensors of the same name are compared. If the other graph has no op of a name, the op
-            at the same place in its structure is used.
+        copy: the result of `Editor.apply`; it runs in the `session()` of its editor. If the plan changed the source
+            without copying from it, the original is the source before the plan. Or another graph: an editor or anything
+            that `open` accepts. Tensors of the same name are then compared. If the other graph has no op of the same
+            name, the op at the same place in the structure of the graph is used.
         feeds: source tensor, or argument of an opened function -> array; or the path of an ``.npz`` file of these.
             Other placeholders get random numbers of their dtype and shape. Unknown dimensions have size 1.
         outputs: source tensors to compare. Default: the outputs of the copied part. For graphs: the known outputs, or
             all tensors without consumers whose ops only compute. If there are several copies, all are compared.
         session: a session of the original, instead of the editor's own.
         seed: the seed of the random feeds.
-        where: whether to find the first op that differs; a trace takes about three times as long as a run. With several
-            copies, only the first copy that differs is traced.
-        tolerance: the maximum difference of two tensors, relative to the largest absolute value, without a trace.
+        where: whether to find the first op that differs. This needs a trace, which takes about three times as long as a
+            run. With several copies, only the first copy that differs is traced.
+        tolerance: the maximum difference of two tensors that count as equal, relative to the largest absolute value. It
+            applies to the outputs before a trace, and to all tensors in a trace.
 
     Returns:
         the differences; ``bool(...)`` is True if all bits are equal.

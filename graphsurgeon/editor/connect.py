@@ -132,27 +132,29 @@ def connect(
     collections: str = "rename",
     title: str = "supergraph",
 ) -> Editor:
-    """Makes one graph of several, each under its name and with its values; the given graphs do not change.
+    """Joins several graphs into a new graph, each in its own scope and with its values. The given graphs do not change.
 
-    The previous source of a replaced input is left out: its placeholder, its queues with their runners, its iterator.
-    The names of the graphs separate variables and collections: two variables `w` become `enc/w` and `dec/w`. Training
-    collections keep their names and contain the variables of all graphs, so that the result trains as one model.
+    A connected input reads another graph; its old source, such as a placeholder, a queue or an iterator, is left out.
+    The name of each graph is the scope of its ops, variables and collections: two variables `w` become `enc/w` and
+    `dec/w`. Training collections keep their names and contain the variables of all graphs, so that you can train the
+    result as one model.
 
     Args:
-        graphs: name -> graph, as anything that `open` takes: a ``.meta`` file with its checkpoint, a SavedModel, a live
-            graph or session, an editor, a Keras model. Tensors of a TF2 SavedModel are named as in its signature.
+        graphs: name -> graph, given as an editor or anything that `open` accepts: a ``.meta`` file with its checkpoint,
+            a SavedModel, a live graph or session, an editor, a Keras model. Tensors of a TF2 SavedModel are named as in
+            its signature.
         connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
-            begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder;
-            if a placeholder replaces a computed tensor, a `UserWarning` follows: the direction may be wrong. If no op
-            has the name, it is the name of an argument or result of a signature, or of a Keras layer, meaning its
-            output: ``{"enc/features": "dec/x"}``.
+            begin with the name of the graph; you can also pass tensors as objects. Any tensor can be an input, not only
+            a placeholder. If the output is a placeholder and the input is a computed tensor, there is a `UserWarning`,
+            because the direction may be wrong. If no op has the given name, it means an argument or result of a
+            signature, or the output of a Keras layer: ``{"enc/features": "dec/x"}``.
         inputs: tensors that become new placeholders, for example inputs that a queue or an iterator has fed. Give a
             list, or a mapping of tensor -> name; without a name, ``"enc/batch:0"`` becomes ``enc_batch``. A
             `tf.TensorSpec` instead of the name sets another shape, for example without the batch size of a queue:
             ``{"enc/batch:0": tf.TensorSpec([None, 224, 224, 3], tf.float32, "images")}``.
-        values: name -> the source of that graph's values, as in `Plan.copy`; needed for live graphs without session.
-            ``"initial"``, for one graph or for all, uses initial values for variables without other values. To reset
-            one variable, give ``variables={"its/name": "initial"}``.
+        values: name -> the source of the values of that graph, as in `Plan.copy`. Live graphs without a session need
+            it. ``"initial"``, for one graph or for all, uses initial values for variables without other values. To
+            reset one variable, give ``variables={"its/name": "initial"}``.
         variables: as in `Plan.copy`, for all graphs.
         device: as in `Plan.copy`; a graph with cleared devices runs on any machine.
         collections: as in `Plan.copy`.

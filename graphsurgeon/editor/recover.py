@@ -17,14 +17,14 @@ from .serialization import StepDecoder
 
 
 def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: bool | None = None) -> Editor:
-    """Opens a file, and repeats the edits that were made before the kernel died, up to the last step.
+    """Opens a file, and applies the edits again that were made before the kernel stopped.
 
-    Plans are applied, undone and redone in the same order. An unapplied plan, the marks and the saved views return to
-    the screen. Python functions in steps, ops copied from graphs without a file, and values trained in a session cannot
-    be restored; ``print(ed)`` and ``ed.journal.notes`` list them. If a step cannot be repeated, later steps are left
-    out.
+    Plans are applied, undone and redone in the same order. An unapplied plan, the marks and the saved views are
+    restored on screen. Python functions in steps, ops copied from graphs without a file, and values trained in a
+    session cannot be restored; ``print(ed)`` and ``ed.journal.notes`` list them. If a step cannot be repeated, later
+    steps are left out.
 
-    A journal is data and never runs code, and it does not make a file trusted.
+    A journal contains only data, so reading it never runs code. It does not make a file trusted.
 
     Args:
         path: the file, the same as for `gs.open`.

@@ -22,7 +22,7 @@ def transfer(
     first: int | None = None,
     partial: bool = False,
 ) -> Transferred:
-    """Copies values of variables from one model to another; nothing else changes, and both can be trained further.
+    """Copies the values of variables from one model to another. Nothing else changes.
 
     Args:
         source: an editor (its session), a session, a Keras model or layer, a `tf.Module`, the path of a checkpoint, or
@@ -30,11 +30,11 @@ def transfer(
         to: an editor, a session, a Keras model or layer, or a `tf.Module`.
         names: variable of the source -> variable of the target. Other variables are not copied. ``*`` matches the same
             text on both sides, for example ``{"teacher/*": "student/*"}``.
-        first: the number of layers to copy, in the order of the models; their names may differ. A layer is a Keras
-            layer with weights, or in a graph a scope with a trainable variable.
-        partial: whether variables of the target may be missing in the source. It matters if neither `names` nor `first`
-            is given: then variables of the same name are copied. If no name matches, the models must be equal layer by
-            layer.
+        first: the number of layers to copy, in the order of the models. The names of the layers may differ. A layer is
+            a Keras layer with weights, or in a graph a scope with a trainable variable.
+        partial: whether variables of the target may be missing in the source. This argument applies only if neither
+            `names` nor `first` is given. Variables of the same name are then copied. If no name matches, the models
+            must be equal layer by layer.
 
     Returns:
         the pairs. ``report.again()`` copies their values again, for example after each training cycle.
