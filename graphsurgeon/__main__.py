@@ -64,16 +64,16 @@ def _called() -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=_called(),
-        description="Looks at TensorFlow graphs without a notebook.",
-        epilog="Exit code: 0 success, 1 failure (standard error has the reason), 2 invalid command line; "
-        "of scan: 0 no risks, 1 risks found, 2 the file cannot be read.",
+        description="Views and scans TensorFlow graphs without a notebook.",
+        epilog="Exit code: 0 success, 1 failure (standard error has the reason), 2 invalid command line. "
+        "Exit code of scan: 0 no risks, 1 risks found, 2 the file cannot be read.",
     )
     parser.add_argument("--version", action="version", version=f"graphsurgeon {VERSION}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     view = commands.add_parser(
         "view",
-        help="write the picture of a graph: a page that folds and unfolds, SVG, or DOT",
-        description="Writes the picture of a graph: an HTML page that folds and unfolds in any browser, without a "
+        help="write a picture of a graph: a page that folds and unfolds, SVG, or DOT",
+        description="Writes a picture of a graph: an HTML page that folds and unfolds in any browser, without a "
         "network; a static SVG; or DOT for Graphviz.",
         epilog=f"Example: {_called()} view model.pb -o model.html",
     )
@@ -90,30 +90,30 @@ def _parser() -> argparse.ArgumentParser:
         "--unfold",
         metavar="SCOPE",
         action="append",
-        help="open this scope, and of the others none; may be given again; default: what reads best",
+        help="unfold only this scope; repeat the option for several scopes; default: chosen automatically",
     )
-    view.add_argument("--theme", choices=["auto", "dark", "light"], default="auto", help="of a page; default: auto")
+    view.add_argument("--theme", choices=["auto", "dark", "light"], default="auto", help="of the page; default: auto")
     view.add_argument("--title", help="title of the graph; default: the name of the file")
-    view.add_argument("--tags", action="append", help="tags of a graph, for a SavedModel with several")
+    view.add_argument("--tags", action="append", help="tags of a graph, for a SavedModel with several graphs")
     view.add_argument("--signature", help="open this signature of a SavedModel, for example serving_default")
     view.add_argument("--raw", action="store_true", help="show the raw graph of a TF2 SavedModel")
     view.add_argument("--no-open", action="store_true", help="only write the page; do not open it in the browser")
     view.set_defaults(run=_view)
     scan = commands.add_parser(
         "scan",
-        help="name the ops of a file that read or write files, open the network, call Python, ...",
-        description="Names the ops of a file that read or write files, open the network, call Python or other code, in "
-        "functions too, and those that run as it is loaded. Nothing of the file is run.",
+        help="list the ops of a file that read or write files, open network connections, call Python, ...",
+        description="Lists the ops of a file that read or write files, open network connections, or call Python or "
+        "other code, also in functions. Marks the ops that run when the file is loaded. No op of the file is run.",
         epilog="Exit code: 0 no risks, 1 risks found, 2 the file cannot be read (standard error has the reason).",
     )
     scan.add_argument("model", help=KINDS)
-    scan.add_argument("--json", action="store_true", help="a list with an object for each graph of the file")
+    scan.add_argument("--json", action="store_true", help="print a JSON list with an object for each graph of the file")
     scan.set_defaults(run=_scan, output="-")
     doctor = commands.add_parser(
         "doctor",
-        help="say which layout engine is live, why the others are not, and the versions of packages",
-        description="Says which layout engine is live, and why the others are not. Exit code 1: none is. Then the "
-        "versions that the report of a fault should name; nothing is loaded for that.",
+        help="show the layout engine in use, why the other engines are not used, and package versions",
+        description="Shows the layout engine in use, and why the other engines are not used. Also shows the package "
+        "versions that a bug report should list, without importing the packages. Exit code 1: no engine can run.",
     )
     doctor.set_defaults(run=_doctor, output="-")
     return parser

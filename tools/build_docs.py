@@ -33,8 +33,8 @@ _OUTSIDE = re.compile(rf"\]\(\.\./((?:\.\./)*)({'|'.join(map(re.escape, PAGES_OF
 """A link from docs/ to a file at the top of the repository."""
 _GALLERY = """# Tutorials
 
-Each notebook solves one problem and runs in under a minute. They are shown with their stored outputs. `make lab` opens
-them.
+Each notebook solves one problem and runs in under a minute. The pages show the stored outputs. `make lab` opens the
+notebooks in JupyterLab.
 
 """
 
@@ -121,8 +121,8 @@ MODELS = {
 """Model of `keras.applications` -> what it is."""
 _LIVE = """# Live pages
 
-Each link opens a graph as one page, which `ed.to_html()` wrote. It folds, unfolds and searches in your browser, without
-an installation. Double click a box to unfold it, and press `/` to search. The models have random weights.
+Each link opens a page that `ed.to_html()` wrote. You can fold, unfold and search the graph in your browser, without an
+installation. Double-click a box to unfold it, and press `/` to search. The models have random weights.
 
 | model | ops | |
 |---|--:|---|

@@ -33,8 +33,8 @@ ALIASES = {
 _REFERENCE = "reference/screen.md#graphsurgeon.ui.screen.Screen"
 _PAGE = """# All verbs of the screen
 
-Each gesture is a method of `ed.screen`. The page sends one message for each method:
-`widget.simulate("select", names=["a"])` sends the message of a click on the box `a`.
+Each gesture has a method of `ed.screen`. In the browser, each gesture sends a message with the name of its method. In
+Python, `widget.simulate("select", names=["a"])` sends the same message as a click on the box `a`.
 
 """
 
