@@ -1,8 +1,8 @@
-"""The graph editor: what `tf.contrib.graph_editor` of TensorFlow 1.15 had, on the TensorFlow of today.
+"""The functions of `tf.contrib.graph_editor` of TensorFlow 1.15, for current TensorFlow.
 
     from graphsurgeon import graph_editor as ge
 
-Same names, arguments and results; its known bugs are fixed rather than kept. Edits are made in place, in a live graph.
+Names, arguments and results are the same. Known bugs are fixed. Edits change a live graph in place.
 
 Example:
     >>> import tensorflow as tf

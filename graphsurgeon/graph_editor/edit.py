@@ -1,4 +1,4 @@
-"""Edit: cutting views off, joining them, and going round them, in place."""
+"""Detaches, connects and bypasses views, in place."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = [
 
 
 def detach_control_inputs(sgv: Any) -> None:
-    """Removes the control inputs that a view has from outside.
+    """Removes the control inputs of a view from outside.
 
     Args:
-        sgv: a subgraph view, or what `sgv` makes one of.
+        sgv: a view, or an argument of `make_view`.
     """
     sgv = subgraph.make_view(sgv)
     inside = set(sgv.ops)
@@ -26,14 +26,14 @@ def detach_control_inputs(sgv: Any) -> None:
 
 
 def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
-    """Lets no op outside wait for an op of a view.
+    """Removes the control inputs of ops outside that wait for ops of a view.
 
     Args:
-        sgv: what can be made a view.
+        sgv: a view, or an argument of `make_view`.
         control_outputs: a `ControlOutputs` of the graph.
 
     Raises:
-        TypeError: if it is not.
+        TypeError: `control_outputs` has another type.
     """
     if not isinstance(control_outputs, util.ControlOutputs):
         raise expected("detach_control_outputs(...)", "a ControlOutputs", control_outputs)
@@ -53,15 +53,15 @@ def _stand_ins(tensors: list[Any], any_shape: bool = False) -> list[Any]:
 
 
 def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Any]]:
-    """Gives a view placeholders for inputs.
+    """Replaces the inputs of a view by placeholders.
 
     Args:
-        sgv: what can be made a view; a view is changed in place.
-        control_inputs: remove control inputs from outside, too.
+        sgv: a view, which is changed in place, or an argument of `make_view`.
+        control_inputs: whether to remove control inputs from outside, too.
 
     Returns:
-        the view, and the placeholders in the order of its inputs, such as ``foo/geph__b_0`` for ``foo/b:0``. They take
-        any shape.
+        the view, and the placeholders in the order of its inputs, such as ``foo/geph__b_0`` for ``foo/b:0``. They
+        accept any shape.
     """
     sgv = subgraph.make_view(sgv)
     placeholders = _stand_ins(list(sgv.inputs), any_shape=True)
@@ -72,14 +72,14 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Any
 
 
 def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[Any, list[Any]]:
-    """Gives what reads a view from outside placeholders to read.
+    """Makes the consumers of a view's outputs read placeholders instead.
 
     Args:
-        sgv: what can be made a view.
-        control_outputs: a `ControlOutputs`: nothing outside waits for the view any more, then.
+        sgv: a view, or an argument of `make_view`.
+        control_outputs: a `ControlOutputs`, to also remove the control inputs of ops outside that wait for the view.
 
     Returns:
-        a view with only the outputs that were read outside, and the placeholders in their order.
+        a view with only the outputs that had consumers outside, and the placeholders in their order.
     """
     sgv = subgraph.make_view(sgv)
     inside = set(sgv.ops)
@@ -95,14 +95,14 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[Any, list[Any
 def detach(
     sgv: Any, control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
 ) -> tuple[Any, list[Any], list[Any]]:
-    """Cuts a view off at both ends.
+    """Detaches the inputs and the outputs of a view.
 
     Args:
-        sgv: what can be made a view; a view is changed in place.
+        sgv: a view, which is changed in place, or an argument of `make_view`.
         control_inputs, control_outputs, control_ios: see `check_cios`.
 
     Returns:
-        the view, the placeholders it reads, and the placeholders that are read instead of it.
+        the view, the placeholders for its inputs, and the placeholders for its outputs.
     """
     control_inputs, control_outputs = select.check_cios(control_inputs, control_outputs, control_ios)
     sgv = subgraph.make_view(sgv)
@@ -115,11 +115,11 @@ def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[Any, 
     """Connects the inputs of the second view to the outputs of the first.
 
     Args:
-        sgv0, sgv1: what can be made views; views are changed in place.
-        disconnect_first: what reads the first view now gets placeholders.
+        sgv0, sgv1: views, which are changed in place, or arguments of `make_view`.
+        disconnect_first: whether placeholders replace the outputs of the first view for its current consumers.
 
     Raises:
-        ValueError: they are of two graphs, there are not as many, or they do not fit.
+        ValueError: the views are of two graphs, or the outputs do not fit the inputs in number, dtype or shape.
     """
     sgv0, sgv1 = subgraph.make_view(sgv0), subgraph.make_view(sgv1)
     util.check_graphs(sgv0, sgv1)
@@ -135,10 +135,10 @@ def bypass(sgv: Any) -> tuple[Any, list[Any]]:
     """Connects the consumers of a view's outputs to its inputs.
 
     Args:
-        sgv: what can be made a view, with as many inputs as outputs; a view is changed in place.
+        sgv: a view, which is changed in place, or an argument of `make_view`. It must have as many inputs as outputs.
 
     Returns:
-        the view, and the placeholders that it reads now.
+        the view, and the placeholders that it now reads.
 
     Raises:
         ValueError: inputs and outputs do not fit.

@@ -1,4 +1,4 @@
-"""The ready-made handlers of a `Transformer`, and transformation op by op."""
+"""The default handlers of a `Transformer`, and transformation op by op."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .util import WrongType, WrongValue, as_values, tell
 
 
 def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
-    """Returns a placeholder for a tensor, one for all its uses.
+    """Returns the placeholder for a tensor, which all its consumers share.
 
     Args:
         info: the `TransformerInfo` of the copy.
@@ -28,7 +28,7 @@ def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
 
 
 def keep_t_if_possible_handler(info: Any, t: Any) -> Any:
-    """Returns the tensor itself within one graph, else a placeholder.
+    """Returns the tensor itself for a copy within one graph, else a placeholder.
 
     Args:
         info: the `TransformerInfo` of the copy.
@@ -38,25 +38,25 @@ def keep_t_if_possible_handler(info: Any, t: Any) -> Any:
 
 
 def assign_renamed_collections_handler(info: Any, elem: Any, elem_: Any) -> None:
-    """Puts an op or tensor into the collections of its original; those that TensorFlow does not know get the scope.
+    """Adds an op or tensor to the collections of its original. Names of custom collections get the scope as prefix.
 
     Args:
         info: the `TmpInfo`.
-        elem, elem_: the original and the new one.
+        elem, elem_: the original, and the new op or tensor.
     """
     for name in info.homes(elem):
         info.graph_.add_to_collection(info.new_collection(name), elem_)
 
 
 def transform_op_if_inside_handler(info: Any, op: TFOp, keep_if_possible: bool = True) -> Any:
-    """Returns what became of an op of the view; of another, itself within one graph, else None.
+    """Returns the copy of an op of the view. An op outside is returned itself within one graph, else None.
 
     Args:
         info: the `TmpInfo`.
         op: the op.
-        keep_if_possible: False: None for any op outside.
+        keep_if_possible: False to return None for any op outside.
     """
-    if op in info.ops or op in info.transformed_ops:  # what is copied with a view is not in it
+    if op in info.ops or op in info.transformed_ops:  # ops that were also copied are not in the view
         return info.transformed_ops[op]
     return op if keep_if_possible and info.graph is info.graph_ else None
 
@@ -69,15 +69,15 @@ def copy_op_handler(
     Args:
         info: the `TmpInfo`.
         op: the op.
-        new_inputs: tensors of the destination that the copy reads.
-        copy_shape: keep static shapes that were set by hand, if the inputs still have the same shapes.
-        nodedef_fn: called with the NodeDef of the copy; returns the one to use.
+        new_inputs: the tensors of the destination for the copy to read.
+        copy_shape: whether to keep static shapes that were set by hand, if the inputs have the same shapes.
+        nodedef_fn: called with the NodeDef of the copy; returns the NodeDef to use.
 
     Returns:
         the new op, and its outputs.
 
     Raises:
-        TypeError: `new_inputs` is a bool, as very old code has it.
+        TypeError: `new_inputs` is a bool, as in very old code.
     """
     if isinstance(new_inputs, bool):
         raise WrongType("copy_op_handler(info, op, new_inputs)", "new_inputs must be an iterable of tensors",
@@ -95,16 +95,16 @@ def copy_op_handler(
     return new, new.outputs
 
 
-# -- asking ---------------------------------------------------------------------------------------
+# -- calling handlers -----------------------------------------------------------------------------
 
 
 def place(info: Any, transformer: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
-    """Asks the handler of a transformer for the collections of new ops and their outputs.
+    """Calls the handler that adds new ops and their outputs to collections.
 
     Args:
         info: the `TmpInfo`.
         transformer: the `Transformer`.
-        pairs: ops and what became of them.
+        pairs: pairs of an op and its copy.
     """
     handler = transformer.assign_collections_handler
     for old, new in pairs:
@@ -114,7 +114,7 @@ def place(info: Any, transformer: Any, pairs: Iterable[tuple[Any, Any]]) -> None
 
 
 def note_originals(info: Any, transformer: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Sets the original ops of new ops; arguments as for `place`."""
+    """Sets the original ops of new ops; the arguments are the same as for `place`."""
     handler = transformer.transform_original_op_handler
     originals = graph_parts.originals_of([old for old, _ in pairs])
     for (_, new), original in originals and zip(pairs, originals, strict=True):
@@ -126,11 +126,11 @@ def note_originals(info: Any, transformer: Any, pairs: Sequence[tuple[Any, Any]]
 def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
     """Transforms the view of an info with the handlers of a transformer.
 
-    If a handler fails, the state that Python keeps for the ops is restored. Ops made by then stay, because TensorFlow
+    If a handler fails, the Python state of the ops is restored. Ops that were already made stay, because TensorFlow
     cannot delete ops.
 
     Args:
-        info: the `TmpInfo`, which gets the new place of each op and tensor.
+        info: the `TmpInfo`, to which the copies of ops and tensors are added.
         transformer: the handlers.
         replaced: tensors of the source -> tensors of the destination.
 
@@ -138,7 +138,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
         the new ops in order.
 
     Raises:
-        ValueError: a handler returns the op it was given.
+        ValueError: a handler returns its argument instead of a new op.
     """
     with all_or_nothing(info.graph_):
         return _run(info, transformer, replaced)
@@ -175,12 +175,12 @@ def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
 
 
 def _tensor(info: Any, transformer: Any, mapping: Any, waiting: list[Any], t: Any, consumer: Any) -> Any:
-    """Returns the tensor that a new op reads in the place of `t`; each one from outside is made once."""
+    """Returns the tensor that a new op reads instead of `t`. Handlers are called once for each tensor from outside."""
     if t in mapping:
         return mapping[t]
     if t in info.transformed_ts:
         return info.transformed_ts[t]
-    if t.op in info.ops:  # the op comes later: this closes a loop
+    if t.op in info.ops:  # the op follows later: this edge closes a loop
         if consumer.type in ("Merge", "RefMerge") and t is not consumer.inputs[0]:
             stand_in = _tensor(info, transformer, mapping, waiting, consumer.inputs[0], consumer)
         else:

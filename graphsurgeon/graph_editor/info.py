@@ -1,4 +1,4 @@
-"""Info: the names and places that a transformation uses, and its result: the new place of each op and tensor."""
+"""The state of a transformation, and its result: the copies of ops and tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .util import WrongValue, as_values, expected
 
 
 class TensorMap(MutableMapping[Any, Any]):
-    """A dict with tensors as keys, distinguished by identity: those of function graphs cannot be hashed."""
+    """A dict with tensors as keys, compared by identity, because tensors of function graphs cannot be hashed."""
 
     def __init__(self, pairs: Any = ()) -> None:
         self._held: dict[int, tuple[Any, Any]] = {}
@@ -41,7 +41,7 @@ class TensorMap(MutableMapping[Any, Any]):
 
 
 class OutputMap(Mapping[Any, Any]):
-    """The outputs of ops -> those of other ops, one by one.
+    """Output of an op -> the same output of another op.
 
     Args:
         ops: op -> op with the same outputs.
@@ -64,7 +64,7 @@ class OutputMap(Mapping[Any, Any]):
 
 
 def unique_name(graph: TFGraph, name: str) -> str:
-    """Returns a name, or the first of ``name_1``, ``name_2`` ... that no op or scope of a graph has."""
+    """Returns a name if it is free in a graph, else the first free name of ``name_1``, ``name_2``, and so on."""
     return free_name(name, partial(graph_parts.is_name_taken, graph), as_tensorflow=True)
 
 
@@ -80,7 +80,7 @@ class CopyNames(Mapping[str, str]):
         self._known: dict[str, str] = {}
         self._given: set[str] = set()
         ops = sorted(info.sgv.ops, key=graph_parts.number_of)
-        if info.fresh and not info.scope:  # as unique as they are in the source
+        if info.fresh and not info.scope:  # they are unique, because the names in the source are
             self._known = {op.name: info.scope_ + op.name for op in ops}
             self._given = set(map(str.lower, self._known.values()))
             return
@@ -97,7 +97,7 @@ class CopyNames(Mapping[str, str]):
         return name
 
     def __getitem__(self, key: str) -> str:
-        """Returns the name; of an op outside the view that is also copied, too."""
+        """Returns the new name, also for ops outside the view that are copied too."""
         if key not in self._known:
             info = self._info
             op, colon, port = key.partition(":")
@@ -116,16 +116,16 @@ class CopyNames(Mapping[str, str]):
 
 
 class TmpInfo:
-    """What the handlers of a `Transformer` are given.
+    """The argument `info` of the handlers of a `Transformer`.
+
+    It has `sgv`, `ops`, `sgv_inputs_set`, `graph` and `scope` of the source; `graph_` and `scope_` of the destination;
+    and in `transformed_ops` and `transformed_ts` the copies made so far.
 
     Args:
-        sgv: the view that is transformed.
-        dst_graph: where to.
-        dst_scope, src_scope: final scopes, with a slash or empty.
-        fresh: nothing is in the destination scope yet.
-
-    It has `sgv`, `ops`, `sgv_inputs_set`, `graph`, `scope` of the source, `graph_`, `scope_` of the destination, and
-    `transformed_ops`, `transformed_ts`: what was transformed so far.
+        sgv: the view to transform.
+        dst_graph: the destination graph.
+        dst_scope, src_scope: the final scopes, empty or with a slash at the end.
+        fresh: whether the destination scope is new.
     """
 
     def __init__(self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str, fresh: bool) -> None:
@@ -154,7 +154,7 @@ class TmpInfo:
 
     @cached_property
     def collections(self) -> dict[Any, list[Any]]:
-        """The collections of the source, as they were at the beginning."""
+        """The collections of the source before the transformation."""
         return graph_parts.collections_in(self.graph)
 
     @cached_property
@@ -166,14 +166,14 @@ class TmpInfo:
         return homes
 
     def homes(self, elem: Any) -> list[Any]:
-        """Returns the names of the collections of the source that hold an element."""
+        """Returns the names of the collections of the source that contain an element."""
         return self._homes.get(id(elem), [])
 
     def new_name(self, name: str) -> str:
-        """Returns the name in the destination for one of the source; not yet unique.
+        """Returns the name in the destination for a name in the source; it may not be unique.
 
         Raises:
-            ValueError: it is not in the source scope.
+            ValueError: the name is not in the source scope.
         """
         if not name.startswith(self.scope):
             raise WrongValue(f"copy(..., src_scope={self.scope!r})", f"{name!r} does not belong to source scope "
@@ -181,16 +181,14 @@ class TmpInfo:
         return self.scope_ + name[len(self.scope) :]
 
     def new_collection(self, name: Any) -> Any:
-        """Returns the name of a collection for the copy: TensorFlow's own keep theirs, others get the scope."""
+        """Returns the name of a collection for the copy. Names of custom collections get the scope as prefix."""
         if not isinstance(name, str) or name in util.get_predefined_collection_names():
             return name
         return self.scope_ + name.removeprefix(self.scope)
 
 
 class TransformerInfo:
-    """The new places of the ops and tensors of a view.
-
-    Inputs of the view are included: the tensors that replace them in the copy.
+    """The copies of the ops and tensors of a view, and the tensors that replace its inputs.
 
     Args:
         info: a `TmpInfo` of the finished transformation.
@@ -203,14 +201,14 @@ class TransformerInfo:
         self._back: dict[int, Any] | None = None
 
     def transformed(self, original: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
-        """Returns what became of an op or tensor.
+        """Returns the copy of an op, tensor or variable.
 
         Args:
-            original: an op, a tensor, a variable, the name of one; or a tree of them: the result has the same form.
-            missing_fn: called with an unknown op or tensor; the default returns None.
+            original: an op, a tensor, a variable, or the name of one; or a tree of them, for a result of the same form.
+            missing_fn: called with an op or tensor without a copy; the default returns None.
 
         Raises:
-            TypeError: it is something else.
+            TypeError: `original` has another type.
         """
         return util.transform_tree(
             original,
@@ -218,11 +216,11 @@ class TransformerInfo:
         )
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
-        """Returns what an op or tensor of the copy was before; arguments as for `transformed`.
+        """Returns the original of an op, tensor or variable of the copy.
 
         Args:
-            transformed: an op or tensor of the copy.
-            missing_fn: called with an unknown op or tensor; the default returns None.
+            transformed: an op or tensor of the copy, or a tree of them.
+            missing_fn: called with an op or tensor that is not a copy; the default returns None.
         """
         return util.transform_tree(
             transformed,
@@ -230,11 +228,11 @@ class TransformerInfo:
         )
 
     def load_values(self, session: TFSession, source: Any = None) -> int:
-        """Gives the new variables the values that the old ones have now; returns how many there are.
+        """Sets the new variables to the current values of the old variables; returns the number of variables.
 
         Args:
-            session: a session of the graph that holds the copy.
-            source: a session of the graph that holds the originals; None: the same.
+            session: a session of the graph with the copy.
+            source: a session of the graph with the originals; None for the same session.
 
         Raises:
             ValueError: an original has no value there, or a session is of another graph.
@@ -274,7 +272,7 @@ class TransformerInfo:
 
 
 def _counterpart(top: Any, here: Any, there: Any, lookup: Callable[[Any], Any], missing_fn: Any) -> Any:
-    """What became of an op, tensor or variable of one graph, or of the name of one, in another."""
+    """Returns the counterpart of an op, tensor or variable of one graph, or of the name of one, in another graph."""
     if graph_parts.is_variable_object(top):
         op = lookup(top.op)
         variable = None if op is None else graph_parts.variable_objects(there).get(op.name)

@@ -1,4 +1,4 @@
-"""Match: small patterns around an op."""
+"""Matches small patterns around an op."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["OpMatcher", "op_type"]
 
 
 def op_type(op_types: Any, op: Any = None) -> Any:
-    """Returns a test for the types of ops; or, with an op, whether it passes.
+    """Returns a test for the type of an op; or, with an op, the result of the test.
 
-    A type includes its later versions: code that made an ``Add`` in TF 1 makes an ``AddV2`` today.
+    A type includes its later versions, because code that made an ``Add`` in TF 1 makes an ``AddV2`` today.
 
     Args:
-        op_types: a type, or several.
+        op_types: a type, or several types.
         op: an op, or None.
 
     Example:
@@ -41,13 +41,13 @@ def op_type(op_types: Any, op: Any = None) -> Any:
 
 
 class OpMatcher:
-    """A test for an op and those around it: each call of a method adds to what must hold.
+    """A test for an op and the ops around it. Calls of its methods add conditions.
 
     Args:
         positive_filter: a regular expression for its name, an op, a test, or True for any op.
 
     Raises:
-        ValueError: if it is not one of these.
+        ValueError: `positive_filter` has another type.
 
     Example:
         ``OpMatcher(op_type("Mul")).input_ops(OpMatcher("^a"), True)(op)``
@@ -60,10 +60,10 @@ class OpMatcher:
         self.output_op_matches: list[Any] | None = None
 
     def __call__(self, op: Any) -> bool:
-        """Returns whether an op fits.
+        """Returns whether an op matches.
 
         Raises:
-            TypeError: it is not an op.
+            TypeError: `op` is not an op.
         """
         op = graph_parts.unwrap(op)
         if not isinstance(op, graph_parts.Operation):
@@ -85,36 +85,36 @@ class OpMatcher:
         )
 
     def input_ops(self, *args: Any) -> OpMatcher:
-        """Asks that the op has just these inputs, in order.
+        """Requires that the producers of the inputs match, in order.
 
         Args:
-            args: a matcher, or what makes one, for each; None for any op.
+            args: for each input a matcher, or an argument of `OpMatcher`, or None for any op.
 
         Raises:
-            ValueError: that was asked before.
+            ValueError: this condition was set before.
         """
         self._once("input_ops", self.input_op_matches)
         self.input_op_matches = [_matcher(arg) for arg in args]
         return self
 
     def control_input_ops(self, *args: Any) -> OpMatcher:
-        """Asks that the op waits for just these ops, in any order; see `input_ops`.
+        """Requires that the control inputs match, in any order; see `input_ops`.
 
         Args:
-            args: what each control input must match.
+            args: for each control input a matcher, or an argument of `OpMatcher`, or None for any op.
         """
         self._once("control_input_ops", self.control_input_op_matches)
         self.control_input_op_matches = [_matcher(arg) for arg in args]
         return self
 
     def output_ops(self, *args: Any) -> OpMatcher:
-        """Asks that each output has just these readers, in any order.
+        """Requires that the consumers of each output match, in any order.
 
         Args:
-            args: for each output a matcher, a list of them, or None for whatever reads it.
+            args: for each output a matcher, a list of matchers, or None for any consumers.
 
         Raises:
-            ValueError: that was asked before.
+            ValueError: this condition was set before.
         """
         self._once("output_ops", self.output_op_matches)
         self.output_op_matches = [
@@ -135,7 +135,7 @@ def _in_order(matchers: list[Any], ops: list[Any]) -> bool:
 
 
 def _match_each(matchers: list[Any], ops: Any) -> bool:
-    """Whether each matcher can have a different op."""
+    """Returns whether all matchers can be paired with different ops."""
     ops = list(ops)
     if len(matchers) != len(ops):
         return False

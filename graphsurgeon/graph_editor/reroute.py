@@ -1,7 +1,6 @@
-"""Reroute: who reads which tensor, changed in place. Checked as a whole before anything changes.
+"""Changes the inputs of ops in place. All changes of a call are checked before the first one is made.
 
-The ends of tensors move, not their starts: an op keeps its outputs. A session that has run an op goes on with the old
-inputs of it; make a new one after an edit.
+A session that has run an op continues to use its old inputs. Make a new session after an edit.
 """
 
 from __future__ import annotations
@@ -23,54 +22,54 @@ __all__ = [
 
 
 def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Exchanges the consumers of each pair of tensors.
+    """Swaps the consumers of each pair of tensors.
 
     Args:
-        ts0, ts1: what can be made lists of tensors, of one length.
-        can_modify: ops that may change; None: all.
-        cannot_modify: ops that may not.
+        ts0, ts1: tensors, or lists of tensors of the same length.
+        can_modify: only these ops may change. Default: all ops.
+        cannot_modify: these ops must not change.
 
     Returns:
-        how many inputs of ops were changed.
+        the number of changed inputs of ops.
 
     Raises:
-        ValueError: the lengths differ, dtypes or shapes do not fit, or a cycle would come of it. Nothing is changed.
+        ValueError: the lengths differ, dtypes or shapes do not fit, or there would be a cycle. Then nothing changes.
     """
     return _reroute("swap_ts", ts0, ts1, True, can_modify, cannot_modify)
 
 
 def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Makes the consumers of each tensor of `ts1` read the one of `ts0` instead; arguments as in `swap_ts`.
+    """Makes the consumers of each tensor of `ts1` read the tensor of `ts0` instead.
 
     Args:
         ts0: a tensor, or a list of tensors.
-        ts1: a tensor, or a list of as many.
-        can_modify: only these ops may be changed. Default: all consumers.
-        cannot_modify: these ops may not be changed.
+        ts1: a tensor, or a list of the same length.
+        can_modify: only these ops may change. Default: all consumers.
+        cannot_modify: these ops must not change.
     """
     return _reroute("reroute_ts", ts0, ts1, False, can_modify, cannot_modify)
 
 
 def reroute_a2b_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Does what `reroute_ts` does, under the name that it had in 2016.
+    """Does the same as `reroute_ts`; this is the name of 2016.
 
     Args:
         ts0: a tensor, or a list of tensors.
-        ts1: a tensor, or a list of as many.
-        can_modify: only these ops may be changed. Default: all consumers.
-        cannot_modify: these ops may not be changed.
+        ts1: a tensor, or a list of the same length.
+        can_modify: only these ops may change. Default: all consumers.
+        cannot_modify: these ops must not change.
     """
     return reroute_ts(ts0, ts1, can_modify, cannot_modify)
 
 
 def reroute_b2a_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Makes the consumers of each tensor of `ts0` read the one of `ts1` instead: a name of 2016.
+    """Makes the consumers of each tensor of `ts0` read the tensor of `ts1` instead; this is a name of 2016.
 
     Args:
         ts0: a tensor, or a list of tensors.
-        ts1: a tensor, or a list of as many.
-        can_modify: only these ops may be changed. Default: all consumers.
-        cannot_modify: these ops may not be changed.
+        ts1: a tensor, or a list of the same length.
+        can_modify: only these ops may change. Default: all consumers.
+        cannot_modify: these ops must not change.
     """
     return reroute_ts(ts1, ts0, can_modify, cannot_modify)
 
@@ -85,7 +84,7 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
     def may(op: TFOp) -> bool:
         return op not in denied and (allowed is None or op in allowed)
 
-    # Consumers are those from before: a later pair must not see what an earlier one has done, nor do it again.
+    # All pairs use the consumers from before the edit, so that a later pair does not depend on an earlier one.
     changes: dict[tuple[Any, int], Any] = {}
     for t0, t1 in zip(ts0, ts1, strict=True):
         for op, at, new in (*_ends(t1, t0, may), *(_ends(t0, t1, may) if swap else ())):
@@ -103,7 +102,7 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
 
 
 def check_fit(request: str, ts0: list[Any], ts1: list[Any]) -> None:
-    """Raises a `ValueError` that names the tensors if two lists of tensors cannot be exchanged."""
+    """Raises a `ValueError` that names the tensors if one list of tensors cannot replace the other."""
     if len(ts0) != len(ts1):
         raise WrongValue(
             request, f"the lists have different sizes: {len(ts0)} != {len(ts1)}", "Give lists of one length"
@@ -136,11 +135,11 @@ def _notify_sessions(graph: TFGraph) -> None:
 
 
 def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets two views change their inputs; the views are changed in place and returned.
+    """Swaps the inputs of two views; changes the views in place and returns them.
 
     Args:
-        sgv0: the first view, or what `sgv` makes one of.
-        sgv1: the second view; its graph is that of the first.
+        sgv0: the first view, or an argument of `make_view`.
+        sgv1: the second view, of the same graph.
     """
     return _inputs("swap_inputs", sgv0, sgv1, True)
 
@@ -149,48 +148,48 @@ def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
     """Makes the second view read the inputs of the first; changes the views in place and returns them.
 
     Args:
-        sgv0: the first view, or what `sgv` makes one of.
-        sgv1: the second view; its graph is that of the first.
+        sgv0: the first view, or an argument of `make_view`.
+        sgv1: the second view, of the same graph.
     """
     return _inputs("reroute_inputs", sgv0, sgv1, False)
 
 
 def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Exchanges the consumers of the outputs of two views; returns the views.
+    """Swaps the consumers of the outputs of two views; returns the views.
 
     Args:
-        sgv0: the first view, or what `sgv` makes one of.
-        sgv1: the second view; its graph is that of the first.
+        sgv0: the first view, or an argument of `make_view`.
+        sgv1: the second view, of the same graph.
     """
     return _outputs(sgv0, sgv1, swap_ts)
 
 
 def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Makes the consumers of the second view's outputs read those of the first; returns the views.
+    """Makes the consumers of the second view's outputs read the outputs of the first; returns the views.
 
     Args:
-        sgv0: the first view, or what `sgv` makes one of.
-        sgv1: the second view; its graph is that of the first.
+        sgv0: the first view, or an argument of `make_view`.
+        sgv1: the second view, of the same graph.
     """
     return _outputs(sgv0, sgv1, reroute_ts)
 
 
 def swap_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets two views change places: inputs and outputs.
+    """Swaps the inputs and the outputs of two views.
 
     Args:
-        sgv0: the first view, or what `sgv` makes one of.
-        sgv1: the second view; its graph is that of the first.
+        sgv0: the first view, or an argument of `make_view`.
+        sgv1: the second view, of the same graph.
     """
     return swap_inputs(*swap_outputs(sgv0, sgv1))
 
 
 def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Replaces the second view by the first: its inputs and its outputs.
+    """Replaces the second view by the first, for inputs and outputs.
 
     Args:
-        sgv0: the first view, or what `sgv` makes one of.
-        sgv1: the second view; its graph is that of the first.
+        sgv0: the first view, or an argument of `make_view`.
+        sgv1: the second view, of the same graph.
     """
     return reroute_inputs(*reroute_outputs(sgv0, sgv1))
 
@@ -210,7 +209,7 @@ def _inputs(verb: str, sgv0: Any, sgv1: Any, swap: bool) -> tuple[Any, Any]:
 
 
 def _with_inputs(view: Any, own: Any, other: Any) -> Any:
-    """The view with the inputs of the other; what went straight through goes on doing so, with the new tensor."""
+    """Returns the view with the inputs of the other view. Passthrough outputs become the new passthrough tensors."""
     inputs, passing, outputs = other[0], other[1], own[2]
     at = {id(t): n for n, t in enumerate(own[0])}
     removed = {id(t) for t in own[1]}
@@ -235,11 +234,11 @@ def remove_control_inputs(op: TFOp, cops: Any) -> None:
 
     Args:
         op: the op.
-        cops: what can be made a list of ops.
+        cops: an op, or a list of ops.
 
     Raises:
-        TypeError: it is not an op.
-        ValueError: it does not wait for one of them.
+        TypeError: `op` is not an op.
+        ValueError: `op` does not wait for one of the ops.
     """
     op, request, cops = _control(op, cops, "remove_control_inputs")
     missing = [cop.name for cop in cops if cop not in op.control_inputs]
@@ -255,11 +254,11 @@ def add_control_inputs(op: TFOp, cops: Any) -> None:
 
     Args:
         op: the op.
-        cops: what can be made a list of ops.
+        cops: an op, or a list of ops.
 
     Raises:
-        TypeError: it is not an op.
-        ValueError: it waits for one of them already, or that one for it, or it is of another graph.
+        TypeError: `op` is not an op.
+        ValueError: `op` already waits for one of the ops, there would be a cycle, or the ops are of another graph.
     """
     op, request, cops = _control(op, cops, "add_control_inputs")
     there = [cop.name for cop in cops if cop in op.control_inputs]

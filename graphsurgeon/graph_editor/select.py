@@ -1,15 +1,15 @@
 """Selects ops and tensors by name, test, boundary or walk.
 
 A walk reads the neighbors of each op from TensorFlow, which takes most of its time. If a graph is walked repeatedly,
-its edges are read once. Each time they are used, all ops are asked whether their inputs are still the same.
+its edges are cached. Each use of the cache checks that the inputs of all ops are still the same.
 
-Measured with TensorFlow 2.21 on a graph of 60,000 ops: 30 ms instead of 75 ms for a walk that comes again, 33 ms
-instead of 149 ms for two that are intersected, 34 ms instead of 127 ms for a flood. `python -m benchmarks graph_editor`
-has such rows. Walks by chains of C calls over the live ops were not faster than from op to op.
+Measured with TensorFlow 2.21 on a graph of 60,000 ops: 30 ms instead of 75 ms for a repeated walk, 33 ms instead of 149
+ms for the intersection of two walks, 34 ms instead of 127 ms for `get_within_boundary_ops`. `python -m benchmarks
+graph_editor` has rows for these. Walks by chains of C calls over the live ops were not faster.
 
-A walk that starts from a tensor starts, forward, from the ops that read it, and, backward, from the op that computes
-it. So the forward walk from `t` has `t.op` only where that is reached again; the one from `t.op` has it always. All
-walks are linear in what they touch.
+A forward walk from a tensor starts from its consumers, a backward walk from the op that computes it. So a forward walk
+from `t` only contains `t.op` if a path leads back to it, unlike a walk from `t.op`. The time of a walk is linear in the
+visited ops and edges.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from ..tf.edit import rewire as rewiring
 from . import util
 from .util import WrongValue, expected
 
-#: a walk is large if it meets more ops than the first number, and more than one of SHARE ops of the graph
+#: A walk is large if it visits more than LARGE ops, and more than 1 / SHARE of the ops of the graph.
 LARGE, SHARE = 4_000, 24
-#: so many large walks are done op by op: to read the whole graph takes as long as some of them
+#: The number of large walks of a graph before its edges are cached; reading them takes as long as some walks.
 FIRST = 2
 
 Numbers = NDArray[np.int32]
@@ -64,14 +64,14 @@ class Wiring:
             consumers = [t.consumers() for t in tensors]
             carry = np.repeat(np.arange(len(tensors), dtype=np.int32), list(map(len, consumers)))
             ends = np.asarray([self._number[op] for op in chain.from_iterable(consumers)], np.int32)
-            # From which op, to which op, by which tensor.
+            # From an op, to an op, by a tensor.
             self._behind, self._ahead = (rows, owner[operands], operands), (owner[carry], ends, carry)
             rows, ends = (np.concatenate([self._ahead[i], self._behind[i]]) for i in (0, 1))
             order = np.argsort(rows, kind="stable")
             self._near = rows[order], ends[order]
 
     def fresh(self) -> bool:
-        """Returns whether all ops read what they read when this was made; the graph has not grown."""
+        """Returns whether all ops still have the inputs from the time of the cache; the graph must not have grown."""
         return all(map(is_, graph_parts.input_marks(self.ops), self._marks))
 
     def numbers(self, ops: Iterable[Any]) -> Numbers:
@@ -79,7 +79,7 @@ class Wiring:
         return np.fromiter((self._number[op] for op in ops), np.int32)
 
     def mask(self, ops: Iterable[Any] | None) -> NDArray[np.bool_] | None:
-        """Returns a mask of ops; None for None, which means all."""
+        """Returns a mask of ops; None for None, which means all ops."""
         if ops is None:
             return None
         out = np.zeros(len(self.ops), np.bool_)
@@ -87,11 +87,11 @@ class Wiring:
         return out
 
     def walk(self, seeds: list[Any], ahead: bool, stop: Iterable[int], within: Iterable[Any] | None) -> Numbers:
-        """Returns the ops that need the seeds, or that the seeds need, nearest first, the seeds among them.
+        """Returns the descendants or the ancestors of some ops, nearest first, including these ops.
 
         Args:
-            seeds: ops, each once.
-            ahead: those that need the seeds.
+            seeds: the ops to start from, without duplicates.
+            ahead: True for descendants, False for ancestors.
             stop: ids of tensors that are not followed.
             within: ops to stay within, or None.
         """
@@ -104,7 +104,7 @@ class Wiring:
         return nearest_first(rows[keep], ends[keep], self.numbers(seeds), len(self.ops))
 
     def around(self, seeds: list[Any], boundary: Iterable[Any], within: Any) -> NDArray[np.bool_]:
-        """Returns a mask of what is reached along and against the edges; ops of the boundary are reached, not left."""
+        """Returns a mask of the ops that are reached in both directions. The walk stops at ops of the boundary."""
         stay, inside = self.mask(boundary), self.mask(within)
         assert stay is not None
         rows, ends = self._near
@@ -115,11 +115,11 @@ class Wiring:
 
 
 class OpWalk:
-    """What a walk has met, in order.
+    """The ops that a walk has visited, in order.
 
     Args:
-        wiring: the wiring that was used, or None.
-        order: numbers of its ops; the ops themselves if there was none.
+        wiring: the cached edges that were used, or None.
+        order: the numbers of its ops; without cached edges, the ops themselves.
     """
 
     def __init__(self, wiring: Wiring | None, order: Any) -> None:
@@ -131,7 +131,7 @@ class OpWalk:
         return self.order if self.wiring is None else [self.wiring.ops[i] for i in self.order.tolist()]
 
     def also_in(self, other: OpWalk) -> list[Any]:
-        """Returns those that the other has met, too."""
+        """Returns the ops that the other walk has visited, too."""
         if self.wiring is None or self.wiring is not other.wiring:
             members = set(other.ops)
             return [op for op in self.ops if op in members]
@@ -145,7 +145,7 @@ _TRUSTED: ContextVar[dict[int, Wiring] | None] = ContextVar("_TRUSTED", default=
 
 @contextmanager
 def one_look() -> Iterator[None]:
-    """Within it, a graph is asked once only whether it is what it was: for the walks of one call."""
+    """A context in which cached edges are only checked once, for the walks of one call."""
     token = _TRUSTED.set({})
     try:
         yield
@@ -154,12 +154,12 @@ def one_look() -> Iterator[None]:
 
 
 def is_worth(count: int, graph: TFGraph) -> bool:
-    """Returns whether a walk that has met this number of ops is large, or a part of a call with one."""
+    """Returns whether a walk that has visited this number of ops is large, or in the same call as a large walk."""
     return (count > LARGE and count * SHARE > graph.version) or id(graph) in (_TRUSTED.get() or ())
 
 
 def wiring_of(graph: TFGraph) -> Wiring | None:
-    """Returns the wiring of a graph for a large walk; None for the first such walks of a graph as it is now."""
+    """Returns the cached edges of a graph for a large walk; None for the first `FIRST` large walks of the graph."""
     trusted = _TRUSTED.get()
     if trusted and id(graph) in trusted:
         return trusted[id(graph)]
@@ -201,7 +201,7 @@ def make_regex(obj: Any) -> re.Pattern[str]:
         obj: a text, or a compiled regular expression.
 
     Raises:
-        ValueError: it is neither text nor one.
+        ValueError: `obj` is neither text nor a regular expression.
     """
     if not can_be_regex(obj):
         raise expected("make_regex(...)", "text or a regular expression", obj, WrongValue)
@@ -209,12 +209,12 @@ def make_regex(obj: Any) -> re.Pattern[str]:
 
 
 def _get_input_ts(ops: Any) -> list[Any]:
-    """Returns the tensors that ops read, each once. Existing programs call it under this name."""
+    """Returns the tensors that ops read, without duplicates. Existing programs use this private name."""
     return list(_inputs_of(util.make_list_of_op(ops)).values())
 
 
 def _get_output_ts(ops: Any) -> list[Any]:
-    """Returns the tensors that ops compute. Existing programs call it under this name."""
+    """Returns the tensors that ops compute. Existing programs use this private name."""
     return [t for op in util.make_list_of_op(ops) for t in op.outputs]
 
 
@@ -222,8 +222,8 @@ def filter_ts(ops: Any, positive_filter: Any) -> list[Any]:
     """Returns the tensors that ops read or compute and that pass a test.
 
     Args:
-        ops: what can be made a list of ops.
-        positive_filter: called with each tensor; True takes all.
+        ops: ops, or a graph.
+        positive_filter: a test for tensors, or True for all tensors.
     """
     ops = util.make_list_of_op(ops)
     ts = util.concatenate_unique(_get_input_ts(ops), _get_output_ts(ops))
@@ -242,11 +242,11 @@ def filter_ts_from_regex(ops: Any, regex: Any) -> list[Any]:
 
 
 def filter_ops(ops: Any, positive_filter: Any) -> list[Any]:
-    """Returns the ops that pass a test; True takes all.
+    """Returns the ops that pass a test.
 
     Args:
         ops: ops, or a graph.
-        positive_filter: takes an op, returns whether it stays; True keeps all.
+        positive_filter: a test for ops, or True for all ops.
     """
     ops = util.make_list_of_op(ops)
     return ops if positive_filter is True else [op for op in ops if positive_filter(op)]
@@ -264,7 +264,7 @@ def filter_ops_from_regex(ops: Any, regex: Any) -> list[Any]:
 
 
 def get_name_scope_ops(ops: Any, scope: str) -> list[Any]:
-    """Returns the ops in a name scope, taken literally: ``a.b`` does not mean ``axb`` too.
+    """Returns the ops in a name scope. The scope is not a regular expression: ``a.b`` does not match ``axb``.
 
     Args:
         ops: ops, or a graph.
@@ -277,13 +277,13 @@ def select_ops(*args: Any, **kwargs: Any) -> list[Any]:
     """Returns ops by regular expression, or from lists; tensors among the arguments are left out.
 
     Args:
-        args: regular expressions (one that begins with ``(?#ts)`` is meant for tensors), ops, lists of ops.
-        kwargs: `graph`, needed for regular expressions; `positive_filter`, a test; `restrict_ops_regex`: only
-            expressions that begin with ``(?#ops)`` are meant for ops.
+        args: regular expressions, ops, or lists of ops. Expressions that begin with ``(?#ts)`` are ignored.
+        kwargs: `graph`, needed for regular expressions; `positive_filter`, a test; `restrict_ops_regex`, true to use
+            only expressions that begin with ``(?#ops)``.
 
     Raises:
-        TypeError: an argument is something else.
-        ValueError: an unknown keyword, or an expression without a graph.
+        TypeError: an argument has another type.
+        ValueError: a keyword is unknown, or an expression is given without a graph.
     """
     return _select("ops", args, kwargs, filter_ops_from_regex, lambda arg: util.make_list_of_op(arg, ignore_ts=True))
 
@@ -292,13 +292,13 @@ def select_ts(*args: Any, **kwargs: Any) -> list[Any]:
     """Returns tensors by regular expression, or from lists; ops among the arguments are left out.
 
     Args:
-        args: regular expressions (one that begins with ``(?#ops)`` is meant for ops), tensors, lists of tensors.
-        kwargs: `graph`, needed for regular expressions; `positive_filter`, a test; `restrict_ts_regex`: only
-            expressions that begin with ``(?#ts)`` are meant for tensors.
+        args: regular expressions, tensors, or lists of tensors. Expressions that begin with ``(?#ops)`` are ignored.
+        kwargs: `graph`, needed for regular expressions; `positive_filter`, a test; `restrict_ts_regex`, true to use
+            only expressions that begin with ``(?#ts)``.
 
     Raises:
-        TypeError: an argument is something else.
-        ValueError: an unknown keyword, or an expression without a graph.
+        TypeError: an argument has another type.
+        ValueError: a keyword is unknown, or an expression is given without a graph.
     """
     return _select("ts", args, kwargs, filter_ts_from_regex, lambda arg: util.make_list_of_t(arg, ignore_ops=True))
 
@@ -333,11 +333,11 @@ def _select(kind: str, args: Any, kwargs: dict[str, Any], by_regex: Any, from_li
 
 
 def select_ops_and_ts(*args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
-    """Returns ops and tensors; an expression for tensors begins with ``(?#ts)``. See `select_ops`.
+    """Returns ops and tensors. See `select_ops`.
 
     Args:
-        args: ops, tensors, or regular expressions for names; one for tensors begins with ``(?#ts)``.
-        kwargs: what `select_ops` and `select_ts` both take: ``graph``, and filters.
+        args: ops, tensors, or regular expressions for names; expressions for tensors begin with ``(?#ts)``.
+        kwargs: keywords of both `select_ops` and `select_ts`: ``graph``, and filters.
     """
     ops = select_ops(*args, restrict_ops_regex=False, **kwargs)
     return ops, select_ts(*args, restrict_ts_regex=True, **kwargs)
@@ -355,16 +355,16 @@ _INPUTS, _OUTPUTS = attrgetter("inputs"), attrgetter("outputs")
 
 
 def check_cios(control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None) -> tuple[Any, Any]:
-    """Returns the two that the three ways to ask for control edges mean.
+    """Converts three arguments about control edges to two: `control_inputs` and `control_outputs`.
 
     Args:
-        control_inputs: follow control inputs.
-        control_outputs: a `ControlOutputs`, to follow control outputs; None: do not.
-        control_ios: a `ControlOutputs`, instead of both.
+        control_inputs: whether to follow control inputs.
+        control_outputs: a `ControlOutputs`, to follow control outputs; None to not follow them.
+        control_ios: a `ControlOutputs`, to follow both.
 
     Raises:
-        TypeError: it is not a `ControlOutputs`.
-        ValueError: both are given.
+        TypeError: an argument is not a `ControlOutputs`.
+        ValueError: both `control_outputs` and `control_ios` are given.
     """
     if control_ios is not None:
         if not isinstance(control_ios, util.ControlOutputs):
@@ -396,7 +396,7 @@ def get_ops_ios(
     """Returns the neighbors of ops: the producers of their inputs and the consumers of their outputs.
 
     Args:
-        ops: what can be made a list of ops.
+        ops: ops, or a graph.
         control_inputs, control_outputs, control_ios: see `check_cios`.
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
@@ -405,9 +405,9 @@ def get_ops_ios(
 
 
 def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    """Returns the tensors that enter ops, that leave them, and that run inside, each in the order of the ops.
+    """Returns the tensors that enter some ops, that leave them, and that are inside, in the order of the ops.
 
-    A tensor that nothing reads leaves; one that is read both inside and outside leaves and is inside.
+    A tensor without consumers leaves. A tensor with consumers both inside and outside leaves, and is inside.
 
     Args:
         ops: the ops.
@@ -416,7 +416,7 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def boundary_of(ops: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Returns the same of what is a list of ops of one graph."""
+    """Returns the same as `compute_boundary_ts`, for a list of ops of one graph."""
     operands = _inputs_of(ops)
     computed = list(chain.from_iterable(map(_OUTPUTS, ops)))
     outputs = dict(zip(map(id, computed), computed, strict=True))
@@ -445,17 +445,17 @@ def get_within_boundary_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Any]:
-    """Returns the ops that are reached from seeds, along and against the edges, without crossing a boundary.
+    """Returns the ops that are reached from some ops, in both directions, without crossing a boundary.
 
     Args:
-        ops: the ops to stay within: a `tf.Graph` for all of it.
+        ops: the ops to stay within, or a `tf.Graph` for all its ops.
         seed_ops: ops to start from; a tensor means its op.
         boundary_ops: ops to stop at; a tensor means its op.
-        inclusive: take the boundary ops that are reached, too.
+        inclusive: whether to include the boundary ops that are reached.
         control_inputs, control_outputs, control_ios: see `check_cios`.
 
     Raises:
-        ValueError: a seed is a boundary op.
+        ValueError: an op to start from is a boundary op.
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
     seeds, boundary = _ops_of(seed_ops), set(_ops_of(boundary_ops))
@@ -509,7 +509,7 @@ def _walk(
     within_ops_fn: Any,
     stop_at_ts: Any,
 ) -> OpWalk:
-    """The ops that a walk meets; once it has become a large one, by the edges that are kept of the graph."""
+    """Returns the ops that a walk visits. A large walk may use the cached edges of the graph."""
     within = None if within_ops is None else set(util.make_list_of_op(within_ops, allow_graph=False))
     stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
     first = [op for op in dict.fromkeys(seeds) if within is None or op in within]
@@ -557,13 +557,13 @@ def get_forward_walk_ops(
     stop_at_ts: Any = (),
     control_outputs: Any = None,
 ) -> list[Any]:
-    """Returns the ops that need the seeds, nearest first.
+    """Returns the descendants of some ops, nearest first.
 
     Args:
-        seed_ops: ops; or tensors: then their consumers are the seeds.
-        inclusive: take the seeds too.
-        within_ops: ops to stay within; seeds outside of them are left out.
-        within_ops_fn: a test that each further op must pass.
+        seed_ops: the ops to start from; or tensors, to start from their consumers.
+        inclusive: whether to include the ops to start from.
+        within_ops: ops to stay within; starting ops outside of them are left out.
+        within_ops_fn: a test that further ops must pass.
         stop_at_ts: tensors that are not followed.
         control_outputs: a `ControlOutputs`, to follow control edges too.
     """
@@ -587,15 +587,15 @@ def get_backward_walk_ops(
     stop_at_ts: Any = (),
     control_inputs: Any = False,
 ) -> list[Any]:
-    """Returns the ops that the seeds need, nearest first.
+    """Returns the ancestors of some ops, nearest first.
 
     Args:
-        seed_ops: ops; or tensors: then the ops that compute them are the seeds.
-        inclusive: take the seeds too.
-        within_ops: ops to stay within; seeds outside of them are left out.
-        within_ops_fn: a test that each further op must pass.
+        seed_ops: the ops to start from; or tensors, to start from the ops that compute them.
+        inclusive: whether to include the ops to start from.
+        within_ops: ops to stay within; starting ops outside of them are left out.
+        within_ops_fn: a test that further ops must pass.
         stop_at_ts: tensors that are not followed.
-        control_inputs: follow control inputs too.
+        control_inputs: whether to follow control inputs too.
     """
     return _backward(seed_ops, inclusive, within_ops, within_ops_fn, control_inputs, stop_at_ts).ops
 
@@ -634,18 +634,18 @@ def get_walks_intersection_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Any]:
-    """Returns the ops that both a forward and a backward walk reach; arguments as for the two walks.
+    """Returns the ops that both a forward and a backward walk visit.
 
     Args:
-        forward_seed_ops: ops or tensors from which the walk goes forward.
-        backward_seed_ops: ops or tensors from which it goes backward.
-        forward_inclusive: whether the forward seeds are in the result.
-        backward_inclusive: whether the backward seeds are in the result.
-        within_ops: walks stay inside these ops. Default: the whole graph.
-        within_ops_fn: takes an op, returns whether walks may go through it.
-        control_inputs: whether walks backward follow control inputs.
-        control_outputs: a `ControlOutputs` that walks forward follow; None for none.
-        control_ios: a `ControlOutputs` for both directions.
+        forward_seed_ops: ops or tensors to start the forward walk from.
+        backward_seed_ops: ops or tensors to start the backward walk from.
+        forward_inclusive: whether to include the ops that the forward walk starts from.
+        backward_inclusive: whether to include the ops that the backward walk starts from.
+        within_ops: ops to stay within. Default: the whole graph.
+        within_ops_fn: a test that further ops must pass.
+        control_inputs: whether the backward walk follows control inputs.
+        control_outputs: a `ControlOutputs`, for the forward walk to follow; None to not follow control edges.
+        control_ios: a `ControlOutputs`, for both walks.
     """
     ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
                           (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
@@ -663,18 +663,18 @@ def get_walks_union_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Any]:
-    """Returns the ops that a forward or a backward walk reaches; arguments as for the two walks.
+    """Returns the ops that a forward or a backward walk visits.
 
     Args:
-        forward_seed_ops: ops or tensors from which the walk goes forward.
-        backward_seed_ops: ops or tensors from which it goes backward.
-        forward_inclusive: whether the forward seeds are in the result.
-        backward_inclusive: whether the backward seeds are in the result.
-        within_ops: walks stay inside these ops. Default: the whole graph.
-        within_ops_fn: takes an op, returns whether walks may go through it.
-        control_inputs: whether walks backward follow control inputs.
-        control_outputs: a `ControlOutputs` that walks forward follow; None for none.
-        control_ios: a `ControlOutputs` for both directions.
+        forward_seed_ops: ops or tensors to start the forward walk from.
+        backward_seed_ops: ops or tensors to start the backward walk from.
+        forward_inclusive: whether to include the ops that the forward walk starts from.
+        backward_inclusive: whether to include the ops that the backward walk starts from.
+        within_ops: ops to stay within. Default: the whole graph.
+        within_ops_fn: a test that further ops must pass.
+        control_inputs: whether the backward walk follows control inputs.
+        control_outputs: a `ControlOutputs`, for the forward walk to follow; None to not follow control edges.
+        control_ios: a `ControlOutputs`, for both walks.
     """
     ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
                           (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Subgraph: a view of some ops of a graph as a function from input tensors to output tensors."""
+"""Views of some ops of a graph, as functions from input tensors to output tensors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["SubGraphView", "make_view", "make_view_from_scope"]
 class SubGraphView:
     """Some ops, the tensors that enter them, and the tensors that leave them. A view changes no graph.
 
-    An input or output is *connected* if an op inside reads or computes it, and *passthrough* if it goes from the
-    inputs to the outputs with no op between. Inputs and outputs can be remapped: left out (then *hidden*), put in
-    another order, outputs also repeated. The methods return new views; only the editing functions, as
-    `swap_inputs`, change a view they are given, so that it goes on saying what is there.
+    An input or output is *connected* if an op inside reads or computes it, and *passthrough* if it is both an input and
+    an output without an op between. Inputs and outputs can be remapped: left out (then *hidden*) or reordered; outputs
+    can also be repeated. The methods return new views. Only editing functions such as `swap_inputs` change a view that
+    is their argument, so that it fits the edited graph.
 
-    A view looks again after an edit of its graph made by this package: inputs that are read no more go, and inputs
-    and outputs that the edit has made come at the end.
+    A view is updated after an edit of its graph by this package. Inputs without consumers in the view are removed, and
+    new inputs and outputs are added at the end.
 
     Args:
-        inside_ops: what can be made a list of ops.
-        passthrough_ts: tensors that go straight through; those at an op inside are left out.
+        inside_ops: ops, or a graph.
+        passthrough_ts: passthrough tensors; tensors of an op inside are left out.
     """
 
     def __init__(self, inside_ops: Any = (), passthrough_ts: Any = ()) -> None:
@@ -54,15 +54,15 @@ class SubGraphView:
         passthroughs: Iterable[Any] = (),
         edge: Any = None,
     ) -> SubGraphView:
-        """Makes this view show just these, and returns it; nothing is checked.
+        """Sets the contents of this view without checks, and returns the view.
 
         Args:
-            graph, ops, inputs, outputs, passthroughs: what it shows.
+            graph, ops, inputs, outputs, passthroughs: the new contents.
             edge: all tensors that enter and leave the ops, if they are known.
         """
         self._graph, self._ops, self._passthrough_ts = graph, ops, list(passthroughs)
         self._input_ts, self._output_ts = list(inputs), list(outputs)
-        # What is there now tells later what an edit has made.
+        # `_refresh` compares with this after an edit.
         self._edge = select.boundary_of(ops)[:2] if edge is None else edge
         self._seen = -1 if graph is None else rewiring.journal(graph).count
         return self
@@ -82,13 +82,13 @@ class SubGraphView:
         return self.with_ends(self.inputs, self._passthrough_ts)
 
     def assign_from(self, other: Any) -> None:
-        """Makes this view show what another shows.
+        """Copies the contents of another view to this view.
 
         Args:
             other: the other view.
 
         Raises:
-            TypeError: the other is not a view.
+            TypeError: `other` is not a view.
         """
         if not isinstance(other, SubGraphView):
             raise expected("assign_from(...)", "a SubGraphView", other)
@@ -97,26 +97,26 @@ class SubGraphView:
     def with_ends(
         self, inputs: Iterable[Any], passthroughs: Iterable[Any], outputs: Iterable[Any] | None = None
     ) -> SubGraphView:
-        """Returns a view of the same ops with other lists; nothing is checked.
+        """Returns a view of the same ops with other inputs and outputs, without checks.
 
         Args:
             inputs: the input tensors.
             passthroughs: tensors that are inputs and outputs.
             outputs: the output tensors.
         """
-        own = self.outputs  # reads the graph again if it was edited
+        own = self.outputs  # updates the view if the graph was edited
         outputs = own if outputs is None else outputs
         return type(self)().reset(self._graph, list(self._ops), inputs, outputs, passthroughs, self._edge)
 
     def copy(self) -> SubGraphView:
-        """Returns another view of the same; copies no op."""
+        """Returns a copy of the view; no op is copied."""
         return copy.copy(self)
 
     def remap_default(self, remove_input_map: bool = True, remove_output_map: bool = True) -> SubGraphView:
-        """Returns a view with all inputs and outputs that there are.
+        """Returns a view with all inputs and outputs, without remapping.
 
         Args:
-            remove_input_map, remove_output_map: do so for the inputs, for the outputs.
+            remove_input_map, remove_output_map: whether to do so for the inputs, and for the outputs.
         """
         inputs, outputs, _ = select.boundary_of(self._ops)
         passing = self._passthrough_ts
@@ -130,21 +130,21 @@ class SubGraphView:
         """Returns a view with some of the inputs, in this order.
 
         Args:
-            new_input_indices: numbers of inputs, or the tensors themselves; none twice.
+            new_input_indices: numbers of inputs, or the tensors themselves, without duplicates.
 
         Raises:
-            ValueError: one is not there, or there twice.
+            ValueError: an input does not exist, or is given twice.
         """
         return self.remap(new_input_indices, None)
 
     def remap_outputs(self, new_output_indices: Any) -> SubGraphView:
-        """Returns a view with some of the outputs, in this order; they may come more than once.
+        """Returns a view with some of the outputs, in this order; outputs may be repeated.
 
         Args:
             new_output_indices: numbers of outputs, or the tensors themselves.
 
         Raises:
-            ValueError: one is not there.
+            ValueError: an output does not exist.
         """
         return self.remap(None, new_output_indices)
 
@@ -152,8 +152,8 @@ class SubGraphView:
         """Returns a view with other inputs and outputs; see `remap_inputs` and `remap_outputs`.
 
         Args:
-            new_input_indices: for each new input the number of an old one. Default: as they are.
-            new_output_indices: for each new output the number of an old one. Default: as they are.
+            new_input_indices: for each new input, the number of an old input. Default: unchanged inputs.
+            new_output_indices: for each new output, the number of an old output. Default: unchanged outputs.
         """
         inputs, outputs = list(self.inputs), list(self.outputs)
         if new_input_indices is not None:
@@ -182,19 +182,19 @@ class SubGraphView:
         raise WrongValue(request, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
 
     def remap_outputs_make_unique(self) -> SubGraphView:
-        """Returns a view with each output once."""
+        """Returns a view without repeated outputs."""
         return self.with_ends(self.inputs, self._passthrough_ts, util.concatenate_unique([], self.outputs))
 
     def remap_outputs_to_consumers(self) -> SubGraphView:
-        """Returns a view with each output as often as an op reads it."""
+        """Returns a view in which each output is repeated for each of its consumers."""
         once = util.concatenate_unique([], self.outputs)
         return self.with_ends(self.inputs, self._passthrough_ts, [t for t in once for _ in t.consumers()])
 
     def remove_unused_ops(self, control_inputs: bool = True) -> SubGraphView:
-        """Returns a view without the ops that no input leads to and that lead to no output.
+        """Returns a view without unused ops, which depend on no input and on which no output depends.
 
         Args:
-            control_inputs: control inputs count as leading.
+            control_inputs: whether control inputs count as dependencies.
         """
         used_ops = set(
             select.get_walks_union_ops(
@@ -211,7 +211,7 @@ class SubGraphView:
             op_name: the name of the op.
 
         Raises:
-            ValueError: there is none.
+            ValueError: the view has no op of this name.
         """
         for op in self._ops:
             if op.name == op_name:
@@ -255,7 +255,7 @@ class SubGraphView:
 
     @property
     def edge(self) -> tuple[list[Any], list[Any]]:
-        """All tensors that enter and leave the ops, listed as inputs and outputs or not."""
+        """All tensors that enter and leave the ops, including hidden inputs and outputs."""
         self._refresh()
         inputs, outputs = self._edge
         return inputs, outputs
@@ -272,7 +272,7 @@ class SubGraphView:
 
     @property
     def passthroughs(self) -> util.ListView:
-        """The tensors that go straight through."""
+        """The passthrough tensors."""
         return util.ListView(self._passthrough_ts)
 
     def __bool__(self) -> bool:
@@ -287,7 +287,7 @@ class SubGraphView:
         return self._ops[op_id]
 
     def is_passthrough(self, t: Any) -> bool:
-        """Returns whether a tensor goes straight through.
+        """Returns whether a tensor is a passthrough tensor.
 
         Args:
             t: the tensor.
@@ -307,7 +307,7 @@ class SubGraphView:
             t: the tensor.
 
         Raises:
-            ValueError: if it is not.
+            ValueError: the tensor is not an input.
         """
         return self._place(t, list(self.inputs), f"input_index({getattr(t, 'name', t)!r})")
 
@@ -318,12 +318,12 @@ class SubGraphView:
             t: the tensor.
 
         Raises:
-            ValueError: if it is not.
+            ValueError: the tensor is not an output.
         """
         return self._place(t, list(self.outputs), f"output_index({getattr(t, 'name', t)!r})")
 
     def consumers(self) -> list[Any]:
-        """Returns the ops outside that read an output, each once."""
+        """Returns the ops outside that read an output, without duplicates."""
         inside = set(self._ops)
         return list(dict.fromkeys(op for t in self.outputs for op in t.consumers() if op not in inside))
 
@@ -334,20 +334,21 @@ def _new(now: list[Any], before: list[Any]) -> list[Any]:
 
 
 def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
-    """Returns a view of selected ops; selected tensors that touch none of them go straight through.
+    """Returns a view of selected ops. Selected tensors become passthrough tensors, unless they belong to these ops.
 
     Args:
-        args: regular expressions, ops, tensors, lists of them (see `select_ops_and_ts`); or one view, as it is.
-        kwargs: `graph`: where to look, and what all must be of.
+        args: regular expressions, ops, tensors, or lists of them (see `select_ops_and_ts`); or a view, which is
+            returned.
+        kwargs: `graph`, the graph to search, to which all arguments must belong.
 
     Raises:
-        TypeError: an argument is something else.
-        ValueError: an unknown keyword, or another graph.
+        TypeError: an argument has another type.
+        ValueError: a keyword is unknown, or an argument is of another graph.
     """
     graph = kwargs.get("graph")
     view = args[0] if len(args) == 1 and isinstance(args[0], SubGraphView) else None
     if view is None and len(args) == 1 and isinstance(args[0], graph_parts.Graph) and not kwargs.keys() - {"graph"}:
-        view = SubGraphView(args[0])  # no tensor goes past all of its ops
+        view = SubGraphView(args[0])  # it has no passthrough tensor
     view = SubGraphView(*select.select_ops_and_ts(*args, **kwargs)) if view is None else view
     if graph is not None and not isinstance(graph, graph_parts.Graph):
         raise expected("make_view(..., graph=...)", "a tf.Graph", graph)

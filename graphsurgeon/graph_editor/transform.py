@@ -1,10 +1,10 @@
-"""Copies views with replaced inputs, as one plan, and repeats computations on other tensors.
+"""Copies views with replaced inputs in one plan, and recomputes tensors from other tensors.
 
-The engine reads the whole graph to know what a copy needs besides its ops: names, loops, places, variables, a dozen
-tables of it. Plain ops need nothing else, and a few of them in a large graph, as old programs copy them over and over,
-are imported without a plan. Measured with TensorFlow 2.21 (`python -m benchmarks graph_editor` compares the two in each
-run): 10 ops of 30,000 in 32 ms, nearly all of it TensorFlow's own import, instead of 160 ms; 1,000 in 95 ms instead of
-245 ms. `tf.contrib.graph_editor` read all ops of the graph for each copy, in Python.
+A plan reads the whole graph, because a copy may need names, loops, devices, variables, and other state. A few plain ops
+of a large graph need none of these, and are imported without a plan; old programs often copy such ops. Measured with
+TensorFlow 2.21 (`python -m benchmarks graph_editor` compares both ways): 10 ops of 30,000 take 32 ms, nearly all of it
+in TensorFlow's import, instead of 160 ms; 1,000 ops take 95 ms instead of 245 ms. `tf.contrib.graph_editor` read all
+ops of the graph for each copy, in Python.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from .handlers import (
 from .info import CopyNames, OutputMap, TensorMap, TmpInfo, TransformerInfo, unique_name
 from .util import WrongValue, as_values, expected, tell
 
-#: a plan copies a part that has more than one of this number of ops of the graph
+#: A view with more than 1 / SHARE of the ops of the graph is copied by a plan.
 SHARE = 8
 
 
 def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]) -> list[Any]:
-    """Copies the view of an info, and notes the new place of each op and tensor in it.
+    """Copies the view of an info, and adds the copies of ops and tensors to the info.
 
     Args:
         info: the `TmpInfo`.
-        transformer: for its handlers of tensors from outside, of collections and of original ops.
-        replaced: tensors of the source -> tensors of the destination; those inside the view count too.
+        transformer: the transformer, whose handlers of outside tensors, collections and original ops are used.
+        replaced: tensor of the source, which may be inside the view -> tensor of the destination.
         variables: name of a variable's op -> tensor that replaces the variable.
 
     Returns:
         the ops of the copy in order.
 
     Raises:
-        ValueError: the engine refuses; the destination is as it was.
+        ValueError: the plan has an error. Then the destination has not changed.
     """
     inputs, stand_ins = _external_inputs(info, transformer, replaced, variables)
     few = None if variables else copied_plainly(info, inputs)
@@ -60,17 +60,17 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
         note_originals(info, transformer, few)
         place(info, transformer, few)
         return [new for _, new in few]
-    # If all names are the old ones under a new scope, the engine needs no table of them.
+    # If only a scope is added to all names, the plan needs no table of names.
     plain = info.fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
     names = None if plain else CopyNames(info)
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
     try:
         applied, copied = _apply(info, inputs, variables, names, quiet)
-    except StalePlanError:  # an edge has changed since it was read: read again
+    except StalePlanError:  # an edge has changed since the graph was read
         rewiring.journal(info.graph).keep(None)
         applied, copied = _apply(info, inputs, variables, names, quiet)
     old, new_names = info.graph.get_operations(), applied.made.ops
-    # TensorFlow may have made them in another order than they were asked for, so by name.
+    # TensorFlow may have made the ops in another order, so they are found by name.
     live = dict(zip(new_names, info.graph_.get_operations()[-len(new_names) :], strict=True))
     pairs = [(old[i], live[name]) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
     _keep(info, inputs, pairs)
@@ -86,14 +86,14 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
 
 
 def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]] | None:
-    """Copies a view of a few plain ops within a large graph in one import, without reading the graph: all or nothing.
+    """Copies a view of a few plain ops within a large graph in one import, without reading the graph.
 
     Args:
         info: the `TmpInfo`.
-        inputs: tensor from outside -> tensor that is read in its place.
+        inputs: tensor from outside -> tensor to read instead.
 
     Returns:
-        (op, its copy) in order; None if the engine must do it, because TensorFlow refuses: the engine reports why.
+        pairs (op, its copy) in order; None if nothing was copied, and a plan must be used.
     """
     if info.graph is not info.graph_ or len(info.sgv.ops) * SHARE > len(info.graph.get_operations()):
         return None
@@ -106,7 +106,7 @@ def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]
     if any(new is not t and (graph_parts.is_reference(t) or new.dtype != t.dtype) for t, new in inputs.items()):
         return None
     names = dict(CopyNames(info))
-    # What waits for a replaced tensor waits for the new one.
+    # Ops that wait for the op of a replaced tensor wait for the op of the new tensor.
     waits = {t.op: new.op for t, new in inputs.items()}
     copies = graph_parts.copy_plain_ops(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
     return None if copies is None else [(op, copies[names[op.name]]) for op in ops]
@@ -121,7 +121,7 @@ def _keep(info: Any, inputs: TensorMap, pairs: list[tuple[Any, Any]]) -> None:
 def _external_inputs(
     info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]
 ) -> tuple[TensorMap, set[int]]:
-    """Asks the handlers about each tensor that enters, once; what is to become a placeholder is left to the engine."""
+    """Calls the handlers once for each entering tensor. Tensors that become placeholders are left to the plan."""
     input_ids, same = {id(t) for t in info.sgv.inputs}, info.graph is info.graph_
     inputs, hidden = TensorMap(), set()
     inside = {id(op) for op in info.sgv.ops} if replaced else set()
@@ -145,7 +145,7 @@ def _external_inputs(
 
 
 def _entering(sgv: Any) -> list[Any]:
-    """The tensors that enter a view, in the order in which its ops were made."""
+    """Returns the tensors that enter a view, in the order in which its ops were made."""
     if not sgv.edge[0]:
         return []
     numbers = [graph_parts.number_of(op) for op in sgv.ops]
@@ -180,7 +180,7 @@ def _apply(
 
 
 def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]], applied: Any) -> None:
-    """Calls the handler to place ops and tensors, and places variables, which it does not handle."""
+    """Calls the handler that adds ops and tensors to collections, and adds variables, which it does not handle."""
     place(info, transformer, pairs)
     by_name = {new.op.name: new for new in applied.variables}
     variables_by_name = {old.name: by_name[new.name] for old, new in pairs if new.name in by_name}
@@ -188,7 +188,7 @@ def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]
 
 
 def _warn(info: Any, copied: Any, applied: Any, hidden: set[int]) -> None:
-    """Says, in one warning, what was not copied as it was."""
+    """Gives one warning about everything that differs in the copy."""
     messages = []
     anew = [p.was for p in copied.placeholders if id(info.graph.as_graph_element(p.was)) in hidden]
     if anew:
@@ -211,9 +211,9 @@ __all__ = [
 
 
 class Transformer:
-    """Makes a view into another one; by itself, a copy with placeholders as inputs.
+    """Transforms a view into another view. By default, it makes a copy with placeholders as inputs.
 
-    Set these to something else to change what it does:
+    Assign other functions to these attributes to change the transformation:
 
     - `transform_op_handler(info, op, new_inputs)`: makes an op; returns it and its outputs.
     - `transform_control_input_handler(info, op)`: what a new op waits for instead of `op`; None for nothing.
@@ -222,8 +222,8 @@ class Transformer:
     - `transform_external_hidden_input_handler(info, t)`: the same for entering tensors that are not listed.
     - `transform_original_op_handler(info, op)`: the replacement of the `_original_op` of an op.
 
-    With the first two as they are, the copy is one plan of the engine: with variables, loops and functions,
-    all or nothing. With a handler for either, it is made op by op.
+    With the first two defaults, the copy is made by one plan, including variables, loops and functions, completely or
+    not at all. If one of them is changed, the copy is made op by op.
     """
 
     def __init__(self) -> None:
@@ -240,14 +240,14 @@ class Transformer:
         """Transforms a view.
 
         Args:
-            sgv: what can be made a view.
-            dst_graph: the `tf.Graph` that gets the new ops.
-            dst_scope: their scope.
-            src_scope: a scope that their names lose: with ``a`` and ``b``, ``a/x/y`` becomes ``b/x/y``.
-            reuse_dst_scope: put them into that scope if it is there; else they get one of its name and a number.
+            sgv: a view, or an argument of `make_view`.
+            dst_graph: the `tf.Graph` to copy into.
+            dst_scope: the scope of the new ops.
+            src_scope: a scope to remove from names: with ``a``, and ``b`` as `dst_scope`, ``a/x/y`` becomes ``b/x/y``.
+            reuse_dst_scope: whether to use the scope if it exists; otherwise a number is added to its name.
 
         Returns:
-            the view of the new ops, its inputs and outputs in the order of the old ones, and a `TransformerInfo`.
+            the view of the new ops, with inputs and outputs in the same order, and a `TransformerInfo`.
 
         Raises:
             TypeError: `dst_graph` is not a graph.
@@ -256,10 +256,10 @@ class Transformer:
         return self.run(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope, TensorMap(), {})
 
     def external_handler(self, listed: bool) -> Any:
-        """Returns the handler for a tensor from outside; listed: it is an input of the view.
+        """Returns the handler for a tensor from outside.
 
         Args:
-            listed: whether the view has it as an input.
+            listed: whether it is an input of the view, not a hidden input.
         """
         return self.transform_external_input_handler if listed else self.transform_external_hidden_input_handler
 
@@ -276,13 +276,13 @@ class Transformer:
         """Transforms a view, with tensors replaced and variables replaced by tensors; see `__call__`.
 
         Args:
-            sgv: a subgraph view, or what `sgv` makes one of.
+            sgv: a view, or an argument of `make_view`.
             dst_graph: the graph to copy into.
             dst_scope: the scope of the copy.
             src_scope: the scope that it replaces.
             reuse_dst_scope: whether the scope may exist already.
-            replaced: tensor from outside -> what the copy reads.
-            variables: what becomes of variables, as in `Plan.copy`.
+            replaced: tensor from outside -> tensor to read instead.
+            variables: name of a variable's op -> tensor that replaces the variable.
         """
         sgv = subgraph.make_view(sgv)
         if not isinstance(dst_graph, graph_parts.Graph):
@@ -308,7 +308,7 @@ class Transformer:
 
 
 def _view_of(info: Any, ops: list[Any]) -> Any:
-    """The view of the copy: inputs and outputs in the order of the source's."""
+    """Returns the view of the copy, with inputs and outputs in the order of the source view."""
     own: set[Any] = set()
 
     def leaves(t: Any) -> bool:
@@ -332,8 +332,8 @@ def copy(
     """Copies a view; its inputs become placeholders, for example ``scope/geph__b_0`` for ``foo/b:0``.
 
     Args:
-        sgv: what can be made a view.
-        dst_graph: the graph that gets the copy; None: the same.
+        sgv: a view, or an argument of `make_view`.
+        dst_graph: the graph to copy into; None for the same graph.
         dst_scope, src_scope, reuse_dst_scope: see `Transformer`.
 
     Returns:
@@ -341,7 +341,7 @@ def copy(
 
     Raises:
         TypeError: `dst_graph` is not a graph.
-        ValueError: the copy cannot be made; the graph is as it was.
+        ValueError: the copy cannot be made. Then the graph has not changed.
     """
     sgv = subgraph.make_view(sgv)
     dst_graph = sgv.graph if dst_graph is None else dst_graph
@@ -356,13 +356,13 @@ def copy_with_input_replacements(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[Any, Any]:
-    """Copies a view with other inputs. Inputs that are not replaced stay within one graph, else become placeholders.
+    """Copies a view with other inputs. Other inputs are kept within one graph, and else become placeholders.
 
     Args:
-        sgv: what can be made a view.
-        replacement_ts: tensor that the view reads -> tensor, array or variable of the destination that the copy reads
-            instead; a tensor that the view itself computes can be replaced, too, and so can a variable.
-        dst_graph: the graph that gets the copy; None: the same.
+        sgv: a view, or an argument of `make_view`.
+        replacement_ts: tensor -> tensor, array or variable of the destination to read instead. The replaced tensor may
+            be an input of the view, a tensor computed in it, or a variable.
+        dst_graph: the graph to copy into; None for the same graph.
         dst_scope, src_scope, reuse_dst_scope: see `Transformer`.
 
     Returns:
@@ -370,7 +370,8 @@ def copy_with_input_replacements(
 
     Raises:
         TypeError: `dst_graph` is not a graph, or `replacement_ts` is not a dict of tensors.
-        ValueError: the copy cannot be made, as when a replacement does not fit; the graph is as it was.
+        ValueError: the copy cannot be made, for example because a replacement does not fit. Then the graph has not
+            changed.
     """
     sgv = subgraph.make_view(sgv)
     dst_graph = sgv.graph if dst_graph is None else dst_graph
@@ -383,7 +384,7 @@ def copy_with_input_replacements(
 
 
 def _replacements(replacement_ts: Any, graph: TFGraph) -> tuple[TensorMap, dict[str, Any]]:
-    """Returns what is replaced: tensors, and variables by the name of their op."""
+    """Returns the replacements of tensors, and of variables by the names of their ops."""
     if not isinstance(replacement_ts, Mapping):
         raise expected("replacement_ts", "a dict of tensor to tensor", replacement_ts)
     tensors, variables = TensorMap(), {}
@@ -394,7 +395,7 @@ def _replacements(replacement_ts: Any, graph: TFGraph) -> tuple[TensorMap, dict[
             raise expected("replacement_ts", "tensors or variables as keys", old)
         tensor = graph_parts.as_tensor(new, graph, old.dtype)
         if op is None and old.dtype.name == "resource" and tensor.dtype.name != "resource":
-            op = old.op  # the handle of a variable: its value is meant
+            op = old.op  # the handle of a variable means its value
         if op is None:
             tensors[old] = tensor
         else:
@@ -409,16 +410,17 @@ def graph_replace(
 
     Args:
         target_ts: a tensor, or a tree of tensors.
-        replacement_ts: tensor or variable -> tensor, array or variable that is used instead. For a variable, all that
-            reads its value reads the other.
+        replacement_ts: tensor or variable -> tensor, array or variable to use instead. If a variable is replaced, all
+            ops that read its value read the replacement.
         dst_scope, src_scope, reuse_dst_scope: see `Transformer`.
 
     Returns:
-        the new targets, in a tree of the same form; those that do not depend on what is replaced are the old ones.
+        the new targets, in a tree of the same form. Targets that do not depend on a replaced tensor are the old ones.
 
     Raises:
         TypeError: a target is not a tensor.
-        ValueError: no target depends on what is replaced, or a replacement does not fit; the graph is as it was.
+        ValueError: no target depends on a replaced tensor, or a replacement does not fit. Then the graph has not
+            changed.
     """
     target_ts = util.transform_tree(target_ts, graph_parts.unwrap)
     targets = util.flatten_tree(target_ts)
@@ -447,7 +449,7 @@ def graph_replace(
 
 
 def _between(tensors: Iterable[Any], holders: list[Any], targets: list[Any], control_ios: Any) -> list[Any]:
-    """The ops that targets need and that need one of these tensors, or read one of these variables."""
+    """Returns the ops that the targets need, and that depend on one of these tensors or variables."""
     tensors = list(tensors)
     seeds = util.get_consuming_ops(tensors)
     seeds += [op for holder in holders for op in graph_parts.value_readers(holder)]

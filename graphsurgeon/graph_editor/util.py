@@ -17,7 +17,7 @@ from ..tf.edit import rewire as rewiring
 
 
 class WrongType(SurgeryError, TypeError):
-    """An argument is of a type that the call does not take."""
+    """An argument has a wrong type."""
 
 
 class WrongValue(PlanError, ValueError):
@@ -25,14 +25,14 @@ class WrongValue(PlanError, ValueError):
 
 
 class NotFound(SelectionError, KeyError):
-    """A graph has nothing of that name."""
+    """A graph has no op or tensor of this name."""
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would quote it
 
 
 class GraphEditorWarning(UserWarning):
-    """Something that a copy left out or made anew, said once for a call."""
+    """A warning about everything that a copy left out or replaced, given once for a call."""
 
 
 def expected(request: str, what: str, got: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
@@ -40,8 +40,8 @@ def expected(request: str, what: str, got: Any, kind: Callable[[str, str, str], 
 
     Args:
         request: the request.
-        what: the expected kind, for example ``"a tf.Graph"``.
-        got: what came.
+        what: the expected type, for example ``"a tf.Graph"``.
+        got: the argument.
         kind: the class of the error.
     """
     return kind(request, f"expected {what}, got: {type(got)}", f"Give {what}")
@@ -49,7 +49,7 @@ def expected(request: str, what: str, got: Any, kind: Callable[[str, str, str], 
 
 @contextmanager
 def as_values() -> Iterator[None]:
-    """Turns what the engine refuses into a `ValueError`, as old code expects; a stale plan can be made again."""
+    """Converts errors of plans to `ValueError`, as old code expects. `StalePlanError` is raised unchanged."""
     try:
         yield
     except (WrongValue, StalePlanError):
@@ -59,7 +59,7 @@ def as_values() -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Warns, as if the line outside of this package that led here did."""
+    """Gives a warning at the line outside of this package that led to the call."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("graphsurgeon."):
         frame, level = frame.f_back, level + 1
@@ -78,13 +78,13 @@ _PREFIX = "geph"
 
 
 def check_graphs(*args: Any) -> None:
-    """Checks that all arguments (with a property `graph`) are of one graph.
+    """Checks that all arguments belong to one graph.
 
     Args:
-        args: ops, tensors, views and graphs.
+        args: ops, tensors or views, or any objects with a property `graph`.
 
     Raises:
-        ValueError: they are not.
+        ValueError: an argument belongs to another graph.
     """
     graph = None
     for at, thing in enumerate(args):
@@ -95,16 +95,16 @@ def check_graphs(*args: Any) -> None:
 
 
 def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = False) -> Any:
-    """Returns the one graph that all ops and tensors given are of.
+    """Returns the graph to which all given ops and tensors belong.
 
     Args:
         tops: an iterable of `tf.Operation` and `tf.Tensor`, or a `tf.Graph`.
-        check_types: type or types they must have; None: ops and tensors.
-        none_if_empty: return None for nothing, instead of an error.
+        check_types: the allowed type or types; None for ops and tensors.
+        none_if_empty: whether to return None for an empty iterable, instead of an error.
 
     Raises:
-        TypeError: one is of another type.
-        ValueError: they are of several graphs, or there are none.
+        TypeError: an item has another type.
+        ValueError: the items are of several graphs, or there are no items.
     """
     if isinstance(tops, graph_parts.Graph):
         return tops
@@ -117,7 +117,7 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
     tops = list(tops)
     graph = tops[0].graph if tops and all_are(tops, types) else None
     if graph is not None and {id(graph)}.issuperset(map(id, map(_GRAPH, tops))):
-        return graph  # as nearly always: no look at each by itself
+        return graph  # the usual case, which needs no check of single items
     graph = None
     for top in tops:
         if not isinstance(top, types):
@@ -137,7 +137,7 @@ _GRAPH = attrgetter("graph")
 
 
 def all_are(things: Sequence[Any], types: tuple[Any, ...]) -> bool:
-    """Returns whether all things are of these types; their own types are asked once each."""
+    """Returns whether all things have one of these types; each distinct type is checked once."""
     return all(issubclass(kind, types) for kind in set(map(type, things)))
 
 
@@ -145,20 +145,20 @@ def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True
     """Returns a new list of ops from an op, an iterable of ops, or a graph.
 
     Args:
-        ops: what to convert.
-        check_graph: check that all are of one graph.
-        allow_graph: take a `tf.Graph` for all its ops.
-        ignore_ts: leave tensors out silently.
+        ops: the argument to convert.
+        check_graph: whether to check that all are of one graph.
+        allow_graph: whether a `tf.Graph` may be given for all its ops.
+        ignore_ts: whether to leave tensors out silently.
 
     Raises:
-        TypeError: something else is among them.
-        ValueError: they are of several graphs.
+        TypeError: an item has another type.
+        ValueError: the items are of several graphs.
     """
     return _list_of(graph_parts.Operation, ops, "make_list_of_op(graph)", check_graph, allow_graph, ignore_ts)
 
 
 def bare_list(things: Any) -> list[Any]:
-    """Returns a new list of one thing, or of several, without what TensorFlow wraps around some ops and tensors."""
+    """Returns a new list of one thing, or of several, without TensorFlow's wrappers of some ops and tensors."""
     items = list(things) if is_iterable(things) else [things]
     return (
         items if all_are(items, (graph_parts.Operation, graph_parts.Tensor)) else list(map(graph_parts.unwrap, items))
@@ -172,7 +172,7 @@ def get_tensors(graph: TFGraph) -> list[Any]:
         graph: the graph.
 
     Raises:
-        TypeError: it is not a `tf.Graph`.
+        TypeError: `graph` is not a `tf.Graph`.
     """
     if not isinstance(graph, graph_parts.Graph):
         raise expected("get_tensors(...)", "a tf.Graph", graph)
@@ -183,14 +183,14 @@ def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, 
     """Returns a new list of tensors from a tensor, an iterable of tensors, or a graph.
 
     Args:
-        ts: what to convert.
-        check_graph: check that all are of one graph.
-        allow_graph: take a `tf.Graph` for all its tensors.
-        ignore_ops: leave ops out silently.
+        ts: the argument to convert.
+        check_graph: whether to check that all are of one graph.
+        allow_graph: whether a `tf.Graph` may be given for all its tensors.
+        ignore_ops: whether to leave ops out silently.
 
     Raises:
-        TypeError: something else is among them.
-        ValueError: they are of several graphs.
+        TypeError: an item has another type.
+        ValueError: the items are of several graphs.
     """
     return _list_of(graph_parts.Tensor, ts, "make_list_of_t(graph)", check_graph, allow_graph, ignore_ops)
 
@@ -220,7 +220,7 @@ def get_generating_ops(ts: Any) -> list[Any]:
 
 
 def get_consuming_ops(ts: Any) -> list[Any]:
-    """Returns the ops that read the tensors, each once.
+    """Returns the ops that read the tensors, without duplicates.
 
     Args:
         ts: tensors.
@@ -229,13 +229,13 @@ def get_consuming_ops(ts: Any) -> list[Any]:
 
 
 class ControlOutputs:
-    """Which ops wait for an op: control inputs the other way round.
+    """Op -> the ops that wait for it, which is the reverse of control inputs.
 
     Args:
         graph: a `tf.Graph`.
 
     Raises:
-        TypeError: if it is not.
+        TypeError: `graph` is not a `tf.Graph`.
     """
 
     def __init__(self, graph: TFGraph) -> None:
@@ -248,7 +248,7 @@ class ControlOutputs:
 
     def update(self) -> ControlOutputs:
         """Reads the graph again if it has grown, or was edited by this package."""
-        # The version of a graph does not move when an edge does.
+        # The version of a graph does not change if an edge changes.
         state = (self._graph.version, rewiring.journal(self._graph).count)
         if state != self._state:
             self._known.clear()
@@ -290,7 +290,7 @@ def scope_finalize(scope: str) -> str:
 
 
 def scope_dirname(scope: str) -> str:
-    """Returns everything before the last part, with its slash.
+    """Returns the scope before the last part of a scope, with a slash at its end.
 
     Args:
         scope: the name scope.
@@ -303,7 +303,7 @@ def scope_dirname(scope: str) -> str:
 
 
 def scope_basename(scope: str) -> str:
-    """Returns the last part.
+    """Returns the last part of a scope.
 
     Args:
         scope: the name scope.
@@ -319,9 +319,9 @@ def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PRE
     """Returns the name of the placeholder of a tensor, for example ``foo/geph__b_0`` for ``foo/b:0``.
 
     Args:
-        t: the tensor; None: the prefix alone is the name.
-        scope: scope of the placeholder; None: that of the tensor; empty: the top.
-        prefix: what the name begins with. A name that begins so already stays as it is.
+        t: the tensor; None to use only the prefix as the name.
+        scope: the scope of the placeholder; None for the scope of the tensor; empty for no scope.
+        prefix: the prefix of the name, which is not added twice.
 
     Raises:
         TypeError: `t` is not a tensor.
@@ -335,17 +335,17 @@ def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PRE
 
 
 def named_placeholder(op: str, port: int, scope: str | None, prefix: str = _PREFIX) -> str:
-    """Returns the same from the name of the op and the number of its output."""
+    """Returns the same as `placeholder_name`, from the name of the op and the number of its output."""
     base = scope_basename(op)
     leaf = base if base.startswith(f"{prefix}__") else f"{prefix}__{base}_{port}"
     return (scope_dirname(op) if scope is None else scope) + leaf
 
 
 def make_placeholder_from_tensor(t: Any, scope: str | None = None, prefix: str = _PREFIX) -> Any:
-    """Makes a placeholder for a tensor in the default graph; in the graph of the tensor where there is none.
+    """Makes a placeholder for a tensor, in the default graph, or without one, in the graph of the tensor.
 
     Args:
-        t: a `tf.Tensor`, for dtype, shape and name.
+        t: a `tf.Tensor`, which determines dtype, shape and name.
         scope, prefix: see `placeholder_name`.
 
     Raises:
@@ -358,17 +358,16 @@ def make_placeholder_from_tensor(t: Any, scope: str | None = None, prefix: str =
 def make_placeholder_from_dtype_and_shape(
     dtype: Any, shape: Any = None, scope: str | None = None, prefix: str = _PREFIX
 ) -> Any:
-    """Makes a placeholder called ``geph`` in the default graph.
+    """Makes a placeholder named ``geph`` in the default graph.
 
     Args:
-        dtype, shape: what it holds.
-        scope, prefix: see `placeholder_name`.
+        dtype, shape: its dtype and shape. scope, prefix: see `placeholder_name`.
     """
     return graph_parts.placeholder(None, dtype, shape, placeholder_name(scope=scope, prefix=prefix))
 
 
 def get_predefined_collection_names() -> list[str]:
-    """Returns the names of the collections that TensorFlow itself knows."""
+    """Returns the names of the collections that TensorFlow predefines."""
     return graph_parts.graph_key_names()
 
 
@@ -377,14 +376,14 @@ def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", sr
 
     Args:
         target: a `tf.Operation` or `tf.Tensor`.
-        dst_graph: where to look.
-        dst_scope: a scope put before the name.
-        src_scope: a scope taken from the name before.
+        dst_graph: the graph to search.
+        dst_scope: a scope to add before the name.
+        src_scope: a scope to remove from the name first.
 
     Raises:
         ValueError: the name does not begin with `src_scope`.
-        TypeError: `target` is something else.
-        KeyError: nothing there has that name.
+        TypeError: `target` has another type.
+        KeyError: the graph has no op or tensor of this name.
     """
     request = f"find_corresponding({getattr(target, 'name', target)!r})"
     if not isinstance(target, graph_parts.Tensor | graph_parts.Operation):
@@ -400,11 +399,11 @@ def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", sr
 
 
 def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:
-    """Returns the same for all ops and tensors of a tree; see `find_corresponding_elem`.
+    """Returns the ops and tensors of the same names in another graph, for a tree of them.
 
     Args:
         targets: ops or tensors, a list or a tree of them.
-        dst_graph: the graph to look in.
+        dst_graph: the graph to search.
         dst_scope: the scope there.
         src_scope: the scope of the targets, which `dst_scope` replaces.
     """
@@ -418,7 +417,7 @@ _LEAVES = (str, bytes, graph_parts.Operation, graph_parts.Tensor)
 
 
 def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
-    """Appends to `la` what it does not have yet of `lb`, in order, and returns it.
+    """Appends to `la` the items of `lb` that it does not contain yet, in order, and returns `la`.
 
     Args:
         la: the first list.
@@ -442,12 +441,12 @@ def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
 
 
 def _key(item: Any) -> Any:
-    # Tensors of function graphs cannot be hashed; all others are distinguished by identity anyway.
+    # Tensors of function graphs cannot be hashed; other tensors are compared by identity anyway.
     return (id(item), graph_parts.Tensor) if isinstance(item, graph_parts.Tensor) else item
 
 
 class ListView:
-    """A list that is only read.
+    """A read-only list.
 
     Example:
         >>> view = ListView([1, 2])
@@ -483,7 +482,7 @@ class ListView:
 
 
 def is_iterable(obj: Any) -> bool:
-    """Returns whether an object can be iterated; a tensor counts as one thing.
+    """Returns whether an object can be iterated; a tensor counts as not iterable.
 
     Args:
         obj: any object.
@@ -498,16 +497,16 @@ def is_iterable(obj: Any) -> bool:
 
 
 def is_leaf(obj: Any) -> bool:
-    """Returns whether an object is one thing in a tree: text, an op, a tensor, a variable, all that is not iterable."""
+    """Returns whether an object is a leaf of a tree: text, an op, a tensor, a variable, or not iterable."""
     return isinstance(obj, _LEAVES) or graph_parts.is_variable_object(obj) or not is_iterable(obj)
 
 
 def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:
-    """Returns the leaves of a tree in order; appended to `leaves` if that is given.
+    """Returns the leaves of a tree in order.
 
     Args:
-        tree: lists, tuples and dicts inside one another.
-        leaves: a list that the leaves are added to. Default: a new one.
+        tree: nested lists, tuples and dicts.
+        leaves: a list to add the leaves to, which is returned. Default: a new list.
 
     Example:
         >>> flatten_tree({"a": [1, (2, 3)], "b": "text"})
@@ -528,9 +527,9 @@ def transform_tree(tree: Any, fn: Callable[[Any], Any], iterable_type: Callable[
     """Returns a tree of the same form, with `fn` applied to each leaf.
 
     Args:
-        tree: nested dicts, tuples, named tuples, sequences; their types are kept.
+        tree: nested dicts, tuples, named tuples and sequences; their types are kept.
         fn: called with each leaf.
-        iterable_type: what other iterables become.
+        iterable_type: the type for other iterables.
 
     Example:
         >>> transform_tree({"a": [1, (2, 3)], "b": 4}, lambda n: n + 1)

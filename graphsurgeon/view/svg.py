@@ -134,7 +134,7 @@ def panes(pictures: Sequence[tuple[str, str]]) -> str:
 
 
 def words(title: str, text: str) -> str:
-    """Returns a sentence as SVG text, for where there is no picture.
+    """Returns a sentence as an SVG picture, to show instead of a graph that cannot be drawn.
 
     Example:
         >>> "it timed out" in words("model.pb", "it timed out")
@@ -155,7 +155,7 @@ def words(title: str, text: str) -> str:
 
 
 def _arrows(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The heads of arrows: those of every picture, and one that only some have."""
+    """Returns the keys and colors of the arrowheads that edges need."""
     there = {e["state"] for e in edges}
     more = [key for key in ("changed", "joined") if key in there]
     return [("", LINE), ("faint", FAINT), *((key, STATES[key][0]) for key in ("new", "removed", *more))]
@@ -200,7 +200,7 @@ def _group(g: Mapping[str, Any]) -> str:
 
 
 def _heading(g: Mapping[str, Any]) -> str:
-    """Writes the name of a frame over the edges that enter it there."""
+    """Draws the name of a frame on top of the edges that cross it."""
     fill = "#F7F9FB" if g["depth"] % 2 == 0 else "#EFF3F7"
     x, y = float(g["x"]) + 10, float(g["y"])
     plate = _rect(x - 3, y + 4, width(g["label"], LABEL, bold=True) + 6, 16, 3, fill=fill, fill_opacity="0.9")
@@ -241,7 +241,7 @@ def _wide(signs: list[tuple[str, str]]) -> float:
 
 
 def _legend(signs: list[tuple[str, str]], y: float) -> list[str]:
-    """The meaning of the signs in the picture, in one line."""
+    """Draws the meanings of signs in one line."""
     out, x = [], 12.0
     for state, words in signs:
         out += [_sign(x + 7, y - 4, state), _text(x + 19, y, words, SUB, fill=INK)]
@@ -368,13 +368,13 @@ def _entry(item: Mapping[str, Any]) -> str:
 
 
 def _faded(scene: Mapping[str, Any]) -> set[str]:
-    """Returns the ids of the boxes that the legend lets fade."""
+    """Returns the ids of the boxes of faded entries of the legend."""
     keys = set((scene.get("legend") or {}).get("faded", ()))
     return {b["id"] for b in scene["boxes"] if (b["paint"]["key"] if "paint" in b else b["family"]) in keys}
 
 
 def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str]:
-    """Marks the boxes that hold boundary tensors: ▷ inputs on the left, ◁ outputs on the right; and leaks: ⚠."""
+    """Marks the boxes with boundary tensors: ▷ inputs on the left, ◁ outputs on the right; and leaks: ⚠."""
     out = []
     for key, colour, word in (("inputs", INPUT, "in"), ("outputs", OUTPUT, "out"), ("leaks", LEAK, "leak")):
         used: dict[str, float] = {}
@@ -400,7 +400,7 @@ def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str
 
 
 def _holder(scene: Mapping[str, Any], op: str) -> Mapping[str, Any] | None:
-    """Returns the box that is the op, or the folded scope it is in."""
+    """Returns the box of an op, or of the folded scope around it."""
     best: Mapping[str, Any] | None = None
     for box in scene["boxes"]:
         name = box["name"]
@@ -413,7 +413,7 @@ def _holder(scene: Mapping[str, Any], op: str) -> Mapping[str, Any] | None:
 
 
 def _foot(scene: Mapping[str, Any]) -> str:
-    """Counts the hidden ops: nothing is hidden without a count."""
+    """Returns the line below the picture, with the numbers of ops, boxes and hidden ops."""
     stats = scene.get("stats") or {}
     hidden = ", ".join(counted(n, kind) for kind, n in stats.get("hidden", {}).items())
     parts = [f"{counted(stats['ops'], 'ops')} in {counted(stats['boxes'], 'boxes')}"] if "ops" in stats else []
