@@ -14,7 +14,7 @@ from ..errors import Kind, PlanError, SelectionError, few, warn
 from ..graph.boundary import Tensor
 from ..graph.graph import Graph, Mask
 from ..graph.layers import ends as layer_ends
-from ..graph.names import SINGLES, tensor_name, under, valid_name
+from ..graph.names import SINGLES, op_name, tensor_name, under, valid_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphan_mask
 from ..graph.reports import untrained_text
@@ -119,6 +119,7 @@ class _Model:
     replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
     feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
     given: set[str] = field(default_factory=set)  # its tensors that other graphs read
+    shared: list[str] = field(default_factory=list)  # its variables that are those of an earlier graph
 
 
 def connect(
@@ -155,7 +156,8 @@ def connect(
         values: name -> the source of the values of that graph, as in `Plan.copy`. Live graphs without a session need
             it. ``"initial"``, for one graph or for all, uses initial values for variables without other values. To
             reset one variable, give ``variables={"its/name": "initial"}``.
-        variables: as in `Plan.copy`, for all graphs.
+        variables: as in `Plan.copy`, for all graphs. Default: a copy of each variable. A variable that several opened
+            TF2 or Keras models share stays one variable; ``{"*": "copy"}`` copies it for each.
         device: as in `Plan.copy`; a graph with cleared devices runs on any machine.
         collections: as in `Plan.copy`.
         title: the name of the new graph.
@@ -204,6 +206,8 @@ def connect(
     destination = _with_placeholders(inputs, models, title, request)
     _pass_through(models)
     plan = destination.plan()
+    if variables == "copy":
+        _share(order, request)
     for model in order:
         plan = _copied(plan, model, variables, device, collections)
     faults = plan.check()
@@ -482,12 +486,51 @@ def _pass_through(models: dict[str, _Model]) -> None:
             model.replaced[tensor] = new
 
 
+def _share(models: Iterable[_Model], request: str) -> None:
+    """Replaces the variables of each graph that are also variables of an earlier graph by these.
+
+    A variable with another value in each graph is not shared; a warning lists it.
+    """
+    earlier: dict[int, tuple[_Model, str]] = {}
+    differing = []
+    for model in models:
+        names = model.editor.history.renamed
+        for was, handle in model.editor.values.handles().items():
+            name = names.get(was, was)
+            if name not in model.editor.snapshot.index:
+                continue
+            first, variable = earlier.setdefault(id(handle), (model, name))
+            if first is model or first.values is not first.editor or model.values is not model.editor:
+                continue
+            if np.array_equal(first.editor.value(variable), model.editor.value(name), equal_nan=True):
+                model.replaced[f"{name}:0"] = f"{under(first.name, variable)}:0"
+                model.shared.append(name)
+            else:
+                differing.append(under(model.name, name))
+    if differing:
+        warn(f"{request}: {few(map(repr, differing))} of several models, with different values: each has its own copy")
+
+
+def _parts_of(graph: Graph, variables: Iterable[str]) -> Mask:
+    """The ops that only initialize variables, or read them for no other op."""
+    parts = np.zeros(graph.size, np.bool_)
+    for name in variables:
+        info = graph.state.variables[name]
+        for op in (*graph.consumers.row(graph.index[name]).tolist(), graph.index.get(op_name(info.initial_value), -1)):
+            readers = (
+                [*graph.consumers.row(op).tolist(), *graph.control_consumers.row(op).tolist()] if op >= 0 else [op]
+            )
+            named = graph.names[op] == info.initializer or graph.names[op].startswith(f"{name}/")
+            parts[op] |= named and all(i >= 0 and parts[i] for i in readers)
+    return parts
+
+
 def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections: str) -> Plan:
     snapshot = model.editor.snapshot
     cuts = [snapshot.tensor(name) for name in model.replaced]
     needed = {snapshot.tensor(name)[0] for name in model.given if name not in model.replaced}
     out = removable_ops(snapshot, cuts, needed)
-    mask = ~(out.mask | orphan_mask(snapshot))
+    mask = ~(out.mask | orphan_mask(snapshot) | _parts_of(snapshot, model.shared))
     block = Selection(snapshot, mask, Query("select"))
     if not mask.all():
         remaining = Query("names", tuple(snapshot.names[i] for i in np.flatnonzero(~mask).tolist()))

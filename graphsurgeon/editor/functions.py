@@ -64,7 +64,7 @@ def layer_of(
         trainable: whether its weights are trained.
     """
     from ..tf.functions.graph_function import updates_left_out
-    from ..tf.functions.keras_layer import keras_layer
+    from ..tf.functions.keras_layer import keras_layer, note_separate_weights
 
     graph, opened, layers = editor.snapshot, editor.opened, editor.layers
     request = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
@@ -79,7 +79,9 @@ def layer_of(
     elif training is not None:
         training = ReferenceResolver(graph, layers, request).tensor(training)
     source, facts = _value_source(editor, values), _training_facts(editor)
-    return keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
+    layer = keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
+    note_separate_weights(graph, layer)
+    return layer
 
 
 def _training_facts(editor: EditorLike) -> Any:

@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -90,6 +91,10 @@ class GraphLayer(Keras.layers.Layer):
     def notes(self) -> tuple[str, ...]:
         """Notes about properties of the original Keras model that the layer does not have."""
         return tuple(self._about.held.get("notes", ()))
+
+    def add_note(self, note: str) -> None:
+        """Adds a note on what the layer does not keep."""
+        self._about.held["notes"].append(note)
 
     @property
     def tables(self) -> list[Any]:
@@ -229,6 +234,27 @@ def keras_layer(
             body = _body(function.get_concrete_function(), layer)
             layer.run(mode, function, {**body, "losses": len(run.losses)})
     return layer
+
+
+#: Graph -> the layers that were made from it.
+_LAYERS_OF: WeakKeyDictionary[TFGraph, WeakSet[GraphLayer]] = WeakKeyDictionary()
+
+
+def note_separate_weights(base: Graph, layer: GraphLayer) -> None:
+    """Adds a note to a layer for each other layer of the same graph that has its own copy of the same weights."""
+    others = _LAYERS_OF.setdefault(base.owner, WeakSet())
+    for other in others:
+        names = [name for name in _names(layer) if name in _names(other)]
+        if names:
+            layer.add_note(
+                f"separate from the weights of layer {other.name!r}, which has the same: {few(map(repr, names))}. "
+                "For shared weights, make one layer with all outputs"
+            )
+    others.add(layer)
+
+
+def _names(layer: GraphLayer) -> list[str]:
+    return [weight.name.rpartition("/")[2].removesuffix(":0") for weight in layer.weights]
 
 
 # -- the functions that a layer runs -----------------------------------------------------------------

@@ -199,8 +199,8 @@ def _surgery_of(model: Any, origin: ModelOrigin, sorting: _LayerPartition, rebui
         return Surgery((), {}, names, ("no layers are kept: the graph was not opened from a Keras model", *notes))
     ends, old_ends = (tf.nest.flatten(getattr(one, "outputs", None) or ()) for one in (model, origin.model))
     if len(ends) == len(old_ends):
-        lost = any(has_mask(old) and not has_mask(new) for new, old in zip(ends, old_ends, strict=True))
-        notes += ("the mask of the outputs is not kept: losses do not get it",) * lost
+        unmasked = any(has_mask(old) and not has_mask(new) for new, old in zip(ends, old_ends, strict=True))
+        notes += ("the mask of the outputs is not kept: losses do not get it",) * unmasked
     policies = [one.dtype_policy.name for one in (origin.model, model) if hasattr(one, "dtype_policy")]
     if len({*policies}) > 1:
         notes += (f"the dtype policy {policies[0]!r} is not kept: it scales the loss in mixed precision",)
