@@ -142,7 +142,12 @@ def keras_model(
     model = package.Model(symbols, as_asked(outputs, [tensors[t] for t in ends]), name=name)
     if model_origin.model is not None and getattr(getattr(type(model), "dtype_policy", None), "fset", None):
         model.dtype_policy = model_origin.model.dtype_policy  # in mixed precision, Keras scales the loss
-    model.surgery = _surgery_of(model, model_origin, sorting, layers)
+    masked = {now for tensor in model_origin.masked if (now := ways.now(tensor))}
+    unmasked = any(
+        graph.name(graph.tensor(t)) in masked and not has_mask(tensors[end])
+        for t, end in zip(tensors_of(outputs), ends, strict=True)
+    )
+    model.surgery = _surgery_of(model, model_origin, sorting, layers, unmasked)
     return model
 
 
@@ -192,15 +197,14 @@ def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values
     return reasons
 
 
-def _surgery_of(model: Any, origin: ModelOrigin, sorting: _LayerPartition, rebuilt: Sequence[Any]) -> Surgery:
+def _surgery_of(
+    model: Any, origin: ModelOrigin, sorting: _LayerPartition, rebuilt: Sequence[Any], unmasked: bool
+) -> Surgery:
     """Returns the report on a new model."""
     names, notes = tuple(one.name for one in rebuilt), tuple(dict.fromkeys(n for one in rebuilt for n in one.notes))
     if origin.model is None:
         return Surgery((), {}, names, ("no layers are kept: the graph was not opened from a Keras model", *notes))
-    ends, old_ends = (tf.nest.flatten(getattr(one, "outputs", None) or ()) for one in (model, origin.model))
-    if len(ends) == len(old_ends):
-        unmasked = any(has_mask(old) and not has_mask(new) for new, old in zip(ends, old_ends, strict=True))
-        notes += ("the mask of the outputs is not kept: losses do not get it",) * unmasked
+    notes += ("the mask of the outputs is not kept: losses do not get it",) * unmasked
     policies = [one.dtype_policy.name for one in (origin.model, model) if hasattr(one, "dtype_policy")]
     if len({*policies}) > 1:
         notes += (f"the dtype policy {policies[0]!r} is not kept: it scales the loss in mixed precision",)

@@ -1,0 +1,392 @@
+"""The table of the guide to saving: what a layer or model made from a Keras model keeps, and what its notes name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from tests.needs import ROOT
+
+layers = keras.layers
+ROWS = np.random.RandomState(0).rand(4, 6).astype(np.float32)
+IDS = np.array([[1, 2, 3, 0, 0, 0], [4, 5, 0, 0, 0, 0]], np.int32)
+PAGE = ROOT / "docs" / "guides" / "saving.md"
+
+
+@keras.saving.register_keras_serializable("kept")
+class Counts(layers.Layer):
+    """Multiplies by the number of its calls."""
+
+    def build(self, shape):
+        self.count = self.add_weight(name="count", shape=(), initializer="zeros", trainable=False)
+
+    def call(self, x):
+        self.count.assign_add(1.0)
+        return x * self.count
+
+
+@keras.saving.register_keras_serializable("kept")
+class Scaled(layers.Layer):
+    """Scales its input, and adds a loss."""
+
+    def __init__(self, by=2.0, **options):
+        super().__init__(**options)
+        self.by = by
+
+    def build(self, shape):
+        self.scale = self.add_weight(name="scale", shape=(shape[-1],), initializer="ones")
+
+    def call(self, x):
+        self.add_loss(keras.ops.sum(x) * 0.1)
+        return x * self.scale * self.by
+
+    def get_config(self):
+        return {**super().get_config(), "by": self.by}
+
+
+def chain(*steps, change=None):
+    """Returns a model of these layers and a last one, after a change."""
+    model = keras.Sequential([keras.Input((6,), name="x"), *steps, layers.Dense(2, name="head")])
+    if change is not None:
+        change(model.layers[0])
+    return model
+
+
+def dense(**options):
+    return layers.Dense(8, name="body", **options)
+
+
+def words(*steps):
+    """Returns a model of words with a mask."""
+    embedding = layers.Embedding(10, 4, mask_zero=True, name="emb")
+    return keras.Sequential([keras.Input((6,), dtype="int32", name="ids"), embedding, *steps])
+
+
+def freeze(layer):
+    layer.trainable = False
+
+
+def trained(model, x):
+    """Returns the shapes of the weights that are trained, and the dtypes of all."""
+    return sorted(tuple(w.shape) for w in model.trainable_weights), sorted(
+        str(tf.as_dtype(w.dtype)) for w in model.weights
+    )
+
+
+def losses(model, x):
+    model(x)
+    return [round(float(loss), 5) for loss in model.losses]
+
+
+def constraints(model, x):
+    return [type(w.constraint).__name__ for w in model.weights if w.constraint is not None]
+
+
+def calls(model, x):
+    return [np.round(np.asarray(model(x)), 4).tolist() for _ in range(3)]
+
+
+def mask(model, x):
+    found = getattr(model(x), "_keras_mask", None)
+    return None if found is None else np.asarray(found).tolist()
+
+
+def in_training(model, x):
+    """Returns whether training computes something else than inference."""
+    return bool(np.abs(np.asarray(model(x, training=True)) - np.asarray(model(x))).max() > 1e-3)
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that Keras keeps next to the graph.
+
+    Args:
+        make: makes a model with it.
+        probe: finds it in a model or layer.
+        word: the word that names it in notes.
+        x: the input of the model.
+    """
+
+    make: Any
+    probe: Any
+    word: str = ""
+    x: Any = None
+
+
+def built(thing):
+    """Returns a model; its weights are always the same."""
+    keras.utils.set_random_seed(0)
+    return thing.make()
+
+
+THINGS = {
+    "frozen layers (`trainable = False`)": Thing(lambda: chain(dense(), change=freeze), trained),
+    "the frozen kernel of a LoRA layer": Thing(lambda: chain(dense(), change=lambda one: one.enable_lora(2)), trained),
+    "weights quantized to int8": Thing(lambda: chain(dense(), change=lambda one: one.quantize("int8")), trained),
+    "states of seed generators, not trained": Thing(lambda: chain(dense(), layers.GaussianNoise(1.0, seed=1)), trained),
+    "mixed precision": Thing(lambda: chain(dense(dtype="mixed_float16")), trained),
+    "activity regularizers": Thing(lambda: chain(dense(activity_regularizer="l2")), losses),
+    "losses of `add_loss`": Thing(lambda: chain(Scaled(name="body")), losses),
+    "regularizers of weights": Thing(lambda: chain(dense(kernel_regularizer="l2")), losses),
+    "constraints of weights": Thing(lambda: chain(dense(kernel_constraint="non_neg")), constraints),
+    "constraints that no file can hold": Thing(
+        lambda: chain(dense(kernel_constraint=lambda w: w)), constraints, "loses its constraint"
+    ),
+    "variables that each call changes": Thing(lambda: chain(Counts(name="body")), calls),
+    "the results of custom layers": Thing(lambda: chain(Scaled(by=3.0, name="body")), calls),
+    "masks inside": Thing(lambda: words(layers.LSTM(3, name="body")), calls, x=IDS),
+    "the mask of the result": Thing(lambda: words(dense()), mask, "the mask of", IDS),
+    "dropout and noise in training": Thing(
+        lambda: chain(layers.Dropout(0.9, seed=1, name="body")), in_training, "'body'"
+    ),
+    "batch statistics in training": Thing(lambda: chain(layers.BatchNormalization(name="body")), in_training, "'body'"),
+}  # fmt: skip
+
+
+class Written(keras.Model):
+    """A model that is written as a class: a new model has one layer for all of it."""
+
+    def __init__(self, inner):
+        super().__init__(name="written")
+        self.inner = inner
+
+    def call(self, x, training=False):
+        return self.inner(x, training=training)
+
+
+def layer(model, x, folder):
+    """`keras_layer`."""
+    made = gs.open(model).keras_layer()
+    return made, made.notes
+
+
+def rebuilt(model, x, folder):
+    """`keras_model`, rebuilt layer."""
+    whole = Written(model)
+    whole.build((None, 6))
+    spec = tf.TensorSpec([None, 6], tf.as_dtype(x.dtype), name="x")
+    made = gs.open(whole, signature=spec).keras_model()
+    assert [one.name for one in made.layers if one.weights] == ["rebuilt"]
+    return made, made.surgery.notes
+
+
+def kept(model, x, folder):
+    """`keras_model`, kept layer."""
+    made = gs.open(model).keras_model()
+    return made, made.surgery.notes
+
+
+def from_file(model, x, folder):
+    """`keras_layer` of a `.keras` file."""
+    model.save(folder / "model.keras")
+    made = gs.open(folder / "model.keras").keras_layer()
+    return made, made.notes
+
+
+def loaded(model, x, folder):
+    """`keras_layer`, saved and loaded."""
+    made = gs.open(model).keras_layer()
+    keras.Sequential([keras.Input(x.shape[1:], dtype=str(x.dtype)), made]).save(folder / "model.keras")
+    again = keras.saving.load_model(folder / "model.keras").layers[-1]
+    return again, again.notes
+
+
+QUICK, DEEP = (layer, rebuilt), (kept, from_file, loaded)
+
+
+def title(door):
+    return door.__doc__.removesuffix(".")
+
+
+def table():
+    """Returns the table of the page: thing -> door -> its cell."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    start = next(i for i, row in enumerate(rows) if row[0] == "of the Keras model")
+    doors = rows[start][1:]
+    found = {}
+    for row in rows[start + 2 :]:
+        if len(row) != len(doors) + 1:
+            break
+        found[row[0]] = dict(zip(doors, row[1:], strict=True))
+    return found
+
+
+def test_the_table_has_all_things_and_ways():
+    found = table()
+    assert list(found) == list(THINGS)
+    assert [list(row) for row in found.values()] == [[title(door) for door in QUICK + DEEP]] * len(THINGS)
+
+
+@pytest.mark.parametrize(
+    "door", [*QUICK, *(pytest.param(door, marks=pytest.mark.deep) for door in DEEP)], ids=lambda door: door.__name__
+)
+@pytest.mark.parametrize("name", THINGS)
+def test_each_is_kept_or_named(name, door, tmp_path):
+    thing = THINGS[name]
+    x = ROWS if thing.x is None else thing.x
+    want = thing.probe(built(thing), x)
+    cell = table()[name][title(door)]
+    if cell == "refused":
+        with pytest.raises(gs.PlanError):  # the file shows its layers only
+            door(built(thing), x, tmp_path)
+        return
+    made, notes = door(built(thing), x, tmp_path)
+    got = thing.probe(made, x)
+    if cell == "kept":
+        assert got == want
+        assert not any(thing.word in note for note in notes if thing.word)
+    else:
+        assert cell == "named"
+        assert got != want
+        assert any(thing.word in note for note in notes)
+
+
+FROZEN = [name for name, thing in THINGS.items() if thing.probe is trained]
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_functions_and_saved_folders_train_the_same_weights(name, tmp_path):
+    model = THINGS[name].make()
+    want = sorted(tuple(w.shape) for w in model.trainable_weights)
+    ed = gs.open(model)
+    assert sorted(tuple(v.shape) for v in ed.function().trainable_variables) == want
+    ed.save(tmp_path / "folder")
+    again = gs.open(tmp_path / "folder").keras_layer()
+    assert sorted(tuple(w.shape) for w in again.trainable_weights) == want
+
+
+def test_a_function_that_calls_a_frozen_layer_does_not_train_it():
+    body = dense()
+    body(ROWS)
+    freeze(body)
+    weight = tf.Variable(2.0)
+    ed = gs.open(tf.function(lambda x: body(x) * weight), signature=tf.TensorSpec([None, 6], name="x"))
+    assert [v.shape.rank for v in ed.function().trainable_variables] == [0]
+
+
+def test_a_loss_of_a_region_is_that_of_its_layers():
+    model = chain(dense(activity_regularizer=lambda y: keras.ops.sum(y) * 1.0, activation="relu"))
+    ed = gs.open(model)
+    assert ed.keras_layer("body", "head").notes == ()
+    inside = next(name for name in ed.layer("body").ops if name.endswith("MatMul"))
+    part = ed.keras_layer(f"{inside}:0", "head")
+    assert len(part.losses) == 0
+    part(np.ones((2, 8), np.float32))
+    assert len(part.losses) == 1
+
+
+def plan_of_three(model, places):
+    ed = gs.open(model)
+    plan = ed.plan()
+    for place in places:
+        plan = plan.insert("Tanh", on=ed.layer(place).outputs[0], name=f"new_{place}")
+    ed.apply(plan)
+    return ed
+
+
+def test_ops_in_three_places_keep_every_layer_between_them():
+    x = hidden = keras.Input((6,), name="x")
+    for n in range(5):
+        hidden = layers.Dense(6, "relu", name=f"d{n}")(hidden)
+    hidden = layers.Dropout(0.5, name="drop")(hidden)
+    side = layers.Dense(6, name="side")(x)
+    model = keras.Model(x, layers.Dense(2, name="head")(layers.Add(name="add")([hidden, side])))
+    ed = plan_of_three(model, ("d0", "d2", "d4"))
+    new = ed.keras_model()
+    assert all(any(one is other for other in new.layers) for one in model.layers)
+    assert new.surgery.layers == ("rebuilt", "rebuilt_2", "rebuilt_3")
+    assert not new.surgery.rebuilt
+    want = ed.session().run(next(iter(ed.outputs.values())), {"x:0": ROWS})
+    np.testing.assert_allclose(new(ROWS), want, rtol=1e-5)
+    assert np.abs(np.asarray(new(ROWS, training=True)) - want).max() > 1e-3
+
+
+def test_regions_with_the_same_variable_are_one_layer():
+    x = keras.Input((4,), name="x")
+    shared, rest = layers.Dense(4, name="shared"), layers.Dense(4, name="middle")
+    model = keras.Model(x, layers.Dense(2, name="head")(shared(rest(shared(x)))))
+    ed = gs.open(model)
+    ed.apply(ed.plan().insert("Tanh", on=f"{ed.layer('shared').calls[0].ops[-2]}:0", name="new"))
+    new = ed.keras_model()
+    assert new.surgery.layers == ("rebuilt",)
+    assert "both need 'shared/kernel'" in new.surgery.rebuilt["middle"]
+    assert len(new.weights) == len(model.weights)
+    rows = ROWS[:, :4]
+    want = ed.session().run(next(iter(ed.outputs.values())), {"x:0": rows})
+    np.testing.assert_allclose(new(rows), want, rtol=1e-5)
+
+
+class Mine(keras.Model):
+    """A model with its own class."""
+
+
+def test_the_class_of_a_model_is_named_and_its_dtype_policy_is_kept():
+    x = keras.Input((6,), name="x")
+    model = Mine(x, layers.Dense(2, name="head", dtype="mixed_float16")(x), name="mine")
+    model.dtype_policy = "mixed_float16"
+    new = gs.open(model).keras_model()
+    assert new.dtype_policy.name == "mixed_float16"
+    assert new.surgery.notes == ("the class 'Mine' is not kept: the new model is a keras.Model",)
+
+
+def two_ends():
+    """Returns a model of two inputs and two outputs that share a layer."""
+    a, b = keras.Input((6,), name="a"), keras.Input((6,), name="b")
+    shared = layers.Dense(3, name="shared")
+    return keras.Model([a, b], [layers.Dense(2, name="left")(shared(a)), layers.Dense(2, name="right")(shared(b))])
+
+
+def count(ed, folder):
+    """Returns the number of variables that each door gives."""
+    ed.save(folder / "saved")
+    ways = [ed.keras_layer(), ed.keras_model(), ed.function(), tf.saved_model.load(str(folder / "saved"))]
+    return [len(one.variables) for one in ways]
+
+
+def test_two_ends_stay_shared(tmp_path):
+    model = two_ends()
+    ed = gs.open(model)
+    assert count(ed, tmp_path) == [6] * 4
+    left, right = ed.keras_model("a", "left"), ed.keras_model("b", "right")
+    assert left.get_layer("shared") is right.get_layer("shared") is model.get_layer("shared")
+
+
+@pytest.mark.parametrize("how", ["connect", "merge"])
+def test_models_that_share_a_layer_share_it_after_they_are_joined(how, tmp_path):
+    model = two_ends()
+    one, two = (gs.open(keras.Model(x, y)) for x, y in zip(model.inputs, model.outputs, strict=True))
+    whole = gs.connect({"first": one, "second": two}) if how == "connect" else gs.recipes.merge(one, two, "beside")
+    assert [name for name in whole.snapshot.names if name.startswith("second/shared/")] == []
+    feeds = {"first/a:0": ROWS, "second/b:0": ROWS}
+    for got, want in zip(whole.session().run(list(whole.outputs.values()), feeds), model([ROWS, ROWS]), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert count(whole, tmp_path) == [6] * 4
+    apart = gs.connect({"first": one, "second": two}, variables={"*": "copy"})
+    assert len(apart.snapshot.state.variables) == 8
+
+
+def test_a_shared_variable_with_two_values_is_copied_and_named():
+    model = two_ends()
+    parts = [keras.Model(x, y) for x, y in zip(model.inputs, model.outputs, strict=True)]
+    one = gs.open(parts[0])
+    model.get_layer("shared").bias.assign(tf.ones([3]))
+    with pytest.warns(UserWarning, match="'second/shared/bias' of several models, with different values"):
+        whole = gs.connect({"first": one, "second": gs.open(parts[1])})
+    assert len(whole.snapshot.state.variables) == 7
+
+
+def test_a_second_layer_of_the_same_weights_names_the_first():
+    ed = gs.open(two_ends())
+    first, second = ed.keras_layer("a", "left", name="one"), ed.keras_layer("b", "right", name="two")
+    assert first.notes == ()
+    assert second.notes == (
+        "separate from the weights of layer 'one', which has the same: 'shared.kernel', 'shared.bias'. "
+        "For shared weights, make one layer with all outputs",
+    )
