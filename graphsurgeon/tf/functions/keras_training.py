@@ -55,6 +55,7 @@ class TrainingFacts:
         effects: the effects of calls of layers.
         masked: tensors that have a mask.
         variables: variable -> the Keras variable.
+        regularizers: variable -> its regularizer, if the Keras variable does not have it.
         renamed: op of the graph when it was opened -> its current name, if the names differ.
         kept: ids of layers that a new model keeps, with their effects.
 
@@ -66,12 +67,13 @@ class TrainingFacts:
     effects: Sequence[LayerEffect] = ()
     masked: frozenset[str] = frozenset()
     variables: Mapping[str, Any] = field(default_factory=dict)
+    regularizers: Mapping[str, Any] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     kept: Container[int] = ()
 
     @cached_property
-    def _variables(self) -> dict[str, Any]:
-        return {self.renamed.get(name, name): variable for name, variable in self.variables.items()}
+    def _names(self) -> dict[str, str]:
+        return {self.renamed.get(name, name): name for name in self.variables}
 
     def added(
         self, base: Any, inputs: Iterable[str], outputs: Iterable[str], region: Any
@@ -122,15 +124,16 @@ class TrainingFacts:
         about: dict[str, Any] = {}
         notes = []
         for word, module in (("regularizer", package.regularizers), ("constraint", package.constraints)):
-            thing = getattr(self._variables.get(name), word, None)
+            was = self._names.get(name, "")
+            thing = getattr(self.variables.get(was), word, None)
+            thing = self.regularizers.get(was) if thing is None and word == "regularizer" else thing
             if thing is None:
                 continue
             data = _stored(thing, module)
             if data is None:
-                notes.append(
-                    f"{name!r} loses its {word} {getattr(thing, '__name__', type(thing).__name__)!r}, which no file "
-                    "can hold: register it with @keras.saving.register_keras_serializable"
-                )
+                kind = getattr(thing, "__name__", type(thing).__name__)
+                lack = f"which Keras {package.__version__} cannot store in a file"
+                notes.append(f"{name!r} loses its {word} {kind!r}, {lack}")
             else:
                 about[word] = data
         return about, notes

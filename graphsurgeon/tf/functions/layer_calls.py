@@ -26,6 +26,7 @@ from ..private.eager import (
     keras_layers,
     keras_losses,
     keras_nodes,
+    keras_regularizers,
     traced_method,
 )
 from ..private.functions import bodies
@@ -229,6 +230,7 @@ class ModelOrigin:
         variables: name of a variable of the graph -> the Keras variable.
         effects: the effects of the calls of its layers on training.
         masked: tensors of the graph that have a mask.
+        regularizers: variable -> its regularizer, if the variable of Keras does not have it.
     """
 
     model: Any
@@ -238,10 +240,11 @@ class ModelOrigin:
     variables: Mapping[str, Any] = field(default_factory=dict)
     effects: tuple[LayerEffect, ...] = ()
     masked: frozenset[str] = frozenset()
+    regularizers: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self, renamed: Mapping[str, str], kept: Container[int] = ()) -> TrainingFacts:
         """Returns the properties of the model that the graph does not contain; arguments as for `TrainingFacts`."""
-        return TrainingFacts(self.effects, self.masked, self.variables, renamed, kept)
+        return TrainingFacts(self.effects, self.masked, self.variables, self.regularizers, renamed, kept)
 
     @property
     def named(self) -> dict[int, str]:
@@ -254,7 +257,11 @@ def origin_of(trace: Any, lifted: LiftedGraph) -> ModelOrigin:
     """Returns the connections of a functional model, with names of the graph; arguments as in `layers_of`."""
     names = _LiftedNames(trace.concrete.graph, lifted)
     effects, masked = _effects(trace, names), _masked(trace, lifted, names)
-    return replace(_connections(trace, lifted, names), effects=effects, masked=masked)
+    pairs = [pair for one in (trace.model, *keras_layers(trace.model)) for pair in keras_regularizers(one)]
+    known = {id(variable): regularizer for variable, regularizer in pairs}
+    origin = _connections(trace, lifted, names)
+    regularizers = {name: known[id(v)] for name, v in origin.variables.items() if id(v) in known}
+    return replace(origin, effects=effects, masked=masked, regularizers=regularizers)
 
 
 def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
@@ -267,8 +274,10 @@ def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
         losses = [t for t in keras_losses(one.layer) if id(t) not in noted and names.made_in(one, t)]
         noted |= {id(t) for t in losses}
         other = differs(one.layer)
-        if losses or other:
+        functions = [variable for variable, _ in keras_regularizers(one.layer) if variable is None]
+        if losses or functions or other:
             tensors = tuple(names.each(losses)) if one.graph is trace.concrete.graph else ("",) * len(losses)
+            tensors += ("",) * len(functions)
             top = (*one.around, one.layer)[1] if len(one.around) > 0 else one.layer
             effects += [LayerEffect(one.layer, top, call, tensors, other) for call in names.calls(one)]
     return tuple(reversed(effects))

@@ -117,6 +117,24 @@ def keras_losses(layer: Any) -> list[Any]:
     return [t for t in losses if isinstance(t, tf.Tensor) and not isinstance(t, ops.EagerTensor)]
 
 
+def keras_regularizers(layer: Any) -> list[tuple[Any, Any]]:
+    """Returns (variable, regularizer) for each regularized weight of a layer of Keras 2.
+
+    In Keras 3 the variable has its regularizer. Any other loss that is a function gives `(None, None)`.
+    """
+    pairs: list[tuple[Any, Any]] = []
+    for loss in getattr(layer, "_callable_losses", ()):
+        function = loss.args[0]
+        code = getattr(getattr(function, "func", None), "__code__", None)
+        names = () if code is None or not function.args else code.co_freevars
+        if "regularizer" in names:
+            cell = function.func.__closure__[names.index("regularizer")]
+            pairs.append((function.args[0], cell.cell_contents))
+        else:
+            pairs.append((None, None))
+    return pairs
+
+
 def has_mask(tensor: Any) -> bool:
     """Returns whether a tensor has a mask of Keras."""
     return getattr(tensor, "_keras_mask", None) is not None

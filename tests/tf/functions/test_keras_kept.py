@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 import graphsurgeon as gs
 from tests.needs import ROOT
@@ -246,6 +247,35 @@ def test_each_is_kept_or_named(name, door, tmp_path):
         assert cell == "named"
         assert got != want
         assert any(thing.word in note for note in notes)
+
+
+def test_a_layer_learns_as_the_model_does():
+    def model():
+        keras.utils.set_random_seed(0)
+        body = dense(kernel_regularizer="l2", activity_regularizer="l1", kernel_constraint="non_neg")
+        made = chain(body, Scaled(name="scaled"), layers.Dense(6, name="adapted"), layers.Dense(6, name="frozen"))
+        made.get_layer("adapted").enable_lora(2)
+        freeze(made.get_layer("frozen"))
+        return made
+
+    histories = []
+    for one in (model(), keras.Sequential([keras.Input((6,)), gs.open(model()).keras_layer()])):
+        one.compile(keras.optimizers.SGD(0.01), "mse")
+        histories.append(one.fit(ROWS, np.ones((4, 2)), epochs=3, shuffle=False, verbose=0).history["loss"])
+    np.testing.assert_allclose(*histories, rtol=1e-5)
+    assert histories[0][0] != histories[0][-1]
+
+
+def test_a_model_of_keras_2_in_a_layer_of_keras_3():
+    keras_2 = tf_keras.layers
+    body = keras_2.Dense(8, activity_regularizer="l2", kernel_regularizer="l2", kernel_constraint="non_neg")
+    made = gs.open(tf_keras.Sequential([tf_keras.Input((6,), name="x"), body])).keras_layer()
+    made(ROWS)
+    assert len(made.losses) == 1
+    assert [note.split(",")[0] for note in made.notes] == [
+        "'dense/kernel' loses its regularizer 'L2'",
+        "'dense/kernel' loses its constraint 'NonNeg'",
+    ]
 
 
 FROZEN = [name for name, thing in THINGS.items() if thing.probe is trained]

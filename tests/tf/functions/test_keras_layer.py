@@ -480,7 +480,8 @@ import sys, numpy as np, tensorflow as tf, graphsurgeon as gs
 keras, folder = tf.keras, sys.argv[1]
 keras.utils.set_random_seed(1)
 start = keras.Input((4,), name="x")
-model = keras.Model(start, keras.layers.Dense(3)(keras.layers.BatchNormalization()(keras.layers.Dense(5)(start))))
+model = keras.Model(start, keras.layers.Dense(3)(keras.layers.BatchNormalization()(keras.layers.Dense(
+    5, kernel_regularizer="l2", activity_regularizer="l1", kernel_constraint="non_neg")(start))))
 layer = gs.open(model).keras_layer(training=gs.open(model, training=True))
 random = np.random.RandomState(0)
 x, y = random.rand(8, 4).astype("float32"), random.rand(8, 3)
