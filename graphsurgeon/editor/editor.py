@@ -107,7 +107,7 @@ class Editor:
 
         The layers come from the Keras model, or from the Keras model that a function calls. The modules of a
         `tf.Module` are layers too, named by their attributes, for example ``encoder/dense``. A SavedModel written by
-        Keras 2 lists its layers. In any other SavedModel, and in a function traced earlier, a layer is found if its
+        Keras 2 lists its layers. In other SavedModels, and in functions traced earlier, a layer is found if its
         variables are read in a scope of its name. If the file does not list classes, `Layer.class_name` is empty. An op
         that a layer makes inside a loop, a branch or a function has its name there, for example
         ``while/body/dense/MatMul``.
@@ -364,8 +364,8 @@ class Editor:
                 variables.
 
         Raises:
-            SelectionError: if a name does not exist (the message lists similar names), the boundary does not connect,
-                or a layer that is given instead of a boundary tensor has several calls.
+            SelectionError: if a name does not exist (the message lists similar names), if `outputs` do not depend on
+                `inputs`, or if a layer that is given instead of a boundary tensor has several calls.
 
         Example:
             >>> import graphsurgeon as gs, keras
@@ -790,9 +790,9 @@ class Editor:
         the source of each value. A warning lists the variables that the checkpoint of a file lacks.
 
         Args:
-            session: a session of this graph to update. A session of an older graph, from before a plan that built a new
-                graph or before `inlined`, stays as it is, and its values are carried into a new one. Default: the
-                session of this editor, or a new one.
+            session: a session of this graph to update. If it is a session of an older graph (from before a plan that
+                built a new graph, or before `inlined`), it does not change. A new session then gets its values.
+                Default: the session of this editor, or a new one.
             config: a `tf.compat.v1.ConfigProto` for a new session.
 
         Raises:
@@ -869,8 +869,9 @@ class Editor:
 
         Raises:
             SelectionError: if there is no such tensor or op, or a seed is not valid.
-            PlanError: if a placeholder needs a feed, an array does not fit, there is nothing to fetch, a limit is not
-                valid, the plan has a fault, is empty or belongs to another graph, or an isolated run crashed.
+            PlanError: if a placeholder needs a feed, an array does not fit, there is nothing to fetch, or a limit is
+                not valid. Also if the plan has a fault, is empty or belongs to another graph, or if an isolated run
+                crashed.
             TrustError: if the graph came from a file, has ops that reach out of it, and was not trusted (`trust`).
 
         Example:
@@ -1035,9 +1036,10 @@ class Editor:
 
         Raises:
             SelectionError: if a tensor does not exist.
-            PlanError: if the file exists, the format is unknown or does not fit an argument, a variable has no value, a
-                frozen variable only has its initial value (`untrained`) without ``values="initial"``, the graph cannot
-                be written in this format, or TensorFlow does not run the file. No file has changed then.
+            PlanError: if the file exists, the format is unknown or does not fit an argument, or a variable has no
+                value. Also if a variable to freeze has only its initial value (see `untrained`), unless
+                ``values="initial"`` is given. Also if the graph cannot be written in this format, or TensorFlow cannot
+                run the file. No file has changed then.
 
         Example:
             >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs

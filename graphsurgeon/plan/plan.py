@@ -113,13 +113,14 @@ class Plan:
                 graph only). ``include``: the ancestors of the tensor are copied too.
             control: the treatment of control inputs from outside: ``keep``, ``drop``, ``include`` or ``refuse``.
                 Default: ``keep`` in the same graph, otherwise ``refuse``.
-            variables: ``copy`` (independent, with the current values of `values` if it has them), ``initial``
-                (independent, with initial values), ``share`` (same graph only), or ``freeze`` (a constant with the
-                current value). Or a mapping: variable name or pattern -> one of these, or a tensor of the destination
-                that replaces the variable; ``"*"`` means all other variables.
+            variables: the policy. ``copy``: new variables, with the current values from `values` if it has them.
+                ``initial``: new variables, with initial values. ``share``: the variables of the original (same graph
+                only). ``freeze``: constants with the current values. Or a mapping: variable name or pattern -> a
+                policy, or a tensor of the destination that replaces the variable; ``"*"`` means all other variables.
             values: the source of the current values: a session, an editor, or a mapping of variable name to array.
-            collections: ``rename`` (variable and training collections keep their names, others get the scope), ``keep``
-                all names, ``variables`` (only the two lists of variables keep their names), or ``none``.
+            collections: the names of the collections that list the copies. ``rename``: variable and training
+                collections keep their names, and others get the scope. ``keep``: all keep their names. ``variables``:
+                only the two lists of variables keep their names. ``none``: the copies are in no collection.
             device: ``keep`` or ``clear`` the devices of the ops; or one device for all, such as ``"/cpu:0"``; or a
                 mapping of old to new parts of devices, such as ``{"/gpu:0": "/cpu:0", "/job:ps": "/job:worker"}``.
             seeds: ``keep`` the seeds of random ops, so that the copy draws the same numbers; or ``new``, for new seeds.
@@ -538,8 +539,8 @@ class Plan:
             ops: the ops: a selection, names or objects. No remaining op may read a removed op. A layer is removed with
                 its variables and with the ops that only these variables need. A variable that other ops read remains.
             stitch: connect the consumers of output 0 of a removed op to its first input. If several ops are removed and
-                this tensor does not fit, the only compatible tensor that enters the ops and leads to the output is
-                used.
+                this tensor does not fit, another tensor that enters the ops and leads to the output is used, if only
+                one is compatible.
         """
         return self._with(steps.RemoveStep(self._given(f"remove({display_text(ops)!r})").removed(ops), bool(stitch)))
 
