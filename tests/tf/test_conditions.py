@@ -190,7 +190,7 @@ def test_what_cannot_be_resolved():
     with refuses(gs.PlanError, "resolve_condition('p:0', 'yes')", "neither a bool nor a number", "Type True or False"):
         plan.resolve_condition("p", "yes")
     made = plan.copy(gs.open(graph).select(name=["switch"]), to="c", unmapped="keep")
-    reads(fault(made.resolve_condition("r", True)), "'c/switch' is made by this plan", "Apply the plan first")
+    reads(fault(made.resolve_condition("r", True)), "'c/switch' is made by this plan", "Apply this plan first")
     bare = tf.Graph()
     with bare.as_default():
         tf1.placeholder(tf.bool, [], name="p")

@@ -168,7 +168,7 @@ def test_renames_that_cannot_be_say_why_and_what_to_type():
     (fault,) = plan.rename("net", to="model").rename("net/y", to="z").check()
     reads(fault, "rename('net/y', to='z')", "no op and no scope is called 'net/y'", "renamed it to 'model/y'")
     (fault,) = plan.rename({"x": "loss"}).check()
-    reads(fault, "rename('x', to='loss')", "the name 'loss' is taken", "'loss_2', which is free", "{old: new, ...}")
+    reads(fault, "rename('x', to='loss')", "the name 'loss' is taken", "such as 'loss_2'", "{old: new, ...}")
     (fault,) = plan.rename({"x": "one", "target": "one"}).check()
     reads(fault, "'x' and 'target' would both be called 'one'", "Type a name that is free")
     (fault,) = plan.rename("x", to="a b").check()

@@ -190,7 +190,7 @@ def test_arguments_by_name_in_order_and_the_match():
     found = ed.match(pattern)[0]
     with refuses(SelectionError, "op('no')", "the pattern contains no op 'no'"):
         found.op("no")
-    with refuses(SelectionError, "'x:0' (Placeholder) holds no value", "freeze variables first"):
+    with refuses(SelectionError, "'x:0' (Placeholder) has no known value", "freeze variables first"):
         found.value("x")
 
 
