@@ -33,7 +33,15 @@ suppress_warnings = ["ref.python"]  # `bytes` in a signature is Python's, though
 autodoc_class_signature = "mixed"
 autodoc_member_order = "groupwise"
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"Step": "Step"}  # one of 20 classes
+autodoc_type_aliases = {
+    name: name
+    for name in (
+        "Step",  # one of 20 classes
+        "ArrayLike", "Named",
+        "DTypeLike", "FeedDict", "GraphSource", "OpLike", "OpsLike", "PathLike", "ShapeLike", "TensorLike", "TensorMap",
+        "TensorsLike", "ValueSource",
+    )
+}  # fmt: skip
 autodoc_default_options = {"members": True, "undoc-members": False}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False

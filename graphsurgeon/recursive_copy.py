@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from .editor.open import open
 from .errors import PlanError, SelectionError
+from .graph.argument_types import Named, ValueSource
 from .graph.graph import Graph
 from .graph.names import free_name, op_name, under, valid_name
 from .graph.selection import Selection, listed
@@ -33,13 +34,13 @@ _COPIED: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[tuple[str, frozenset
 
 
 def copy_variable_to_graph(
-    org_instance: Any,
-    to_graph: Any,
+    org_instance: Named,
+    to_graph: TFGraph,
     namespace: str = "",
     copied_variables: Any = None,
     *,
     scope: str = "",
-    values: Any = None,
+    values: ValueSource | None = None,
 ) -> Any:
     """Copies a variable, with the ops that compute its initial value, into another graph.
 
@@ -82,12 +83,12 @@ def copy_variable_to_graph(
 
 
 def copy_to_graph(
-    org_instance: Any,
-    to_graph: Any,
+    org_instance: Named,
+    to_graph: TFGraph,
     copied_variables: Any = None,
     namespace: str = "",
     *,
-    values: Any = None,
+    values: ValueSource | None = None,
     after: Any = None,
 ) -> Any:
     """Copies an op, tensor or variable, with all ops that it needs, into another graph; or recomputes it in its graph.
@@ -144,12 +145,12 @@ def copy_to_graph(
 
 
 def copy_op_to_graph(
-    org_instance: Any,
-    to_graph: Any,
+    org_instance: Named,
+    to_graph: TFGraph,
     variables: Any = None,
     scope: str = "",
     *,
-    values: Any = None,
+    values: ValueSource | None = None,
     after: Any = None,
 ) -> Any:
     """Copies an op or tensor like `copy_to_graph`, with the name and arguments of `tf.contrib.copy_graph`.
@@ -181,7 +182,7 @@ def copy_op_to_graph(
     return _copy(call, values, after)
 
 
-def get_copied(original: Any, graph: TFGraph, copied_variables: Any = None, namespace: str = "") -> Any:
+def get_copied(original: Named, graph: TFGraph, copied_variables: Any = None, namespace: str = "") -> Any:
     """Returns the copy of an op, tensor or variable that `copy_to_graph` has made.
 
     Args:
@@ -209,7 +210,7 @@ def get_copied(original: Any, graph: TFGraph, copied_variables: Any = None, name
     return _require_copy(call)
 
 
-def get_copied_op(org_instance: Any, graph: TFGraph, scope: str = "", variables: Any = None) -> Any:
+def get_copied_op(org_instance: Named, graph: TFGraph, scope: str = "", variables: Any = None) -> Any:
     """Returns the copy of an op or tensor like `get_copied`, with the name and arguments of `tf.contrib.copy_graph`.
 
     Args:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import Kind, PlanError, SelectionError, SurgeryError, few
+from ..graph.argument_types import FeedDict, GraphSource, PathLike, TensorLike
 from ..graph.diff import attribute_bytes, pair
 from ..graph.graph import Graph
 from ..graph.lazy_graph import identity
@@ -79,10 +80,10 @@ class Comparison:
 
 
 def compare(
-    source: Any,
-    copy: Any,
-    feeds: Any = None,
-    outputs: Iterable[Any] | None = None,
+    source: GraphSource,
+    copy: GraphSource,
+    feeds: FeedDict | PathLike | None = None,
+    outputs: Iterable[TensorLike] | None = None,
     *,
     session: TFSession | None = None,
     seed: int = 0,

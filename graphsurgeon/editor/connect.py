@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Kind, PlanError, SelectionError, few, warn
+from ..graph.argument_types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.boundary import Tensor
 from ..graph.graph import Graph, Mask
 from ..graph.layers import ends as layer_ends
@@ -123,12 +124,12 @@ class _Model:
 
 
 def connect(
-    graphs: Mapping[str, Any],
-    connections: Mapping[Any, Any] | None = None,
+    graphs: Mapping[str, GraphSource],
+    connections: TensorMap | None = None,
     *,
     inputs: Mapping[Any, Any] | Iterable[Any] = (),
-    values: Mapping[str, Any] | str | None = None,
-    variables: str | Mapping[str, Any] = "copy",
+    values: Mapping[str, ValueSource] | str | None = None,
+    variables: str | Mapping[str, TensorLike] = "copy",
     device: str | Mapping[str, str] = "clear",
     collections: str = "rename",
     title: str = "supergraph",

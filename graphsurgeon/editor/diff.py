@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, SelectionError
+from ..graph.argument_types import GraphSource, Named, OpLike
 from ..graph.diff import Diff
 from ..graph.diff import diff as core_diff
 from ..graph.graph import Graph
@@ -22,7 +23,13 @@ from .history import layers_of
 from .open import open
 
 
-def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None = None) -> Diff:
+def diff(
+    a: GraphSource,
+    b: GraphSource,
+    *,
+    by: str = "name",
+    mapping: Mapping[str, OpLike | None] | Mapping[Named, OpLike | None] | None = None,
+) -> Diff:
     """Returns the differences between two graphs: ops, inputs, control inputs, attributes, devices, shapes.
 
     Functions are compared by their computation, not by their names. Ops of undone plans are left out.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError, SelectionError, counted, did_you_mean, few
+from ..graph.argument_types import FeedDict, Named, OpLike, OpsLike, PathLike, TensorLike, TensorsLike, ValueSource
 from ..graph.compatibility import TARGETS, Compatibility, Unconvertible
 from ..graph.concurrency import gc_paused
 from ..graph.explain import Path, WhyNot, explain
@@ -124,7 +125,7 @@ class Editor:
         """
         return self._timeline.layers
 
-    def layer(self, name: Any) -> Layer:
+    def layer(self, name: OpLike) -> Layer:
         """Returns a layer of the graph: its class, ops, inputs, outputs and variables.
 
         Args:
@@ -232,7 +233,7 @@ class Editor:
 
         return search(self.screen.whole, text, attribute_text, self.layers)[:limit]
 
-    def op(self, name: Any) -> Any:
+    def op(self, name: OpLike) -> Any:
         """Returns a live op.
 
         Args:
@@ -248,7 +249,7 @@ class Editor:
         self.snapshot.find(op_name, f"op({op_name!r})", lambda: self.layers.names)
         return self.graph.get_operation_by_name(op_name)
 
-    def tensor(self, name: Any) -> Any:
+    def tensor(self, name: TensorLike) -> Any:
         """Returns a live tensor.
 
         Args:
@@ -257,8 +258,8 @@ class Editor:
         Raises:
             SelectionError: if there is no such tensor; the message lists similar names.
         """
-        name = self._current_name(self._resolver(f"tensor({name!r})").tensor(name), "tensor")
-        number, port = self.snapshot.tensor(name, f"tensor({name!r})")
+        current = self._current_name(self._resolver(f"tensor({name!r})").tensor(name), "tensor")
+        number, port = self.snapshot.tensor(current, f"tensor({current!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
 
     def _resolver(self, request: str) -> ReferenceResolver:
@@ -310,7 +311,7 @@ class Editor:
             raise SelectionError(f"value({name!r})", problem, how)
         return self.values.value(name)
 
-    def provenance(self, op: Any) -> OpOrigin:
+    def provenance(self, op: OpLike) -> OpOrigin:
         """Returns the origin of an op: an original op, or a copied, inserted or changed op with its step.
 
         The origins are stored in the graph, in the collection ``graphsurgeon/provenance``. `gs.open` reads them from
@@ -340,14 +341,14 @@ class Editor:
 
     def select(
         self,
-        *things: Any,
+        *things: object,
         scope: str | None = None,
         op: str | Iterable[str] | None = None,
         name: str | Iterable[str] | None = None,
-        inputs: Iterable[Any] | Any = None,
-        outputs: Iterable[Any] | Any = None,
+        inputs: TensorLike | Iterable[TensorLike] | None = None,
+        outputs: TensorLike | Iterable[TensorLike] | None = None,
         where: Callable[[OpView], bool] | None = None,
-        layer: Any = None,
+        layer: OpsLike | None = None,
     ) -> Selection:
         """Returns the ops that match all given criteria; without criteria, all ops. Orphans match only by name.
 
@@ -414,7 +415,7 @@ class Editor:
         """The selection on screen; empty if there is no widget yet."""
         return self.screen.selection
 
-    def explain(self, op: Any, selection: Any) -> Path | WhyNot:
+    def explain(self, op: OpLike, selection: OpsLike) -> Path | WhyNot:
         """Returns why an op is in a selection, or why it is not.
 
         Args:
@@ -441,7 +442,7 @@ class Editor:
         selected = selection if isinstance(selection, Selection) else resolver.ops(selection)
         return explain(self.snapshot, resolver.op(op), selected)
 
-    def removal_blockers(self, what: Any) -> RemovalBlockers:
+    def removal_blockers(self, what: OpsLike) -> RemovalBlockers:
         """Returns the reasons why ops cannot be removed. The result is false (``bool(result)``) if they can be removed.
 
         Args:
@@ -462,7 +463,7 @@ class Editor:
         attributes: str | Iterable[str] = (),
         constants: str = "any",
         overlapping: bool = False,
-        within: Any = None,
+        within: OpsLike | None = None,
         steps: int = STEPS,
     ) -> Matches:
         """Returns the places in the graph that match a pattern: the same op types and edges, with all conditions true.
@@ -589,11 +590,11 @@ class Editor:
     def check(
         self,
         target: str,
-        outputs: Any = None,
-        inputs: Any = None,
+        outputs: TensorsLike | None = None,
+        inputs: TensorsLike | None = None,
         *,
         prove: bool = False,
-        feeds: Mapping[Any, Any] | None = None,
+        feeds: FeedDict | None = None,
         timeout: float = 600.0,
     ) -> Compatibility:
         """Returns the ops that a target format does not support, as reported by the converter of the target.
@@ -741,7 +742,7 @@ class Editor:
         """Names of unused ops that an undo or a failed apply left in the graph. TensorFlow cannot delete ops."""
         return self._timeline.orphans
 
-    def to_code(self, path: Any = None, *, arrays: bool = False, overwrite: bool = False) -> str:
+    def to_code(self, path: PathLike | None = None, *, arrays: bool = False, overwrite: bool = False) -> str:
         r"""Returns a Python script that repeats the whole history, starting from the original files.
 
         The function ``redo`` of the script opens each graph, including the graphs that were copied from, and applies
@@ -818,8 +819,8 @@ class Editor:
 
     def trace(
         self,
-        feeds: Any = None,
-        fetches: Any = None,
+        feeds: FeedDict | PathLike | None = None,
+        fetches: TensorsLike | None = None,
         *,
         random: int | None = None,
         session: TFSession | None = None,
@@ -828,7 +829,7 @@ class Editor:
         watch: Callable[[int, int], bool] | None = None,
         seed: int | None = 0,
         memory: int | None = None,
-        ops: Any = None,
+        ops: OpsLike | None = None,
         plan: Plan | None = None,
         isolated: bool | None = None,
     ) -> Trace:
@@ -891,7 +892,7 @@ class Editor:
         about |= {"seed": seed, "memory": memory, "ops": ops, "plan": plan, "isolated": isolated}
         return trace(self, feeds, fetches, session=session, **about)
 
-    def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
+    def feeds_needed(self, fetches: TensorsLike | None = None) -> dict[str, TensorInfo | None]:
         """Returns the placeholders that a run needs, each with its dtype and shape if they are known.
 
         Args:
@@ -933,7 +934,7 @@ class Editor:
 
     def restore(
         self,
-        checkpoint: Any,
+        checkpoint: PathLike,
         *,
         scope: str = "",
         names: Mapping[str, str] | Applied | None = None,
@@ -983,19 +984,19 @@ class Editor:
 
     def save(
         self,
-        path: Any,
+        path: PathLike,
         *,
-        outputs: Any = None,
-        inputs: Any = None,
-        signatures: Mapping[str, tuple[Any, Any]] | None = None,
+        outputs: TensorsLike | None = None,
+        inputs: TensorsLike | None = None,
+        signatures: Mapping[str, tuple[TensorsLike | None, TensorsLike]] | None = None,
         format: str | None = None,
         freeze: bool = False,
-        values: Any = None,
+        values: ValueSource | None = None,
         scope: str = "",
         names: Mapping[str, str] | Applied | None = None,
         device: str | Mapping[str, str] = "keep",
         tags: str | Iterable[str] = ("serve",),
-        feeds: Mapping[Any, Any] | None = None,
+        feeds: FeedDict | None = None,
         verify: bool = True,
         timeout: float | None = None,
         overwrite: bool = False,
@@ -1092,12 +1093,12 @@ class Editor:
 
     def function(
         self,
-        inputs: Any = None,
-        outputs: Any = None,
+        inputs: TensorsLike | None = None,
+        outputs: TensorsLike | None = None,
         *,
-        values: Any = None,
+        values: ValueSource | None = None,
         name: str = "function",
-        also: Any = (),
+        also: OpsLike = (),
     ) -> Any:
         """Returns a TF2 callable made from a part of this graph, with its own variables.
 
@@ -1138,11 +1139,11 @@ class Editor:
 
     def keras_layer(
         self,
-        inputs: Any = None,
-        outputs: Any = None,
+        inputs: TensorsLike | None = None,
+        outputs: TensorsLike | None = None,
         *,
-        training: Any = None,
-        values: Any = None,
+        training: TensorLike | Editor | None = None,
+        values: ValueSource | None = None,
         name: str | None = None,
         trainable: bool = True,
     ) -> Any:
@@ -1190,11 +1191,11 @@ class Editor:
 
     def keras_model(
         self,
-        inputs: Any = None,
-        outputs: Any = None,
+        inputs: TensorsLike | None = None,
+        outputs: TensorsLike | None = None,
         *,
-        training: Any = None,
-        values: Any = None,
+        training: TensorLike | Editor | None = None,
+        values: ValueSource | None = None,
         name: str | None = None,
     ) -> Any:
         """Returns a Keras model that computes the current graph.
@@ -1236,7 +1237,7 @@ class Editor:
         """
         return model_of(self, values, inputs, outputs, training, name)
 
-    def inlined(self, *calls: Any) -> Editor:
+    def inlined(self, *calls: OpLike) -> Editor:
         """Returns an editor of a new graph in which function calls are replaced by their bodies.
 
         Args:
@@ -1310,7 +1311,7 @@ class Editor:
 
     def paint(
         self,
-        values: Mapping[Any, float] | Trace | Compatibility | str,
+        values: Mapping[str, float] | Mapping[Named, float] | Trace | Compatibility | str,
         name: str | None = None,
         reduce: str = "auto",
         scale: str = "auto",

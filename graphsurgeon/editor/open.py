@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from ..errors import OpenError
+from ..graph.argument_types import GraphSource
 from .editor import Editor
 from .journal import folder
 
 
 def open(
-    thing: Any,
+    thing: GraphSource,
     *,
-    tags: Any = None,
+    tags: str | Iterable[str] | None = None,
     signature: Any = None,
     function: str | None = None,
     training: bool | None = None,

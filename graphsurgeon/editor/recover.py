@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OpenError, SurgeryError, counted
+from ..graph.argument_types import PathLike
 from ..plan.serialization import NotDeserializable
 from .editor import Editor
 from .journal import SETTING, Records, digest_of, folder, journals
@@ -16,7 +17,9 @@ from .open import open
 from .serialization import StepDecoder
 
 
-def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: bool | None = None) -> Editor:
+def recover(
+    path: PathLike, *, journal: PathLike | None = None, changed: bool = False, trust: bool | None = None
+) -> Editor:
     """Opens a file, and applies the edits again that were made before the kernel stopped.
 
     Plans are applied, undone and redone in the same order. An unapplied plan, the marks and the saved views are

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError, counted, few, one_of
+from ..graph.argument_types import ValueSource
 from ..graph.names import starred
 from ..graph.reports import Transferred
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def transfer(
-    source: Any,
-    to: Any,
+    source: ValueSource,
+    to: ValueSource,
     *,
     names: Mapping[str, str] | None = None,
     first: int | None = None,

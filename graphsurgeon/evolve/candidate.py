@@ -13,6 +13,7 @@ from ..editor.editor import Editor
 from ..editor.open import open
 from ..editor.summary import outputs_of
 from ..errors import PlanError, counted, few
+from ..graph.argument_types import GraphSource, TensorLike
 from ..graph.names import free_name, op_name, tensor_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import COLLECTION
@@ -272,7 +273,7 @@ class Assembly:
         return new
 
 
-def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = None) -> Candidate:
+def candidate(thing: GraphSource, output: TensorLike | None = None, inputs: Iterable[str] | None = None) -> Candidate:
     """Returns a graph as a candidate.
 
     Args:
@@ -311,7 +312,7 @@ _TRIES = 8
 _JITTER = 0.2  # the scale of a change of a constant, relative to its size or to a lower bound
 
 
-def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
+def crossover(one: Candidate, other: Candidate, rng: np.random.Generator, limit: int = 200) -> Candidate | None:
     """Returns `one` with a random part of it replaced by a copy of a random part of `other`.
 
     Both parts are sub-expressions: a tensor and all ops that compute it from the inputs. Both tensors have the same

@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..errors import SelectionError, counted, few, nearest
+from .argument_types import OpLike
 from .calls import CallFrame, CallTree
 from .functions import called_by, short_name
 from .graph import Graph, Mask
@@ -203,7 +204,7 @@ class Layers(Sequence[Layer]):
         candidates = [*(one.path for one in self), *(one.name for one in self), *self.gone]
         return list(dict.fromkeys(nearest(word, candidates)))
 
-    def find(self, name: Any, request: str = "") -> Layer:
+    def find(self, name: OpLike, request: str = "") -> Layer:
         """Returns the layer with a path, or with a name that no other layer has.
 
         Args:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import OpenError, PlanError, SelectionError, counted, few, one_of
+from .argument_types import OpLike, PathLike, TensorLike
 from .arrays import packed, size_text, unpacked
 from .atomic_files import refuse_there, write_whole
 from .control_flow import order
@@ -387,7 +388,7 @@ class Trace:
             groups.setdefault(note.tensor, []).append(note)
         return {name: tuple(sorted(notes, key=lambda note: note.rounds)) for name, notes in groups.items()}
 
-    def rounds(self, tensor: Any) -> tuple[TensorStats, ...]:
+    def rounds(self, tensor: TensorLike) -> tuple[TensorStats, ...]:
         """Returns the summaries of a tensor, one for each round of its loop; a single summary outside of loops.
 
         Args:
@@ -419,7 +420,7 @@ class Trace:
     def __iter__(self) -> Iterator[str]:
         return iter(self.by_tensor)
 
-    def cost(self, op: Any) -> OpCost:
+    def cost(self, op: OpLike) -> OpCost:
         """Returns the time and memory of an op.
 
         Args:
@@ -629,7 +630,7 @@ class Trace:
 
     # -- files ----------------------------------------------------------------------------------
 
-    def save(self, path: Any, *, overwrite: bool = False) -> None:
+    def save(self, path: PathLike, *, overwrite: bool = False) -> None:
         """Writes the trace to a file that `Trace.load` reads: a NumPy archive (``.npz``) without pickled objects.
 
         Args:
@@ -661,7 +662,7 @@ class Trace:
         write_whole(path, archive.getvalue())
 
     @classmethod
-    def load(cls, path: Any) -> Trace:
+    def load(cls, path: PathLike) -> Trace:
         """Reads a trace that `save` has written.
 
         Args:

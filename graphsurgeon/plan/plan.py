@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from ..errors import PlanError, counted, naming_memory
+from ..graph.argument_types import (
+    DTypeLike,
+    FeedDict,
+    Named,
+    OpLike,
+    OpsLike,
+    ShapeLike,
+    TensorLike,
+    TensorMap,
+    TensorsLike,
+    ValueSource,
+)
 from ..graph.graph import Graph
 from ..graph.layers import Layer
 from ..graph.match.match import Match, Matches
@@ -85,19 +99,19 @@ class Plan:
 
     def copy(
         self,
-        selection: Any,
+        selection: OpsLike,
         to: str = "",
         *,
-        inputs: Mapping[Any, Any] | None = None,
+        inputs: TensorMap | None = None,
         unmapped: str = "refuse",
         control: str | None = None,
-        variables: str | Mapping[str, Any] = "copy",
-        values: Any = None,
+        variables: str | Mapping[str, TensorLike] = "copy",
+        values: ValueSource | None = None,
         collections: str = "rename",
         device: str | Mapping[str, str] = "keep",
         seeds: str = "keep",
         reuse: Mapping[str, str] | None = None,
-        constants: Mapping[str, Any] | None = None,
+        constants: FeedDict | None = None,
         names: Mapping[str, str] | None = None,
         trainable: bool = True,
     ) -> Plan:
@@ -155,7 +169,7 @@ class Plan:
         )  # fmt: skip
         return self._with(step)
 
-    def connect(self, tensor: Any, *, to: Any, input: int = 0) -> Plan:
+    def connect(self, tensor: TensorLike | Iterable[TensorLike], *, to: OpsLike, input: int = 0) -> Plan:
         """Makes input `input` of op `to` read `tensor`. Both are named as they are after the earlier steps.
 
         If the plan makes the op, its input is set when the op is made. If the op exists already, the plan builds a new
@@ -183,7 +197,7 @@ class Plan:
         arguments = self._given(f"connect({display_name(tensor_name, tensor)}, to={display_name(op_name, to)})")
         return self._with(steps.ConnectStep(arguments.tensor(tensor), *arguments.consumer(to, arguments.number(input))))
 
-    def with_policy(self, step: int, variable: str, policy: Any) -> Plan:
+    def with_policy(self, step: int, variable: str, policy: TensorLike) -> Plan:
         """Returns the plan with another policy for a variable of one of its copies.
 
         Args:
@@ -199,7 +213,7 @@ class Plan:
         rules = {**dict(old.variables), variable: arguments.policy(variable, policy)}
         return self.with_step(step, replace(old, variables=tuple(rules.items())))
 
-    def with_input(self, step: int, tensor: Any, by: Any) -> Plan:
+    def with_input(self, step: int, tensor: TensorLike, by: TensorLike | ArrayLike) -> Plan:
         """Returns the plan with another replacement for a tensor that enters one of its copies.
 
         Args:
@@ -345,7 +359,14 @@ class Plan:
 
     # -- edits of existing ops -------------------------------------------------------------------
 
-    def reroute(self, old: Any, *, to: Any = None, only: Any = None, exclude: Any = ()) -> Plan:
+    def reroute(
+        self,
+        old: TensorsLike | TensorMap,
+        *,
+        to: TensorLike | Iterable[TensorLike] | None = None,
+        only: OpsLike | None = None,
+        exclude: OpsLike = (),
+    ) -> Plan:
         """Makes the consumers of a tensor read another tensor.
 
         Gradients that are already in the graph do not change; the plan has a warning about them.
@@ -367,7 +388,7 @@ class Plan:
         limits = arguments.some_ops(only)
         return self._with(steps.RerouteStep(*arguments.two(old, to), limits, arguments.ops(exclude)))
 
-    def swap(self, a: Any, b: Any = None) -> Plan:
+    def swap(self, a: TensorsLike | TensorMap, b: TensorLike | Iterable[TensorLike] | None = None) -> Plan:
         """Exchanges the consumers of two tensors, of two lists of tensors, or of the pairs of a dict.
 
         Args:
@@ -376,7 +397,7 @@ class Plan:
         """
         return self._with(steps.SwapStep(*self._given(f"swap({display_text(a)!r}, {display_text(b)!r})").two(a, b)))
 
-    def bypass(self, ops: Any, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
+    def bypass(self, ops: OpsLike, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
         """Connects the consumers of ops to the inputs of these ops. The ops remain.
 
         Args:
@@ -401,7 +422,7 @@ class Plan:
             raise PlanError(arguments.request, "there are no ops in it", "Give at least one op")
         return self._with(steps.BypassStep(names, first, last, scope))
 
-    def detach(self, ops: Any, *, side: str = "both", only: Any = None, exclude: Any = ()) -> Plan:
+    def detach(self, ops: OpsLike, *, side: str = "both", only: OpsLike | None = None, exclude: OpsLike = ()) -> Plan:
         """Disconnects ops from their inputs or from their consumers. Placeholders replace the tensors between them.
 
         Args:
@@ -425,7 +446,14 @@ class Plan:
         return self._with(steps.DetachStep(arguments.ops(ops), side, arguments.some_ops(only), arguments.ops(exclude)))
 
     def insert(
-        self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, exclude: Any = (), **attributes: Any
+        self,
+        op: str | Callable[[Any], Any],
+        *,
+        on: TensorLike | Iterable[TensorLike],
+        name: str | Iterable[str],
+        only: OpsLike | None = None,
+        exclude: OpsLike = (),
+        **attributes: Any,
     ) -> Plan:
         """Inserts a new op with one input, or a subgraph, between a tensor and its consumers.
 
@@ -468,16 +496,16 @@ class Plan:
 
     def adapt(
         self,
-        tensor: Any,
+        tensor: TensorLike,
         *,
-        to: Any = None,
+        to: OpLike | None = None,
         input: int | None = None,
         by: str | Iterable[str] = (),
         name: str = "",
-        dtype: Any = None,
-        shape: Any = None,
-        only: Any = None,
-        exclude: Any = (),
+        dtype: DTypeLike | None = None,
+        shape: ShapeLike | None = None,
+        only: OpsLike | None = None,
+        exclude: OpsLike = (),
         **options: Any,
     ) -> Plan:
         """Converts a tensor to the dtype and shape that a consumer needs, and connects the result to the consumer.
@@ -532,7 +560,7 @@ class Plan:
             steps.AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, limits, excluded)
         )
 
-    def remove(self, ops: Any, *, stitch: bool = False) -> Plan:
+    def remove(self, ops: OpsLike, *, stitch: bool = False) -> Plan:
         """Removes ops from the graph.
 
         Args:
@@ -544,7 +572,7 @@ class Plan:
         """
         return self._with(steps.RemoveStep(self._given(f"remove({display_text(ops)!r})").removed(ops), bool(stitch)))
 
-    def set_attr(self, ops: Any, name: str, value: Any) -> Plan:
+    def set_attr(self, ops: OpsLike, name: str, value: Any) -> Plan:
         """Sets an attribute of ops; None clears an attribute whose name starts with ``_``.
 
         Args:
@@ -555,7 +583,7 @@ class Plan:
         arguments = self._given(f"set_attr({display_text(ops)!r}, {name!r})")
         return self._with(steps.SetStep(arguments.ops(ops), ((name, value),)))
 
-    def set_device(self, ops: Any, device: str) -> Plan:
+    def set_device(self, ops: OpsLike, device: str) -> Plan:
         """Sets the device of ops. With an empty text TensorFlow chooses the device.
 
         Args:
@@ -565,7 +593,7 @@ class Plan:
         arguments = self._given(f"set_device({display_text(ops)!r}, {device!r})")
         return self._with(steps.SetStep(arguments.ops(ops), (), str(device)))
 
-    def add_control(self, op: Any, after: Any) -> Plan:
+    def add_control(self, op: OpLike, after: OpsLike) -> Plan:
         """Makes an op run after other ops.
 
         Args:
@@ -575,7 +603,7 @@ class Plan:
         arguments = self._given(f"add_control({display_text(op)!r})")
         return self._with(steps.OrderStep(arguments.only_op(op), arguments.ops(after), False))
 
-    def remove_control(self, op: Any, after: Any = None) -> Plan:
+    def remove_control(self, op: OpLike, after: OpsLike | None = None) -> Plan:
         """Removes control inputs of an op.
 
         Args:
@@ -586,7 +614,7 @@ class Plan:
         others = arguments.some_ops(after)
         return self._with(steps.OrderStep(arguments.only_op(op), others, True))
 
-    def reroute_control(self, old: Any, *, to: Any, only: Any = None, exclude: Any = ()) -> Plan:
+    def reroute_control(self, old: OpLike, *, to: OpsLike, only: OpsLike | None = None, exclude: OpsLike = ()) -> Plan:
         """Makes the ops that wait for one op wait for other ops instead.
 
         Args:
@@ -600,7 +628,13 @@ class Plan:
             steps.RerouteOrderStep(arguments.only_op(old), arguments.ops(to), limits, arguments.ops(exclude))
         )
 
-    def rename(self, old: Any, to: str | None = None, *, values: Any = None) -> Plan:
+    def rename(
+        self,
+        old: OpLike | Mapping[str, str] | Mapping[Named, str],
+        to: str | None = None,
+        *,
+        values: ValueSource | None = None,
+    ) -> Plan:
         """Renames ops, or name scopes with all ops in them.
 
         Only names change. Consumers, colocation and collections use the new names, and so do later steps. Variables
@@ -636,7 +670,9 @@ class Plan:
 
     # -- new ops in place of existing ones ------------------------------------------------------
 
-    def on_copies(self, scope: str, *, until: Any = None, assign: str = "leave", collections: str = "none") -> Plan:
+    def on_copies(
+        self, scope: str, *, until: OpsLike | None = None, assign: str = "leave", collections: str = "none"
+    ) -> Plan:
         """Makes the earlier edits of the plan on copies of the affected ops. No existing op changes.
 
         All ops downstream of the edits are copied under a scope, with the new inputs. Variables and unaffected ops are
@@ -675,7 +711,7 @@ class Plan:
         where: Mapping[str, Any] | None = None,
         attributes: str | Iterable[str] = (),
         constants: str = "any",
-        within: Any = None,
+        within: OpsLike | None = None,
         external: str = "refuse",
         to: str = "",
     ) -> Plan:
@@ -732,7 +768,7 @@ class Plan:
             arguments.own(within.graph, "within= is", "Select from")
         return self._with(steps.ReplaceStep(target, by, str(to).strip("/"), external, within, what, words, options))
 
-    def collapse(self, what: Any, *, name: str) -> Plan:
+    def collapse(self, what: OpsLike, *, name: str) -> Plan:
         """Replaces ops by one call of a function.
 
         The call is a ``PartitionedCall``, or a ``StatefulPartitionedCall`` if the ops use state. Variables,
@@ -747,7 +783,7 @@ class Plan:
         scope, ops = self._given(f"collapse(name={name!r})").scope_or_ops(what)
         return self._with(steps.CollapseStep(ops, str(name).strip("/"), scope))
 
-    def inline(self, calls: Any) -> Plan:
+    def inline(self, calls: OpsLike) -> Plan:
         """Replaces function calls by their bodies, under the names of the calls. Calls inside them are replaced too.
 
         A v2 ``If``, ``Case`` or ``While`` becomes a TF1 cond or loop. Its branches (``cond/then_branch/x``), or its
@@ -760,7 +796,7 @@ class Plan:
         """
         return self._with(steps.InlineStep(self._given("inline()").ops(calls)))
 
-    def unroll(self, loop: Any, times: int) -> Plan:
+    def unroll(self, loop: OpLike, times: int) -> Plan:
         """Replaces a loop by a fixed number of copies of its body, one after another.
 
         The condition is no longer evaluated. The plan has a warning, unless the number of iterations is known to be
@@ -780,7 +816,7 @@ class Plan:
             raise PlanError(arguments.request, f"times={count} is less than 0", "Type the number of rounds as times=3")
         return self._with(steps.UnrollStep(arguments.whole(loop).partition(":")[0].rstrip("/"), count))
 
-    def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:
+    def resolve_condition(self, predicate: TensorLike, value: bool | int) -> Plan:
         """Fixes the value of a condition, and removes the branches that are then never taken.
 
         The branch that is taken stays, under its names. This applies to TF1 conds (``Switch``, ``Merge``) and v2 ``If``

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..editor.editor import Editor
 from ..errors import PlanError, few
+from ..graph.argument_types import TensorsLike
 from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.traversal import backward, met_from
@@ -253,7 +255,7 @@ _SCALING = ("Mul", "RealDiv")
 _AFFINE = ("Add", "AddV2", "BiasAdd", "Sub", *_SCALING)
 
 
-def settle_batch_norm(thing: Any) -> Plan:
+def settle_batch_norm(thing: Editor | Plan) -> Plan:
     """Makes batch normalization read its moving averages, as in inference, instead of the statistics of the batch.
 
     The batch normalization may be one op, ``FusedBatchNorm``, or the single ops of Keras 3 and ``tf.nn.moments`` in
@@ -354,7 +356,7 @@ class _Chain:
     shape: tuple[int, ...]
 
 
-def fold_batch_norm(thing: Any, outputs: Any = None) -> Plan:
+def fold_batch_norm(thing: Editor | Plan, outputs: TensorsLike | None = None) -> Plan:
     """Folds batch normalization into the convolution or matrix product before it: new weights, and one offset.
 
     An unfused batch normalization is folded too: any product, sum, difference or quotient with one constant per channel

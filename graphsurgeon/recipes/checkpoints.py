@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ..editor.applied import Applied
 from ..editor.editor import Editor
 from ..errors import PlanError, counted, few
+from ..graph.argument_types import PathLike, TensorsLike
 from ..graph.names import whole_name
 from ..graph.reports import Restored
 from ..graph.traversal import backward
@@ -19,7 +19,7 @@ AVERAGE = "ExponentialMovingAverage"
 
 
 def rename_checkpoint(
-    checkpoint: Any, path: Any, names: Mapping[str, str] | Applied, *, overwrite: bool = False
+    checkpoint: PathLike, path: PathLike, names: Mapping[str, str] | Applied, *, overwrite: bool = False
 ) -> dict[str, str]:
     """Writes a copy of a checkpoint under other names, for example for another code base. Nothing is run.
 
@@ -68,7 +68,7 @@ def rename_checkpoint(
     return copy_checkpoint(checkpoint, path, {str(old): str(new) for old, new in names.items()}, request, overwrite)
 
 
-def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> Plan:
+def use_averages(thing: Editor | Plan, outputs: TensorsLike | None = None, *, suffix: str = AVERAGE) -> Plan:
     """Makes outputs read the moving averages of variables instead of the variables themselves.
 
     Use it for a training graph that keeps averages next to its variables. The variables do not change. The result is
@@ -125,7 +125,7 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
     return plan
 
 
-def restore_averages(ed: Editor, checkpoint: Any, *, suffix: str = AVERAGE) -> Restored:
+def restore_averages(ed: Editor, checkpoint: PathLike, *, suffix: str = AVERAGE) -> Restored:
     """Restores moving averages from a checkpoint into variables. Variables without an average get their own value.
 
     Use it for a graph without averages, for example a graph for inference.

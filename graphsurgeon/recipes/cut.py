@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..editor.editor import Editor
 from ..errors import few, one_of
 from ..graph.boundary import Tensor, entering
 from ..graph.functions import BRANCHING, CALLS
@@ -65,7 +66,7 @@ _FINISHING = (
 _CHANNELS = 4
 
 
-def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
+def cut_preprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None = None) -> Plan:
     """Cuts the preprocessing off a model, and makes its results the new inputs, as placeholders.
 
     Preprocessing is recognized by its ops: decoding of bytes, files and examples; resizing of pictures; spectrograms of
@@ -151,7 +152,7 @@ def restore_names(plan: Plan, context: RecipeContext, fed: Iterable[str]) -> tup
     return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
 
 
-def cut_postprocessing(thing: Any, patterns: Any = None) -> Plan:
+def cut_postprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None = None) -> Plan:
     """Cuts the postprocessing off a model. The inputs of the postprocessing become the new outputs.
 
     Postprocessing is recognized by its ops: the choice of the best class, non-maximum suppression with the ops that
@@ -178,7 +179,7 @@ def cut_postprocessing(thing: Any, patterns: Any = None) -> Plan:
     return _cut_after(thing, "cut_postprocessing()", patterns)
 
 
-def cut_nms(thing: Any) -> Plan:
+def cut_nms(thing: Editor | Plan) -> Plan:
     """Cuts non-maximum suppression and everything after it off a model, which then returns boxes and scores.
 
     This recipe is the same as ``cut_postprocessing(thing, "nms")``.

@@ -12,6 +12,7 @@ import numpy as np
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError
+from ..graph.argument_types import TensorsLike, ValueSource
 from ..graph.traversal import met_from
 from .subject import RecipeContext, run_first
 
@@ -96,7 +97,13 @@ def unknowns(subject: RecipeContext, tensors: Iterable[tuple[int, int]]) -> set[
     return {op for op in above if types[op] not in _COMPUTED and types[op] != "Const"}
 
 
-def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any = None) -> Editor:
+def frozen(
+    ed: Editor,
+    outputs: TensorsLike | None = None,
+    inputs: TensorsLike | None = None,
+    *,
+    values: ValueSource | None = None,
+) -> Editor:
     """Returns a new editor of the ops that the outputs need. Variables are constants with their current values.
 
     The new graph has no gradients, optimizers, savers, summaries or queues. Loops, branches and called functions are

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import PlanError, about, few
+from ..graph.argument_types import DTypeLike, FeedDict, Named, ShapeLike, TensorLike, TensorsLike
 from ..graph.graph import Graph, TensorInfo
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import select
@@ -149,14 +150,14 @@ _BATCH_TYPES = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 
 def set_input(
-    thing: Any,
-    tensor: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    thing: Editor | Plan,
+    tensor: TensorLike | Mapping[str, ShapeLike | None] | Mapping[Named, ShapeLike | None],
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     sizes: Mapping[str, Sequence[int]] | None = None,
-    outputs: Any = None,
-    feeds: Mapping[Any, Any] | None = None,
+    outputs: TensorsLike | None = None,
+    feeds: FeedDict | None = None,
     verify: bool = True,
 ) -> Plan:
     """Changes the shape, batch size or dtype of an input, and repairs the constants that encode the old size.

@@ -9,6 +9,7 @@ from ..editor.connect import connect
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import few, one_of
+from ..graph.argument_types import GraphSource, TensorMap, ValueSource
 from ..graph.names import tensor_name
 from .signature import set_signature
 from .subject import RecipeContext, ends_now, recipe_context, unread
@@ -18,12 +19,12 @@ _MODES = ("after", "beside", "shared")
 
 def merge(
     ed: Editor,
-    other: Any,
+    other: GraphSource,
     how: str = "after",
-    connections: Mapping[Any, Any] | None = None,
+    connections: TensorMap | None = None,
     *,
     names: Sequence[str] = ("first", "second"),
-    values: Any = None,
+    values: Mapping[str, ValueSource] | str | None = None,
 ) -> Editor:
     """Merges two models into one, with one signature and the values of both. Neither model changes.
 
@@ -68,7 +69,7 @@ def merge(
         raise context.refused(f"names={names!r} is not a pair of names", "Type names=('first', 'second')")
     models = {name: _model(one) for name, one in zip(names, (ed, other), strict=True)}
     one, two = models.values()
-    pairs = dict(connections or {})
+    pairs: dict[Any, Any] = dict(connections or {})
     if how == "after" and not pairs:
         pairs = _pairs_of(context, one.outputs, two.inputs)
     elif how == "shared" and not pairs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..editor.editor import Editor
 from ..errors import did_you_mean, few
 from ..graph.functions import where_inside
 from ..graph.graph import Mask
@@ -21,7 +22,7 @@ _QUANTIZED = (
 )  # fmt: skip
 
 
-def strip_quantization(thing: Any) -> Plan:
+def strip_quantization(thing: Editor | Plan) -> Plan:
     """Removes ``FakeQuant`` and ``QuantizeAndDequantize`` ops. Their consumers read their inputs instead.
 
     Constants and reads that only these ops used as ranges are removed too; variables stay. Names of outputs, dtypes and
@@ -79,7 +80,9 @@ def settle_ranges(context: RecipeContext, needed: Mask) -> Plan:
     return plan
 
 
-def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name: str = "", **attributes: Any) -> Plan:
+def insert_after(
+    thing: Editor | Plan, pattern: Any, op: str | Callable[..., Any], *, name: str = "", **attributes: Any
+) -> Plan:
     """Inserts an op, or a subgraph, after each op of a type. The consumers of each result read the new op instead.
 
     Args:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..editor.editor import Editor
 from ..errors import few
+from ..graph.argument_types import OpsLike, TensorLike
 from ..graph.boundary import Tensor
 from ..graph.control_flow import EXITS, FLOW_TYPES, loops_of, order
 from ..graph.graph import Graph, Ints, Mask
@@ -28,7 +30,13 @@ _SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs", "ConcatOff
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", None)
 
 
-def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recomputed") -> Plan:
+def recompute(
+    thing: Editor | Plan,
+    loss: TensorLike | Iterable[TensorLike],
+    blocks: Iterable[OpsLike] | None = None,
+    *,
+    to: str = "recomputed",
+) -> Plan:
     """Recomputes activations for the gradients instead of keeping them in memory: less memory, more time.
 
     Ops of a block without consumers outside the block are copied under a scope. The gradients read the copies. The

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..editor.editor import Editor
 from ..errors import PlanError, few
+from ..graph.argument_types import TensorLike, TensorsLike
 from ..graph.names import starred, tensor_name
 from ..graph.parts import refuse_part, required
 from ..graph.provenance import orphan_mask
@@ -16,7 +17,7 @@ from .split import block, keys_of, part, placeholders
 from .subject import RecipeContext, ends_now, recipe_context, results, tensors, unread
 
 
-def rename(thing: Any, names: Mapping[str, str]) -> Plan:
+def rename(thing: Editor | Plan, names: Mapping[str, str]) -> Plan:
     """Renames ops, scopes and variables, all at once. Their consumers read them under the new names.
 
     This recipe is like `Plan.rename`, with patterns. `rename_checkpoint` renames the variables in a checkpoint.
@@ -75,7 +76,7 @@ def rows(editor: Editor) -> list[str]:
     return [name for name in dict.fromkeys(candidates) if name in used_names]
 
 
-def add_output(thing: Any, tensor: Any, name: str) -> Plan:
+def add_output(thing: Editor | Plan, tensor: TensorLike, name: str) -> Plan:
     """Makes a tensor inside a graph available as ``name:0``.
 
     The new op is an identity that reads the tensor. The tensor and its consumers do not change. `set_signature` adds
@@ -112,7 +113,7 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
     return plan
 
 
-def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
+def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None = None) -> Editor:
     """Returns an editor for a model with these inputs and outputs. `save` writes them, and `function` returns them.
 
     The model is a new graph with the ops that the outputs need. They keep their names, and variables keep their current

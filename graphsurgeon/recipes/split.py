@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError, few
+from ..graph.argument_types import FeedDict, TensorsLike
 from ..graph.arrays import same_numbers
 from ..graph.boundary import entering
 from ..graph.graph import Graph, Mask
@@ -111,11 +112,11 @@ class Halves(NamedTuple):
 
 def split_at(
     ed: Editor,
-    at: Any,
-    outputs: Any = None,
-    inputs: Any = None,
+    at: TensorsLike,
+    outputs: TensorsLike | None = None,
+    inputs: TensorsLike | None = None,
     *,
-    feeds: Mapping[Any, Any] | None = None,
+    feeds: FeedDict | None = None,
     verify: bool = True,
 ) -> Halves:
     """Splits a model in two at some tensors, runs both halves, and compares the results with the model.
@@ -151,14 +152,14 @@ def split_at(
         ({'features': 'features:0'}, {'features': 'features:0'}, ['Placeholder', 'Softmax'])
     """
     context = recipe_context(ed, "split_at()")
-    at = context.resolver.named_tensors(at)
-    cuts = list(dict.fromkeys(tensors(context.graph, at, context.request)))
+    named = context.resolver.named_tensors(at)
+    cuts = list(dict.fromkeys(tensors(context.graph, named, context.request)))
     if not cuts:
         raise context.refused("at= is empty", "Name one or several tensors, for example at='features:0'")
     targets = list(dict.fromkeys(results(ed, outputs, context)))
     fed = tensors(context.graph, inputs, context.request)
     before, after, early, late = _sides(context, cuts, targets, fed)
-    wishes = {tensor: key for key, tensor in at.items()} if isinstance(at, Mapping) else {}
+    wishes = {tensor: key for key, tensor in named.items()} if isinstance(named, Mapping) else {}
     keys = keys_of(ed, [*cuts, *fed, *targets, *placeholders(before | after)], wishes)
     each = (before, [*cuts, *early], "first half"), (after, late, "second half")
     one, other = (

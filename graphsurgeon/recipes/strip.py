@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..editor.editor import Editor
 from ..errors import PlanError, few
+from ..graph.argument_types import OpsLike, TensorLike, TensorsLike
 from ..graph.functions import CALLS
 from ..graph.graph import Mask
 from ..graph.names import op_name
@@ -155,7 +157,12 @@ _MASKED = ("Mul", "Select", "SelectV2")
 
 
 def for_inference(
-    thing: Any, outputs: Any = None, inputs: Any = None, *, training: Any = None, fold_batch_norm: bool | None = None
+    thing: Editor | Plan,
+    outputs: TensorsLike | None = None,
+    inputs: TensorsLike | None = None,
+    *,
+    training: TensorLike | None = None,
+    fold_batch_norm: bool | None = None,
 ) -> Plan:
     """Prepares a graph for inference: removes everything that only training needs.
 
@@ -224,7 +231,7 @@ def for_inference(
     raise context.refused("it is in inference form already", suggestion)
 
 
-def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
+def strip_training(thing: Editor | Plan, outputs: TensorsLike | None = None, inputs: TensorsLike | None = None) -> Plan:
     """Removes everything that the outputs do not need: gradients, optimizers, summaries, savers, queues, losses.
 
     Variables that the outputs read keep their initializers. Tables keep the ops that fill them, for example the init op
@@ -258,7 +265,7 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
     return _require_change(context, new_plan, problem, "There is nothing to remove")
 
 
-def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
+def strip_dropout(thing: Editor | Plan, *, exclude: OpsLike = ()) -> Plan:
     """Removes dropout: the consumers of its result read its input instead.
 
     Dropout is recognized by its ops: random numbers compared with a rate, a mask from the comparison, and a scale that
@@ -287,7 +294,7 @@ def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
     return _require_change(context, new_plan, "no op masks a tensor with random numbers", "There is nothing to remove")
 
 
-def strip_checks(thing: Any) -> Plan:
+def strip_checks(thing: Editor | Plan) -> Plan:
     """Removes ``Assert``, ``CheckNumerics`` and ``Print``, with all ops that only they need.
 
     Control edges from the removed ops are removed too.
@@ -311,7 +318,7 @@ def strip_checks(thing: Any) -> Plan:
     return _require_change(context, _without_checks(context), problem, "There is nothing to remove")
 
 
-def strip_identities(thing: Any, outputs: Any = None) -> Plan:
+def strip_identities(thing: Editor | Plan, outputs: TensorsLike | None = None) -> Plan:
     """Removes ``Identity``, ``StopGradient`` and ``PreventGradient``: their consumers read their inputs instead.
 
     An identity with another purpose stays, for example to order ops, to read a reference variable or to fill a table.

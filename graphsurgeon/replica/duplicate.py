@@ -12,6 +12,7 @@ from ..editor.applied import Applied
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError
+from ..graph.argument_types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
 from ..graph.tf_types import TFSession
@@ -33,18 +34,18 @@ class _Options:
 
 
 def duplicate(
-    source: Any,
+    source: GraphSource,
     *,
     device: str | Mapping[str, str] = "keep",
-    graph: Any = None,
+    graph: GraphSource | None = None,
     to: str | None = None,
-    values: Any = None,
+    values: ValueSource | None = None,
     every: int = 1,
     tau: float = 1.0,
-    inputs: Mapping[Any, Any] | None = None,
+    inputs: TensorMap | None = None,
     unmapped: str | None = None,
     control: str | None = None,
-    variables: str | Mapping[str, Any] = "copy",
+    variables: str | Mapping[str, TensorLike] = "copy",
     trainable: bool = False,
     target: str = "",
     config: Any = None,

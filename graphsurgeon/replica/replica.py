@@ -20,6 +20,7 @@ import numpy as np
 
 from ..editor.applied import Applied
 from ..errors import Kind, PlanError, SelectionError, counted, warn
+from ..graph.argument_types import FeedDict, TensorsLike
 from ..graph.concurrency import BusyError, RWLock, entered
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFSession
@@ -177,7 +178,7 @@ class Replica:
         notes += [f"warning: {sentence}" for sentence in self.applied.warnings]
         return f"<Replica of {self.applied.copies[0].source.title}{at}: {'; '.join([summary, *notes])}>"
 
-    def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+    def run(self, fetches: TensorsLike, feeds: FeedDict | None = None) -> Any:
         """Runs the duplicate with the values of a single update: no variable is set during the run.
 
         Args:
@@ -248,7 +249,7 @@ class Replica:
         )
         warn(str(PlanError("run(...)", problem, how)))
 
-    def train(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+    def train(self, fetches: TensorsLike | Callable[[], object], feeds: FeedDict | None = None) -> Any:
         """Runs one training step of the original, between two updates.
 
         Args:
