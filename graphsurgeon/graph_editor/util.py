@@ -361,7 +361,8 @@ def make_placeholder_from_dtype_and_shape(
     """Makes a placeholder named ``geph`` in the default graph.
 
     Args:
-        dtype, shape: its dtype and shape. scope, prefix: see `placeholder_name`.
+        dtype, shape: its dtype and shape.
+        scope, prefix: see `placeholder_name`.
     """
     return graph_parts.placeholder(None, dtype, shape, placeholder_name(scope=scope, prefix=prefix))
 
