@@ -266,8 +266,8 @@ def settle_batch_norm(thing: Editor | Plan) -> Plan:
         thing: an editor; or a plan, to add to.
 
     Raises:
-        PlanError: if no batch normalization reads the statistics of the batch, or if the averages of one of them are
-            not kept in a variable. The message names the op.
+        PlanError: if no batch normalization reads the statistics of the batch, or if no variable has the averages of
+            one of the batch normalizations. The message names the op.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf

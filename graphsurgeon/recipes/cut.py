@@ -72,7 +72,7 @@ def cut_preprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None
     Preprocessing is recognized by its ops: decoding of bytes, files and examples; resizing of pictures; spectrograms of
     sound; shifting and scaling of tensors with three or more axes by at most four constants, one for each channel.
     Loops and called functions that only preprocess are cut off too. Ops after the preprocessing, such as a reshape,
-    stay. A placeholder has the name, dtype and shape of the tensor that it replaces. An old input that still has
+    stay. Each new placeholder has the name, dtype and shape of the tensor that it replaces. An old input that still has
     consumers also stays.
 
     Args:

@@ -163,13 +163,13 @@ def set_input(
     """Changes the shape, batch size or dtype of an input, and repairs the constants that encode the old size.
 
     A constant is repaired only if its new value is certain. This covers the shape of a ``Reshape`` that joins or keeps
-    axes, the shape of a ``BroadcastTo``, and the size of a transposed convolution. The error names other ops. Weights
-    do not change. If they need the old size, for example in a dense layer after a flattened image, the error names
-    them.
+    axes, the shape of a ``BroadcastTo``, and the size of a transposed convolution. If another op needs the old size,
+    the error names the op. Weights do not change. If weights need the old size, for example in a dense layer after a
+    flattened image, the error names the weights.
 
     The plan of an editor is verified: the graphs before and after it run with the same feeds, if the op types allow
-    that. At the old size, results must be equal. In a larger batch, each part must have the same result as alone. Any
-    other new size must run, and the results must have a row for each fed row.
+    that. At the old size, results must be equal. In a larger batch, each part must have the same result as when it runs
+    alone. With any other new size, the graph must run. The results must have a row for each fed row.
 
     Args:
         thing: an editor; or a plan, to add to, which is not verified.

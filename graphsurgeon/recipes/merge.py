@@ -28,7 +28,7 @@ def merge(
 ) -> Editor:
     """Merges two models into one, with one signature and the values of both. Neither model changes.
 
-    It uses `gs.connect`, which accepts any number of graphs. The ops of each model are in a scope of its name.
+    This recipe uses `gs.connect`, which accepts any number of graphs. The ops of each model are in a scope of its name.
 
     Args:
         ed: the editor of the first model.
@@ -42,7 +42,8 @@ def merge(
 
     Returns:
         an editor of a new graph. Its `inputs` are the inputs without a connection. Its `outputs` are the outputs that
-        the other model does not read. If both models have a name, the name of the model is its prefix.
+        the other model does not read. If an input or output has the same name in both models, its prefix is the name of
+        its model.
 
     Raises:
         PlanError: if the connections are ambiguous, no inputs have the same name, or `gs.connect` refuses the models,
