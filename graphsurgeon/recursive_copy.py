@@ -269,7 +269,7 @@ class _CopyCall:
         """Warns that a string was given instead of variables."""
         here = f"in the namespace {self.scope!r}" if self.scope else "without a namespace"
         warnings.warn(
-            f"{self.verb}({_word(self.thing)}, ..., {self.text!r}): a text in the place of copied_variables names no "
+            f"{self.verb}({_word(self.thing)}, ..., {self.text!r}): a text instead of copied_variables names no "
             f"variables, so the copy is one {here}. For one in {self.text!r}, type namespace={self.text!r}",
             stacklevel=3,
         )
@@ -285,13 +285,13 @@ def _copy_call(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any
     if not live or getattr(thing, "graph", None) is None:
         how = "Give an op, a tensor or a variable"
         if isinstance(thing, str):
-            how += f" of the graph to copy from, as graph.as_graph_element({thing!r})"
+            how += f" of the graph to copy from, for example graph.as_graph_element({thing!r})"
         raise PlanError(request, f"an object of type {type(thing).__name__} is not a part of a graph", how)
     if not isinstance(graph, graph_parts.Graph):
         raise PlanError(
             f"{verb}({_word(thing)}, {_word(graph)}, ...)",
             f"an object of type {type(graph).__name__} is not a tf.Graph",
-            "Give the graph itself, as session.graph or ed.graph",
+            "Give the graph itself, for example session.graph or ed.graph",
         )
     if not isinstance(scope, str) and (variables is None or isinstance(variables, str)):
         scope, variables = variables or "", scope
@@ -315,7 +315,7 @@ def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
     """Returns name -> variable, from a dict, an iterable of variables, or one variable."""
     from .tf import graph_parts
 
-    how = "Give a dict of name to tf.Variable, as {'CopiedOps/w:0': w}, or a list of variables"
+    how = "Give a dict of name to tf.Variable, such as {'CopiedOps/w:0': w}, or a list of variables"
     if variables is None:
         return {}
     if graph_parts.is_variable_object(variables):
@@ -491,7 +491,7 @@ def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, s
             continue
         own = there.state.variables.get(variable.op.name)
         if own is None:
-            problem = f"{variable.name!r} cannot replace {info.op!r}: it is not held in the graph"
+            problem = f"{variable.name!r} cannot replace {info.op!r}: the graph does not have this variable"
             raise PlanError(call.request, problem, "Give a variable of the graph, or leave it out: then it is copied")
         for what, has, wants in (
             ("kind", "resource" if own.resource else "reference", "resource" if info.resource else "reference"),
@@ -527,9 +527,9 @@ def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
         top = getattr(top, "op", top)
         if not isinstance(top, graph_parts.Operation):
             problem = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
-            raise PlanError(call.request, problem, "Give the ops that set the variables, as after=[train]")
+            raise PlanError(call.request, problem, "Give the ops that set the variables, for example after=[train]")
         if top.graph is not call.thing.graph or not same:
-            problem = f"after={top.name!r}: the copy, what is copied and what it waits for must be of one graph"
+            problem = f"after={top.name!r}: the copy, its source and the ops that it waits for must be of one graph"
             raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.thing)}, or leave after out")
         after_tops.append(top)
     if same and not call.is_variable:
@@ -537,9 +537,9 @@ def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
     if not after_tops:
         return []
     why = (
-        "a variable is not computed" if call.is_variable
+        "a variable cannot be recomputed" if call.is_variable
         else "the copy reads the variables themselves, and takes no values" if values is not None
-        else "what is computed again needs a namespace" if not call.scope
+        else "a recomputed tensor needs a namespace" if not call.scope
         else ""
     )  # fmt: skip
     if why:
@@ -562,12 +562,12 @@ def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Select
         raise PlanError(request, f"{target!r} depends on no variable: it would be the same", "Use it as it is")
     if affected.missed >= 0 or (affected.ops & writers).any():
         writer = next((graph.names[i] for i in (needed & writers).nonzero()[0].tolist()), target)
-        problem = f"{writer!r} sets a variable, and would do so again"
+        problem = f"{writer!r} sets a variable, and would set it again"
         raise PlanError(request, problem, "Choose a tensor that is computed without it")
     calls = [graph.names[i] for i in affected.calls]
     if calls:
         warnings.warn(
-            f"{request}: {calls[0]!r} calls a function once more; what that sets, it sets again", stacklevel=4
+            f"{request}: {calls[0]!r} calls a function once more, which may set variables again", stacklevel=4
         )
     return listed(graph, affected.ops), [graph.names[i] for i in (affected.ops & reads).nonzero()[0].tolist()]
 

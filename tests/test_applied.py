@@ -64,11 +64,11 @@ def test_a_variable_that_no_collection_holds_is_its_op():
 
 def test_what_was_not_copied_is_in_the_source_or_nowhere():
     _, done = twice()
-    with refuses(SelectionError, "done['loss:0']: no copy was made of 'loss'", "not in what was selected: select it"):
+    with refuses(SelectionError, "done['loss:0']: no copy was made of 'loss'", "it was not selected: select it"):
         done["loss:0"]
     with refuses(SelectionError, "done['nett/y']: no copy was made of 'nett/y'", "Did you mean 'net/y' or 'net/"):
         done["nett/y"]
     with refuses(SelectionError, "done['zzzzzzz']", "Choose from 'net/", " more"):
         done["zzzzzzz"]
-    with refuses(SelectionError, "original('zzzzzzz'): 'zzzzzzz' was made from no other op", "Choose from 'a/net/"):
+    with refuses(SelectionError, "original('zzzzzzz'): 'zzzzzzz' has no original op", "Choose from 'a/net/"):
         done.original("zzzzzzz")

@@ -136,7 +136,8 @@ def test_what_cannot_be_compared_is_told():
         gs.compare(ed, ed, outputs="y:3")
     with refuses(PlanError, "compare(feeds=3)", "an object of type int is not a mapping", "Give {'x:0': array}"):
         gs.compare(ed, ed, 3)
-    with refuses(PlanError, "compare(plan): what a plan would make is not there yet", "ed.trace(feeds, plan=plan)"):
+    problem = "compare(plan): a plan can only be compared after it is applied"
+    with refuses(PlanError, problem, "ed.trace(feeds, plan=plan)"):
         gs.compare(ed, ed.plan())
     with tf.Graph().as_default() as graph:
         tf1.get_variable("w", initializer=1.0).assign_add(1.0)

@@ -315,7 +315,7 @@ def test_what_has_no_original():
     ed = gs.open(tiny())
     done = ed.apply(ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep"))
     assert done.original("t/y:0") is ed.tensor("y:0")
-    with refuses(SelectionError, "original('z'): 'z' was made from no other op"):
+    with refuses(SelectionError, "original('z'): 'z' has no original op"):
         done.original("z")
 
 

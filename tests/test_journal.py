@@ -97,7 +97,7 @@ def test_a_full_disk_stops_the_journal_and_nothing_else(path, place, monkeypatch
         ed.apply(ed.plan().rename("z", to="w"))
     ed.undo()
     assert "z" in ed.snapshot.index
-    words = "the journal ends here, and what is done from now on is not in it: No space left on device: "
+    words = "the journal ends here, and later edits are not in it: No space left on device: "
     assert ed.journal.notes[0].startswith(words)
     assert f"warning: {words}" in str(ed)
     assert len(ed.journal.notes) == 1
@@ -116,7 +116,7 @@ def test_a_journal_that_was_deleted_is_said(path, place):
     ed.apply(ed.plan().rename("y", to="z"))
     ed.journal.path.unlink()
     ed.apply(ed.plan().rename("z", to="w"))
-    assert ed.journal.notes == ["the journal ends here, and what is done from now on is not in it: it was deleted"]
+    assert ed.journal.notes == ["the journal ends here, and later edits are not in it: it was deleted"]
 
 
 def test_a_record_that_was_interrupted_leaves_no_trace(path, place, monkeypatch):
@@ -222,7 +222,7 @@ def test_an_earlier_journal_is_offered_until_it_was_saved(path, place, monkeypat
     assert gs.open(path).journal.offer == ""  # it is being written
     del ed
     gc.collect()
-    words = f"2 steps done here before and not saved can come back: gs.recover({str(path)!r})"
+    words = f"2 steps done here before and not saved can be restored: gs.recover({str(path)!r})"
     again = gs.open(path)
     assert f"warning: {words}" in str(again)
     assert again.screen.state.status.text == words

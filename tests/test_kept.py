@@ -80,7 +80,7 @@ def test_a_plan_for_another_graph_of_this_name_is_tried_and_said_to_be_one():
         screen.put_back(made)
     assert refused.value.request == "put_back()"
     assert refused.value.problem.startswith("it was made for another graph of this name: no op is called 'in/b'")
-    assert refused.value.suggestion == "Run the code of the plan in a cell, or forget it"
+    assert refused.value.suggestion == "Run the code of the plan in a cell, or discard it"
     assert not screen.draft.steps
     assert not screen.state.marks.inputs
 

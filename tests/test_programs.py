@@ -199,8 +199,8 @@ def run(program):
 def test_a_copy_with_a_feed(head):
     said, beside = run(HEADS[head] + A_FEED)
     assert said == ["8.0", "Placeholder:0"]
-    assert "copy_to_graph('Add:0', ..., 'CopiedOps'): a text in the place of copied_variables" in beside
-    assert "get_copied('Placeholder:0', ..., 'CopiedOps'): a text in the place of copied_variables" in beside
+    assert "copy_to_graph('Add:0', ..., 'CopiedOps'): a text instead of copied_variables" in beside
+    assert "get_copied('Placeholder:0', ..., 'CopiedOps'): a text instead of copied_variables" in beside
     assert beside.count("namespace='CopiedOps'") == 2
 
 

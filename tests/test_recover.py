@@ -209,7 +209,7 @@ def test_a_python_function_is_named_and_what_is_after_it_is_not_done(path, place
     (note,) = again.journal.notes
     assert note.startswith("step 2 (insert twice")
     assert note.endswith(
-        "could not come back, nor the 2 steps after it: it has the Python function 'twice', which cannot be kept"
+        "could not be restored, nor the 2 steps after it: it has the Python function 'twice', which cannot be kept"
     )
     assert f"warning: {note}" in str(again)
 
@@ -237,7 +237,7 @@ def test_ops_of_another_file_come_back_and_of_a_live_graph_are_named(path, place
     ed.apply(ed.plan().copy(gs.open(live, title="mine").select(), to="e"))
     again = gs.recover(path)
     assert again.snapshot.names == [*ed.snapshot.names[:-1]]
-    assert "ops of mine, which is in no file" in again.journal.notes[0]
+    assert "ops of mine, which does not come from a file" in again.journal.notes[0]
     other.write_bytes(other.read_bytes() + b"\x1a\x00")
     assert "has changed since" in gs.recover(path).journal.notes[0]
 
@@ -275,7 +275,7 @@ def test_a_session_of_nobody_is_named(place, tmp_path):
     session.run("w/Assign")
     ed.apply(ed.plan().copy(ed.select(outputs="y:0"), to="a", inputs={"x:0": "x:0"}, values=session))
     again = gs.recover(tmp_path / "model")
-    assert again.journal.notes == ["step 1: the values of a session are not kept: variables begin with initial ones"]
+    assert again.journal.notes == ["step 1: the values of a session are not kept: variables start from initial values"]
     assert "a/y" in again.snapshot.index
 
 
@@ -318,8 +318,8 @@ def test_ops_that_a_program_has_added_are_named(path, place):
     ed.apply(ed.plan().rename("y", to="z"))
     again = gs.recover(path)
     assert again.journal.notes == [
-        "step 1 (rename y to z) could not come back: the graph had 5 ops then, and has 4 now: what a program has added "
-        "by itself is not in the journal"
+        "step 1 (rename y to z) could not be restored: the graph had 5 ops then, and has 4 now: ops that a "
+        "program has added are not in the journal"
     ]
 
 
@@ -347,7 +347,7 @@ def test_damage_in_the_middle_keeps_what_is_before_it(path, place):
     ed.journal.path.write_bytes(b"\n".join(lines))
     again = gs.recover(path)
     assert "z" in again.snapshot.index
-    assert again.journal.notes == ["the journal is not whole: record 3 of 4 is damaged; 1 record after it is left out"]
+    assert again.journal.notes == ["the journal is incomplete: record 3 of 4 is damaged; 1 record after it is left out"]
     lines[0] = b"x"
     journals(path)[0].unlink()
     ed.journal.path.write_bytes(b"\n".join(lines))
@@ -378,7 +378,7 @@ def test_a_journal_is_data_and_is_read_strictly(how, path, place):
     ed.apply(ed.plan().rename("y", to="z"))
     spoilt(ed, HOSTILE[how])
     again = gs.recover(path)
-    assert "could not come back" in again.journal.notes[0]
+    assert "could not be restored" in again.journal.notes[0]
 
 
 OPENINGS = {
@@ -396,7 +396,7 @@ def test_what_is_opened_is_data_too(how, path, place):
     ed = gs.open(path)
     ed.apply(ed.plan().rename("y", to="z"))
     spoilt(ed, lambda found: OPENINGS[how](found[0]["of"]))
-    with refuses(OpenError, "does not say what was opened", "Open the file itself"):
+    with refuses(OpenError, "does not contain what was opened", "Open the file itself"):
         gs.recover(path)
 
 

@@ -283,7 +283,7 @@ def test_a_text_in_the_place_of_variables_is_a_dictionary_without_names():
         x1 = gs.get_copied(x, to_graph, "CopiedOps")
     assert (y1.name, x1.name, run(to_graph, y1, {x1: 5.0})) == ("y:0", "x:0", 8.0)
     assert [str(w.message) for w in said] == [
-        f"{verb}('{name}', ..., 'CopiedOps'): a text in the place of copied_variables names no variables, so the copy "
+        f"{verb}('{name}', ..., 'CopiedOps'): a text instead of copied_variables names no variables, so the copy "
         "is one without a namespace. For one in 'CopiedOps', type namespace='CopiedOps'"
         for verb, name in (("copy_to_graph", "y:0"), ("get_copied", "x:0"))
     ]
@@ -430,7 +430,7 @@ def test_a_function_that_is_called_once_more_is_told():
         w = tf1.get_variable("w", [], use_resource=True)
         y = tf.function(lambda: w * 2.0)()
         up = tf1.assign_add(w, 10.0)
-    with pytest.warns(UserWarning, match=r"calls a function once more; what that sets, it sets again") as said:
+    with pytest.warns(UserWarning, match=r"calls a function once more, which may set variables again") as said:
         gs.copy_to_graph(y, graph, namespace="again", after=up)
     assert {w.filename for w in said} == {__file__}
 
@@ -536,11 +536,11 @@ WRONG = {
     "after of another graph": (lambda m, g: again(m, after=other_graph("op")), ("must be of one graph",)),
     "after in another graph": (
         lambda m, g: gs.copy_to_graph(m.y, g, {}, "N", after=m.train), ("must be of one graph", "leave after out")),
-    "after a variable": (lambda m, g: again(m, m.w), ("a variable is not computed", "copy_to_graph(tensor")),
+    "after a variable": (lambda m, g: again(m, m.w), ("a variable cannot be recomputed", "copy_to_graph(tensor")),
     "after with values": (lambda m, g: again(m, values=m.session), ("reads the variables themselves",)),
     "after without a namespace": (lambda m, g: again(m, namespace=""), ("needs a namespace",)),
     "after, no variables": (lambda m, g: again(m, m.x), ("'x' depends on no variable",)),
-    "after, sets variables": (lambda m, g: again(m, m.train), ("sets a variable, and would do so again", "Choose a")),
+    "after, sets variables": (lambda m, g: again(m, m.train), ("sets a variable, and would set it again", "Choose a")),
 }  # fmt: skip
 
 

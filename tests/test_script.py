@@ -96,7 +96,7 @@ def test_an_undone_step_of_a_source_that_was_copied_from(tmp_path):
     src.undo()
     assert "early" in ed.to_code()
     src.apply(src.plan().copy(src.select(name="y"), to="other", unmapped="keep"))
-    with refuses(PlanError, "to_code(): step 1 of tiny.pb (copy 1 op of tiny.pb to early/) was copied from"):
+    with refuses(PlanError, "to_code(): step 1 of tiny.pb (copy 1 op of tiny.pb to early/) is the source of a copy"):
         ed.to_code()
 
 
@@ -246,7 +246,7 @@ def test_a_step_on_the_orphans_of_an_undone_one():
     ed.apply(ed.plan().copy(ed.select(name="y"), to="a", unmapped="keep"))
     ed.undo()
     ed.apply(ed.plan().copy(ed.select(name="a/y"), to="b", unmapped="keep"))
-    with refuses(PlanError, "to_code(): step 2 uses 'a/y', which step 1 has made, and that was undone"):
+    with refuses(PlanError, "to_code(): step 2 uses 'a/y', which step 1 made, and that step is undone"):
         ed.to_code()
 
 
@@ -280,5 +280,5 @@ def test_scripts_go_where_they_can_be_written(tmp_path):
 
 
 def test_a_selection_by_position_says_how_to_ask():
-    with refuses(gs.SelectionError, "select('y'): it does not say what that is: a name, a scope", "select(name='y')"):
+    with refuses(gs.SelectionError, "select('y'): it is not clear whether that is a name, a scope", "select(name='y')"):
         gs.open(tiny()).select("y")

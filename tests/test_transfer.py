@@ -153,7 +153,7 @@ def test_while_another_thread_trains():
         ({"first": 0}, ["the source (the session) has 3 layers"]),
         ({"first": "two"}, ["first='two' is not a number of layers", "first=2"]),
         ({"names": ["layer0/w"]}, ["names=['layer0/w'] is not a mapping", "{'source': 'target'}"]),
-        ({"first": 1, "names": {}}, ["names= and first= are two ways to say the same"]),
+        ({"first": 1, "names": {}}, ["names= and first= exclude each other"]),
         ({"first": 3}, ["'layer2/w' of the source is float32 (2, 2), but 'layer2/w' of the target is float32 (2, 3)"]),
     ],
 )

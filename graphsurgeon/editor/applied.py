@@ -116,7 +116,7 @@ class Applied:
         }
         if op_name in replaced_ops and self.effect.mode == "materialise":
             raise SelectionError(
-                f"done[{name!r}]", f"{op_name!r} was inside a match, and nothing has its place", "See done.matches"
+                f"done[{name!r}]", f"{op_name!r} was inside a match, and has no replacement", "See done.matches"
             )
         now = self.effect.renamed.get(op_name, op_name)
         if stays and self.scope is None and now in self.effect.after.index:
@@ -127,7 +127,7 @@ class Applied:
         how = (
             one_of(op_name, copied_ops)
             if title is None
-            else f"It is in {title}, but not in what was selected: select it too"
+            else f"It is in {title}, but it was not selected: select it too"
         )
         raise SelectionError(f"done[{name!r}]", f"no copy was made of {op_name!r}", how)
 
@@ -166,7 +166,7 @@ class Applied:
         if self.effect.mode == "materialise" and op_name in self._stayed:
             return _element(self.effect.base.owner, self._stayed[op_name], port)
         copied_ops = [name for c in self.copies for name in c.names]
-        problem = f"{op_name!r} was made from no other op"
+        problem = f"{op_name!r} has no original op"
         raise SelectionError(f"original({name!r})", problem, one_of(op_name, copied_ops))
 
     def _in(self, copied: CopyResult, name: str) -> Any:

@@ -144,7 +144,7 @@ def compare(
     source = _editor(source)
     if isinstance(copy, Plan):
         suggestion = "Apply it first; or trace both: ed.trace(feeds).first_difference(ed.trace(feeds, plan=plan))"
-        raise PlanError("compare(plan)", "what a plan would make is not there yet", suggestion)
+        raise PlanError("compare(plan)", "a plan can only be compared after it is applied", suggestion)
     if isinstance(copy, Applied) and copy.effect.mode == "materialise" and not copy.copies:
         source, copy = _before_and_after(source, copy)
     parts: list[Applied | _CopyByName] = [_CopyByName(source, _editor(copy))] if not isinstance(copy, Applied) else [
@@ -249,7 +249,9 @@ def _before_and_after(source: Editor, applied: Applied) -> tuple[Editor, Editor]
     own = any(event.applied is applied for event in source.history)
     if after.graph is not applied.graph or (own and standing[-1] is not applied):
         problem = "it was undone, or another plan was applied since"
-        raise PlanError("compare(ed, done)", problem, "Go there with ed.undo() and ed.redo(); or gs.compare(old, ed)")
+        raise PlanError(
+            "compare(ed, done)", problem, "Go to that step with ed.undo() and ed.redo(); or gs.compare(old, ed)"
+        )
     return (source.before() if own else source), after
 
 

@@ -274,7 +274,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
     keys: list[Any] = list(graphs)
     odd = next((name for name in keys if not isinstance(name, str)), None)
     if odd is not None:
-        raise PlanError(request, f"{odd!r} is not a name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
+        raise PlanError(request, f"{odd!r} is not a name for a graph", f"Use a text as its name: {{'g{odd}': graph}}")
     bad = next((name for name in keys if not valid_name(name.strip("/"))), None)
     if bad is not None:
         how = "It becomes a scope: use letters, digits, '_', '.', '-' and '/' between parts"
@@ -307,7 +307,9 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
         owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
         if len(owners) != 1:
             problem = (
-                "is of none of these graphs" if not owners else f"could be of {owners[0].name} or {owners[1].name}"
+                "belongs to none of these graphs"
+                if not owners
+                else f"may belong to {owners[0].name} or {owners[1].name}"
             )
             raise PlanError(request, f"{getattr(thing, 'name', thing)!r} {problem}", "Give it as 'graph/name:0'")
         return owners[0], tensor_name(thing)
@@ -330,7 +332,7 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
     ]
     raise PlanError(
         request,
-        f"{thing!r} begins with no name of a graph",
+        f"{thing!r} does not begin with the name of a graph",
         "Type the graph first: " + " or ".join(map(repr, candidates or [f"{name}/..." for name in models])),
     )
 

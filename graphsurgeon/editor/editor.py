@@ -195,7 +195,7 @@ class Editor:
         results = tuple(renamed_end(tensor, renamed) for tensor in self.opened.outputs.values())
         new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)
         reach = "" if self.opened.live else self.risks().words
-        lost += [f"{reach}; ed.risks() tells more"] if reach else []
+        lost += [f"{reach}; ed.risks() lists them"] if reach else []
         lost += self.journal.words if self.journal is not None else []
         return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results, new_ops)
 
@@ -379,7 +379,7 @@ class Editor:
             {'ReadVariableOp': 2, 'VarHandleOp': 2, 'BiasAdd': 1, 'MatMul': 1, 'Relu': 1}
         """
         if things:
-            problem = "it does not say what that is: a name, a scope, an op type"
+            problem = "it is not clear whether that is a name, a scope or an op type"
             how = f"Type select(name={things[0]!r}), select(scope=...) or select(op=...)"
             raise SelectionError(f"select({', '.join(map(repr, things))})", problem, how)
         from ..tf.copy.attachments import parts_of

@@ -115,10 +115,10 @@ def _refuse_odd(request: str, path: Any, names: Any, signatures: Any = None, tag
         raise PlanError(request, f"names={names!r} is not a mapping", how)
     ends = signatures.values() if isinstance(signatures, Mapping) else [signatures] if signatures is not None else []
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in ends):
-        how = "Give {'name': (inputs, outputs)}, as {'serving_default': ('x:0', 'y:0')}"
+        how = "Give {'name': (inputs, outputs)}, for example {'serving_default': ('x:0', 'y:0')}"
         raise PlanError(request, f"signatures={signatures!r} is not a mapping of name to (inputs, outputs)", how)
     if isinstance(tags, bytes) or not isinstance(tags, Iterable) or not all(isinstance(tag, str) for tag in tags):
-        raise PlanError(request, f"tags={tags!r} is not text", "Give one or several, as tags='serve'")
+        raise PlanError(request, f"tags={tags!r} is not text", "Give one or several texts, for example tags='serve'")
 
 
 def _renames(names: Any) -> dict[str, str]:

@@ -159,7 +159,7 @@ def _refuse_unconnected(
         own = f"{graph.name(ends_of[0])!r} is both an input and an output, so nothing is computed"
         if layer is not None and layer.inputs:
             first = layer.inputs[0] if len(layer.inputs) == 1 else [*layer.inputs]
-            how = f"As an input, a layer is what it gives. For the layer itself type inputs={first!r}"
+            how = f"As an input, a layer means its output. For the layer itself type inputs={first!r}"
             raise SelectionError(request, own, how)
         raise SelectionError(request, own, "Name an output that is computed from it")
     used_cuts = [tensor for tensor in cuts if tensor not in ends_of]

@@ -252,7 +252,7 @@ class Journal:
 
     def _stop(self, text: str) -> None:
         self._place = None
-        self.notes.append(f"the journal ends here, and what is done from now on is not in it: {text}")
+        self.notes.append(f"the journal ends here, and later edits are not in it: {text}")
 
     def _put(self, record: dict[str, Any]) -> None:
         """Writes a record, and waits until it is on the disk."""
@@ -331,10 +331,10 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
     else:
         file = log.file
         if file is None:
-            raise NotSerializable(f"{log.title} is in no file")
+            raise NotSerializable(f"{log.title} does not come from a file")
         options = {"title": log.title, **file.options}
         if any(not isinstance(one, str | bool | list | tuple | None) for one in options.values()):
-            raise NotSerializable(f"what was given to open {log.title} is not a plain value")
+            raise NotSerializable(f"an argument of gs.open for {log.title} is not a plain value")
         source = {"path": file.path, "options": options, "digest": _digest(file)}
     events = [] if when is None else log.at(when)
     events_done = []
@@ -357,7 +357,7 @@ class _NoSources:
 
     def source(self, log: Log, when: int) -> int:
         """Refuses a nested source graph."""
-        raise NotSerializable(f"{self.log.title} was itself made of {log.title}")
+        raise NotSerializable(f"{self.log.title} itself has ops of {log.title}")
 
 
 def _digest(file: OpenedFile) -> str:
@@ -453,5 +453,5 @@ def offered(file: OpenedFile, place: Path) -> str:
                 return ""
             if journal.unsaved:
                 steps = counted(journal.unsaved, "steps")
-                return f"{steps} done here before and not saved can come back: gs.recover({file.path!r})"
+                return f"{steps} done here before and not saved can be restored: gs.recover({file.path!r})"
     return ""

@@ -65,7 +65,7 @@ def recover(
         editor: Editor = reader.opened(records.records[0]["of"], changed, True)
     except (NotDeserializable, KeyError, TypeError, ValueError) as error:
         raise OpenError(
-            request, f"{which.name} does not say what was opened: {error}", "Open the file itself"
+            request, f"{which.name} does not contain what was opened: {error}", "Open the file itself"
         ) from error
     reader.replay(editor, records)
     if editor.journal is not None:
@@ -120,7 +120,7 @@ class _JournalReader:
                 raise NotDeserializable("the arguments are not those of gs.open")
             digest = digest_of(_main(path)) if _main(path).exists() else None
             if digest is not None and digest != of["digest"] and not changed:
-                problem = f"{path!r} has changed since: the steps in the journal were done to other bytes"
+                problem = f"{path!r} has changed since: the steps in the journal were made for another version"
                 how = "Put back the file as it was; or try the steps on it as it is: changed=True"
                 raise OpenError(self._request, problem, how)
             editor = open(path, **options, trust=self._trust, journal=journal)
@@ -174,10 +174,10 @@ class _JournalReader:
                 remaining = sum(one["kind"] in ("plan", "undo", "redo") for one in rest[at + 1 :])
                 what = f"step {record.get('number')} ({record.get('text', kind)})"
                 more = f", nor the {counted(remaining, 'steps')} after it" if remaining else ""
-                stopped = f"{what} could not come back{more}: {error}"
+                stopped = f"{what} could not be restored{more}: {error}"
                 break
         if records.damage:
-            self.notes.append(f"the journal is not whole: {records.damage}")
+            self.notes.append(f"the journal is incomplete: {records.damage}")
         if stopped:
             self.notes.append(stopped)
         self._restore_screen(editor, [] if stopped else draft, looks)
@@ -187,7 +187,7 @@ class _JournalReader:
         size = editor.snapshot.size
         if size != record["ops"]:
             problem = f"the graph had {counted(record['ops'], 'ops')} then, and has {size:,} now"
-            raise NotDeserializable(f"{problem}: what a program has added by itself is not in the journal")
+            raise NotDeserializable(f"{problem}: ops that a program has added are not in the journal")
         plan = self.steps.plan(editor, record["steps"])
         editor.apply(plan, record=bool(record["record"]))
         self.notes += [f"step {record['number']}: {text}" for text in record.get("lost", [])]
@@ -209,7 +209,7 @@ class _JournalReader:
                          for k, u, s, a in looks["views"]}  # fmt: skip
                 state = state.replace(marks=marks, views=views)
         except (SurgeryError, NotDeserializable, KeyError, TypeError, ValueError, AttributeError) as error:
-            self.notes.append(f"what was planned on screen could not come back: {error}")
+            self.notes.append(f"the plan on screen could not be restored: {error}")
         editor.screen.restore(state)
 
     def _place(self, number: int) -> Any:

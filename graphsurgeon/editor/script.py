@@ -55,7 +55,7 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
             write_whole(target, text.encode())
     except OSError as error:
         problem = f"it cannot be written: {error.strerror or error}"
-        raise PlanError(f"to_code({target!r})", problem, "Choose a file in a folder that is there") from error
+        raise PlanError(f"to_code({target!r})", problem, "Choose a file in an existing folder") from error
     return text
 
 
@@ -130,7 +130,7 @@ class _Script:
             if event.dropped:
                 raise PlanError(
                     _REQUEST,
-                    f"step {event.number} of {log.title} ({event.text}) was copied from, and is undone for good",
+                    f"step {event.number} of {log.title} ({event.text}) is the source of a copy, but cannot be redone",
                     "Give the plans alone, plan.to_code(), or begin again without that step",
                 )
             self._refuse_undone(log, event)
@@ -168,7 +168,7 @@ class _Script:
         if names:
             raise PlanError(
                 _REQUEST,
-                f"step {event.number} uses {names[0]!r}, which step {dead[names[0]]} has made, and that was undone",
+                f"step {event.number} uses {names[0]!r}, which step {dead[names[0]]} made, and that step is undone",
                 "Give the plans alone: plan.to_code()",
             )
 

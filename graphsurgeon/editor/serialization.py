@@ -29,7 +29,7 @@ from .history import Event, Log, log_of, logs_of
 #: The maximum number of bytes of a plan.
 MOST_RECORD = 16 << 20
 #: The note about values of a session or an editor.
-FROM_FILE = "variables have the values of the file: what was trained since is not in the journal"
+FROM_FILE = "variables have the values of the file: later training is not in the journal"
 _LATER = sys.maxsize
 """A moment after all events."""
 
@@ -98,7 +98,7 @@ class StepEncoder:
             return ["before", earlier.number]
         log = log_of(graph.folded)
         if log is None or not self._place.reaches(log):
-            raise NotSerializable(f"ops of {graph.title}, which is in no file")
+            raise NotSerializable(f"ops of {graph.title}, which does not come from a file")
         return ["source", self._place.source(log, _LATER)]
 
     def _values(self, values: Any) -> Any:
@@ -120,7 +120,7 @@ class StepEncoder:
             logs = [self._place.log, *logs_of(getattr(values, "graph", None))]
             log = next((one for one in logs if values in one.sessions or values is one.session()), None)
         if log is None or not self._place.reaches(log):
-            self.lost.append("the values of a session are not kept: variables begin with initial ones")
+            self.lost.append("the values of a session are not kept: variables start from initial values")
             return None
         if log.sessions:
             self.lost.append(FROM_FILE)
@@ -133,7 +133,7 @@ class StepEncoder:
         what, options, within = step.given, step.options, step.within
         if not isinstance(step.what, Pattern):
             if not step.what:
-                raise NotSerializable("a replacement of nothing")
+                raise NotSerializable("an empty replacement")
             graph = step.what[0].graph
             numbers = sorted({i for one in step.what for i in one.numbers})
             within = Selection(graph, graph.mask(numbers), Query("names", tuple(graph.names[i] for i in numbers)))
@@ -291,7 +291,7 @@ class DraftCodec:
         Raises:
             PlanError: the text is incomplete, contains a step that could not be kept, or does not fit this graph.
         """
-        request, how, other = "put_back()", "Run the code of the plan in a cell, or forget it", ""
+        request, how, other = "put_back()", "Run the code of the plan in a cell, or discard it", ""
         try:
             data = json.loads(_unpressed(text))
             if data["of"].rpartition(", ")[2] != self.of.rpartition(", ")[2]:

@@ -70,13 +70,15 @@ def transfer(
         raise PlanError(request, f"names={names!r} is not a mapping", "Give {'source': 'target'}")
     count: Any = first
     if count is not None and (isinstance(count, bool) or not isinstance(count, Integral)):
-        raise PlanError(request, f"first={first!r} is not a number of layers", "Give one, as first=2")
+        raise PlanError(
+            request, f"first={first!r} is not a number of layers", "Give a whole number, for example first=2"
+        )
     give, take = giving_side(source, request), side_of(values_of(to), request)
     give.title, take.title = f"the source ({give.title})", f"the target ({take.title})"
     if not take.writable:
         raise PlanError(request, f"nothing can be written to {take.title}", "Give an editor, a session or a model")
     if names is not None and first is not None:
-        raise PlanError(request, "names= and first= are two ways to say the same", "Leave one of them out")
+        raise PlanError(request, "names= and first= exclude each other", "Leave one of them out")
     pairs = _by_names(give, take, names, request) if names is not None else _pairs(give, take, first, partial, request)
     _refuse_unlike(pairs, request)
     take.refuse_unsettable([b.name for _, b in pairs], request)

@@ -117,14 +117,16 @@ def cut_preprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None
     edges = [tensor for tensor in _boundary_outputs(context, before) if computed[tensor[0]]]
     if not edges:
         first = graph.names[int(np.flatnonzero(core)[0])]
-        problem = f"{first!r} ({graph.types[graph.index[first]]}) belongs to it, and its output has no other consumer"
+        problem = (
+            f"{first!r} ({graph.types[graph.index[first]]}) is preprocessing, and its output has no other consumer"
+        )
         raise context.refused(problem, "Nothing would remain after this cut")
     above = backward(graph, before)
     removed = above & ~backward(graph, ~above, frozenset(edges))  # other ops may need a part, such as a size
     names = [graph.names[op] for op in np.flatnonzero(removed).tolist()]
     output_ops = [name for name in names if name in context.ends and not sources[graph.index[name]]]
     if output_ops:
-        problem = f"{output_ops[0]!r}, which belongs to it, is an output"
+        problem = f"{output_ops[0]!r}, a part of the preprocessing, is an output"
         raise context.refused(problem, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
     plan = context.plan.detach(names, side="outputs")
     plan, renamed = restore_names(plan, context, [graph.name(edge) for edge in edges])
@@ -228,8 +230,8 @@ def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
         nothing = f"nothing at its end matches {few(map(repr, pattern_names))}"
         how = "gs.recipes.split_at(ed, tensor) cuts at any tensor"
         raise context.refused(
-            f"{why}, which is not post-processing" if why else nothing,
-            f"Strip what only training needs first, or {how}" if why else f"There is nothing to cut off; {how}",
+            f"{why}, which is not postprocessing" if why else nothing,
+            f"Remove training-only ops first, or {how}" if why else f"There is nothing to cut off; {how}",
         )
     arrays = backward(graph, region, within=region | _ops_of_types(context, _ARRAYS))
     region |= arrays & ~backward(graph, ~(region | arrays))  # ops that pass boxes to a loop are cut off too
@@ -268,7 +270,7 @@ def _types_of_patterns(
         if name not in patterns_by_name:
             raise context.refused(f"{name!r} is not a pattern", one_of(name, patterns_by_name))
     if not names:
-        raise context.refused("it names no pattern", f"Choose some of {few(map(repr, sorted(patterns_by_name)))}")
+        raise context.refused("no pattern is given", f"Choose some of {few(map(repr, sorted(patterns_by_name)))}")
     return tuple(kind for name in names for kind in patterns_by_name[name])
 
 

@@ -234,5 +234,7 @@ def _prove(
         if not same_numbers(whole.results[tensor], got[tensor]):
             both = [set(half.editor.snapshot.state.variables) for half in halves]
             shared = few(map(repr, sorted(both[0] & both[1]))) or "no variable"
-            problem = f"the halves give other numbers for {tensor!r} than the whole; in both of them is {shared}"
-            raise context.refused(problem, "What changes while the model runs can be in one half only: split elsewhere")
+            problem = f"the halves give other numbers for {tensor!r} than the whole; both halves have {shared}"
+            raise context.refused(
+                problem, "A variable that changes during a run can be in one half only: split elsewhere"
+            )

@@ -140,7 +140,7 @@ def plain(*, weights: bool):
     ("recipe", "weights", "why"),
     [
         (gs.recipes.cut_preprocessing, True, "nothing that a placeholder feeds matches 'decode'"),
-        (gs.recipes.cut_preprocessing, False, "'mul' (Mul) belongs to it, and its output has no other consumer"),
+        (gs.recipes.cut_preprocessing, False, "'mul' (Mul) is preprocessing, and its output has no other consumer"),
         (gs.recipes.cut_nms, False, "nothing at its end matches 'nms'"),
         (gs.recipes.cut_postprocessing, True, "'attention' (Softmax) leads to 'mixed' (MatMul), which is not"),
     ],
@@ -166,7 +166,7 @@ def test_a_pattern_that_is_none_is_named():
     assert said.startswith("cut_preprocessing(): 'resise' is not a pattern.\n"), said
     assert "'resize'" in said
     said = refusal(gs.PlanError, gs.recipes.cut_postprocessing, ed, [])
-    assert said.startswith("cut_postprocessing(): it names no pattern.\n"), said
+    assert said.startswith("cut_postprocessing(): no pattern is given.\n"), said
 
 
 def test_an_output_within_is_not_lost():
@@ -176,7 +176,8 @@ def test_an_output_within_is_not_lost():
         tf.nn.relu(small, name="y")
     ed = gs.recipes.set_signature(gs.open(graph), {"small": "small:0", "y": "y:0"})
     said = refusal(gs.PlanError, gs.recipes.cut_preprocessing, ed)
-    assert said.startswith("cut_preprocessing(): 'small', which belongs to it, is an output.\nLeave that out"), said
+    problem = "cut_preprocessing(): 'small', a part of the preprocessing, is an output"
+    assert said.startswith(f"{problem}.\nLeave that out"), said
 
 
 @pytest.mark.parametrize("kind", ["If", "Case"])

@@ -151,7 +151,7 @@ LIMITS = [
     ("collapse", "is a reference variable", "a function takes resources, not references"),
     ("collapse", "there is nothing in it but", "it computes nothing"),
     ("collapse", "the ops have no output tensor", "it computes nothing"),
-    ("collapse", "was inside a match, and nothing has its place", "only what is read outside is a result of the call"),
+    ("collapse", "was inside a match, and has no replacement", "only what is read outside is a result of the call"),
     ("function", "a function has only resource variables", "what the part waits for sets a reference variable"),
     ("copy beside", "the selection is empty", "all that is asked for is fed"),
     ("strip_training", "every op of the graph", "there is nothing to take out"),

@@ -31,7 +31,7 @@ def test_what_writes_at_load_is_found_and_not_run(kind, text, tmp_path):
     assert kind == READING or str(target) in evil.path  # that one gets its path from a queue
     assert evil.load == "init op 'main'"
     ed = gs.open(folder)
-    assert str(ed).endswith("ed.risks() tells more")
+    assert str(ed).endswith("ed.risks() lists them")
     assert ed.risks().items == found.items
     assert not list(tmp_path.glob("target*"))
 
