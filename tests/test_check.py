@@ -88,7 +88,7 @@ def trained():
 def test_ops_that_need_a_variable_are_named_before_a_converter_is_asked(begun, tmp_path):
     ed = gs.open(trained(), title="net")
     found = ed.check("tflite", "y:0", prove=True)
-    needs = "it needs a variable, and freezing makes that a constant"
+    needs = "it needs a variable, and freezing would make it a constant"
     assert str(found).splitlines() == [
         f"net: 3 of {found.ops} ops keep it from TFLite; the converter runs once it can be frozen",
         f"  variable  'now' (Assign): {needs}. "
@@ -99,8 +99,8 @@ def test_ops_that_need_a_variable_are_named_before_a_converter_is_asked(begun, t
     assert found.words == dict.fromkeys(("now", "seen", "counted"), "variable")
     assert (found.inputs, found.outputs) == (("x:0",), ("y:0",))
     with refuses(Unconvertible, "'now' (Assign), 'seen' (AssignAdd) and 1 more need a variable",
-                 "gs.recipes.for_inference(ed, 'y:0') takes out 'now'; ",
-                 "ed.plan().remove_control('y', 'counted') takes out 'counted'; nothing known takes out 'seen': "
+                 "gs.recipes.for_inference(ed, 'y:0') removes 'now'; ",
+                 "ed.plan().remove_control('y', 'counted') removes 'counted'; no known plan removes 'seen': "
                  "keep the variables: save a .meta file or a SavedModel."):  # fmt: skip
         ed.save(tmp_path / "net.tflite", outputs="y:0", inputs="x:0", values="initial")
     ed.apply(ed.plan().remove_control("y", after="counted"))
@@ -206,7 +206,7 @@ def test_the_converter_of_tfjs_is_run_as_the_proof(tfjs):
     (tfjs / "__init__.py").write_text("")
     (tfjs / "converters" / "converter.py").write_text(CONVERTER)
     proof = gs.open(net()).check("tfjs", "h2:0", "rounded:0", prove=True).proof
-    assert proof.startswith("converted: 2 bytes; nothing here runs it")
+    assert proof.startswith("converted: 2 bytes; it cannot be run here")
     (tfjs / "op_list" / "more.json").write_text('[{"tfOpName": "Igamma"}]')
     found = gs.open(net()).check("tfjs", "last:0", "h1:0", prove=True)
     assert [str(one) for one in found] == [

@@ -524,10 +524,10 @@ WRONG = {
     "get_copied_op variables": (lambda m, g: gs.get_copied_op(m.y, g, "N", [3]), ("holds 3, not a variable",)),
     # values
     "copy_variable_to_graph values": (
-        lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", values=3), ("values=3 cannot give values", "session")),
-    "copy_to_graph values": (lambda m, g: gs.copy_to_graph(m.y, g, values="s"), ("values='s' cannot give values",)),
+        lambda m, g: gs.copy_variable_to_graph(m.w, g, "N", values=3), ("values=3 is not a source", "session")),
+    "copy_to_graph values": (lambda m, g: gs.copy_to_graph(m.y, g, values="s"), ("values='s' is not a source",)),
     "copy_to_graph values, no variables": (
-        lambda m, g: gs.copy_to_graph(m.x, g, values=3), ("values=3 cannot give values",)),
+        lambda m, g: gs.copy_to_graph(m.x, g, values=3), ("values=3 is not a source of values",)),
     "copy_op_to_graph values": (
         lambda m, g: gs.copy_op_to_graph(m.y, g, [], values=tf1.Session(graph=g)), ("session of another graph",)),
     # after

@@ -283,7 +283,7 @@ class Editor:
                 f"{verb}({name!r})",
                 f"{name!r} is an object of another graph, not of {self.snapshot.title}",
             )
-            raise SelectionError(request, problem, "Give the one of this graph, or its name as text")
+            raise SelectionError(request, problem, "Give the object of this graph, or its name as text")
         return name
 
     def value(self, name: str) -> Any:

@@ -96,14 +96,15 @@ def evolve(
     by a copy of one of the other parent (`crossover`), changes a constant, applies a rule, or grows a new expression.
 
     Args:
-        score: how good a candidate is, the lower the better. It is called with ``run``; ``run({"x": array})`` gives
-            the output of the candidate, ``run.candidate`` is the `Candidate`, and ``run.session`` its session, in
-            which it can be trained before it is judged. Several threads call it if there are several
-            workers.
+        score: a function of ``run`` that returns how good a candidate is, the lower the better. ``run({"x": array})``
+            returns the output of the candidate. ``run.candidate`` is the `Candidate`, and ``run.session`` is its
+            session, in which the candidate can be trained first. With several workers, several threads call the
+            function.
         inputs: name -> `tf.TensorSpec`, or a dtype for a vector of any length; all inputs have the same dtype and
             shape. Default: the inputs of `initial`.
         functions: plain functions of tensors that new expressions are made of, such as ``[tf.add, tf.sin]``.
-        initial: graphs to begin with (what `gs.open` takes, or a `Candidate`); the rest of the population grows.
+        initial: graphs to begin with, in any form that `gs.open` takes, or as a `Candidate`. The other candidates of
+            the first population are random expressions.
         rules: (pattern, replacement), both plain functions of tensors: ``(lambda a, b: a + b, lambda a, b: a * b)``.
         generations: the maximum number of generations after the first population.
         population_size: how many candidates a population has.

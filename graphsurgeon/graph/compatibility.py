@@ -131,7 +131,7 @@ KINDS = {
     CUSTOM: "TFLite has no op for it: it needs a custom op",
     MISSING: "the converter's list of ops does not have it",
     REFUSED: "the converter refuses it",
-    VARIABLE: "it needs a variable, and freezing makes that a constant",
+    VARIABLE: "it needs a variable, and freezing would make it a constant",
 }
 """Kinds of blockers -> their meaning, from the least to the worst."""
 #: The converter's code of an error about ops -> kind of blocker.

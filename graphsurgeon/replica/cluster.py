@@ -61,7 +61,7 @@ class LocalCluster:
         return {target: f"/job:{self.job}/task:{i}" for i, target in enumerate(self.targets)}
 
     def kill(self, task: int) -> None:
-        """Ends the server of a task at once, as a crash would.
+        """Ends the server of a task immediately, like a crash.
 
         Args:
             task: the number of the task.

@@ -151,7 +151,7 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
             if graph.types[number] in VARIABLE_TYPES and not any(fnmatchcase(name, rule) for rule in explicit):
                 raise PlanError(
                     "duplicate(...)",
-                    f"the selection reads variable {name!r}, but lacks it, so its duplicate could not be updated",
+                    f"the selection reads variable {name!r} from outside, so its duplicate could not be updated",
                     "Select the variable too, for example by ed.select(inputs=..., outputs=...); or give "
                     "inputs={name: tensor}, or variables='share'",
                 )

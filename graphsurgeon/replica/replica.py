@@ -66,7 +66,7 @@ def checked_tau(tau: Any, verb: str) -> float:
     """Returns `tau`, a number above 0 and at most 1.
 
     Raises:
-        PlanError: if it is not such a number.
+        PlanError: `tau` has another type or value.
     """
     if isinstance(tau, bool) or not isinstance(tau, Real) or not 0 < float(tau) <= 1:
         raise PlanError(f"{verb}(tau={tau!r})", "tau must be a number above 0 and at most 1", "Try tau=0.005")
@@ -77,7 +77,7 @@ def checked_interval(every: Any, verb: str) -> int:
     """Returns `every`, a whole number of steps above 0.
 
     Raises:
-        PlanError: if it is not such a number.
+        PlanError: `every` has another type or value.
     """
     if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
         raise PlanError(f"{verb}(every={every!r})", "every must be a number of steps, at least 1", "Try every=100")
@@ -88,7 +88,7 @@ def checked_seconds(seconds: Any) -> float:
     """Returns `seconds`, a time above 0.
 
     Raises:
-        PlanError: if it is not such a time.
+        PlanError: `seconds` has another type or value.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
         raise PlanError(f"follow(seconds={seconds!r})", "seconds must be a number above 0", "Try seconds=5")

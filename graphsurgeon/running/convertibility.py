@@ -107,18 +107,18 @@ def explained(editor: EditorLike, error: Unconvertible, outputs: Any) -> Unconve
         return Unconvertible(error.request, error.problem, suggestion, error.made)
     blocked = blockers(editor.snapshot, error.made)
     ways = _ways(editor, blocked, targets)
-    lines = [f"{how} takes out {few(list(map(repr, removed)))}" for how, removed in ways.items()]
+    lines = [f"{how} removes {few(list(map(repr, removed)))}" for how, removed in ways.items()]
     remaining = [one.op for one in blocked if not any(one.op in removed for removed in ways.values())]
     if not lines:
         return error
-    more = f"nothing known takes out {few(list(map(repr, remaining)))}: " if remaining else "or "
+    more = f"no known plan removes {few(list(map(repr, remaining)))}: " if remaining else "or "
     return Unconvertible(error.request, error.problem, "; ".join([*lines, more + keep]), error.made)
 
 
 def _advised(
     editor: EditorLike, blocked: tuple[Blocker, ...], part_inputs: tuple[str, ...], fed: list[str], targets: list[str]
 ) -> tuple[Blocker, ...]:
-    """Returns blockers, each with the recipes that take it out, or where to cut it off."""
+    """Returns the blockers with advice: the recipes that remove a blocker, or a cut before it."""
     if not blocked:
         return blocked
     graph, ways = editor.snapshot, _ways(editor, blocked, targets)

@@ -81,7 +81,7 @@ def isolated_trace(
             raise _refusal(json.loads((folder / FAULT).read_text(encoding="utf-8")))
         if code or not (folder / ANSWER).exists():
             problem = f"the separate process in which {editor.title} was run {ended(code)}"
-            raise PlanError("trace()", problem, "This process goes on. Run a part of it: fetches=[...]")
+            raise PlanError("trace()", problem, "This process continues. Run only a part of the graph: fetches=[...]")
         return replace(Trace.load(folder / ANSWER), feeds=dict(fed))
 
 
@@ -554,7 +554,7 @@ def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
             elif info.dtype.endswith("_ref"):
                 unrecorded[name] = "it is a variable itself: its consumers have the numbers"
             elif port >= _BATCH_MOMENTS and _settled(graph, op):
-                unrecorded[name] = "TensorFlow does not set it with is_training=False: it is whatever the memory held"
+                unrecorded[name] = "TensorFlow does not set it with is_training=False: its value is undefined"
         if graph.types[op] in _HAND_ON and not waits[op] and infos:
             source = graph.data.ends(op)[0]
             given = graph.info(*source)

@@ -127,7 +127,7 @@ def without_log_warnings() -> Iterator[None]:
 def show_line(text: str) -> Iterator[None]:
     """Shows a line in the output of the cell while a block runs; outside a notebook, shows nothing.
 
-    Afterwards the output stays, but empty, so a comparison of outputs ignores it.
+    Afterwards the output is empty, so it does not matter in a comparison of outputs.
 
     Args:
         text: the line.

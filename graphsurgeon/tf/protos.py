@@ -36,7 +36,7 @@ def encoded(proto: Any, deterministic: bool = False) -> bytes:
 
     Args:
         proto: the proto.
-        deterministic: whether equal protos give equal bytes.
+        deterministic: whether equal protos result in equal bytes.
 
     Raises:
         MemoryError: there is no memory for the bytes.

@@ -51,7 +51,7 @@ def test_what_cannot_be_frozen_is_said_before_a_converter_is_asked():
     found = blockers(NET, ConversionResult(said="failed", errors=said))
     assert str(Compatibility("net", "tfjs", "", found, 8)) == (
         "net: 1 of 8 ops keeps it from TF.js; the converter runs once it can be frozen\n"
-        "  variable  'mel' (AssignAdd): it needs a variable, and freezing makes that a constant"
+        "  variable  'mel' (AssignAdd): it needs a variable, and freezing would make it a constant"
     )
 
 

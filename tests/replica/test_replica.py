@@ -439,7 +439,7 @@ def test_an_initialiser_without_an_initial_value(monkeypatch):
     real = replica_values.pairs_of
     broken = lambda *a: [replace(p, new=replace(p.new, initial_value="")) for p in real(*a)]  # noqa: E731
     monkeypatch.setattr(replica_values, "pairs_of", broken)
-    with refuses(PlanError, "duplicate(...)", "nothing can set variable 'net/"):
+    with refuses(PlanError, "duplicate(...)", "no op can set variable 'net/"):
         gs.duplicate(net(m), values=m.session)
 
 

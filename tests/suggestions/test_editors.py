@@ -150,7 +150,7 @@ TABLE: list[tuple[Any, ...]] = [
     ("tf/edit/patterns.py:_trace", "inputs={'x': tf.TensorSpec(",
      lambda ed: ed.match(lambda x: tf.add(x, int(x.shape[0]))),
      lambda ed, _: ed.match(lambda x: tf.add(x, float(x.shape[0])), inputs={"x": tf.TensorSpec([2, 4], tf.float32)})),
-    ("tf/edit/subgraphs.py:_SiteTracer._arguments", "the same number of arguments",
+    ("tf/edit/subgraphs.py:_SiteTracer._arguments", "one argument per input",
      lambda ed: ed.plan().replace(relu, lambda a, b: tf.add(a, b)), lambda ed, _: ed.plan().replace(relu,
      lambda a: a + 1.0)),
     ("tf/edit/subgraphs.py:_SiteTracer._results#2", "in this order",

@@ -86,7 +86,7 @@ def next_step(graph: TFGraph, events: Iterable[Any]) -> int:
 
 
 def noted(effect: PlanResult, before: Any, graph: TFGraph, step: int) -> bytes:
-    """Records in a graph what a plan did to it. A new graph also gets the records of the old one."""
+    """Adds a record of the changes of a plan to a graph; a new graph also gets the records of the old graph."""
     if graph is not before:
         for data in records(before):
             graph.add_to_collection(COLLECTION, data)
@@ -116,7 +116,7 @@ def _marked(snapshot: Graph) -> list[int]:
         return [i for i, node in enumerate(snapshot.nodes) if ATTRIBUTE in getattr(node, "attr", ())]
     for batch in runs(range(snapshot.size)):
         marks = [stamps[i] for i in batch]
-        # most stamps are the bytes of the node; those of large nodes are digests
+        # most stamps are the bytes of the node; stamps of large nodes are digests
         if sign in b"".join(marks) or DIGEST in map(len, marks):
             maybe = [i for i, mark in zip(batch, marks, strict=True) if sign in mark or len(mark) == DIGEST]
             numbers += [i for i in maybe if ATTRIBUTE in snapshot.nodes[i].attr]

@@ -47,7 +47,7 @@ from .contexts import Renamer, keep_contexts
 from .resources import is_runner, moved_runner, queue_of
 
 _numbers = itertools.count(1)
-#: Values that hold no tensor.
+#: The types of values that cannot contain a tensor.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic, tf.DType, tf.TensorShape, type,
           types.ModuleType, types.BuiltinFunctionType, slice, range, type(...))  # fmt: skip
 

@@ -150,12 +150,12 @@ class _SiteTracer:
             raise PlanError(
                 self.request,
                 f"the function takes {takes}, but the inputs are {', '.join(names) or 'none'}",
-                "Give its arguments the names of inputs, or take the same number of arguments, in that order",
+                "Name its arguments like the inputs, or give it one argument per input, in this order",
             )
         return out
 
     def _asks(self, site: InsertionSite) -> bool:
-        """Whether the function takes the match as an argument."""
+        """Whether the match is an argument of the function."""
         takes_match = any(p.name == "match" for p in self.parameters)
         return takes_match and site.match is not None and "match" not in site.inputs
 

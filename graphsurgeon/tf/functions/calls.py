@@ -320,7 +320,7 @@ def in_place(
 
 
 def constant(name: str, tensor: Any) -> TFNodeDef:
-    """Returns the NodeDef of a constant that holds a TensorProto."""
+    """Returns the NodeDef of a constant with the value of a TensorProto."""
     about = {"dtype": attr_value_pb2.AttrValue(type=tensor.dtype), "value": attr_value_pb2.AttrValue(tensor=tensor)}
     return node_def_pb2.NodeDef(name=name, op="Const", attr=about)
 

@@ -131,7 +131,7 @@ class FlowBuilder:
         functions = [f.name for f in node.attr["branches"].list.func]
         branches = [self._branch(node, name, inputs[1:], f"{scope}/branches_{k}") for k, name in enumerate(functions)]
         last = len(branches) - 1
-        with _scope(f"{scope}/{FLOW_SCOPE}"):  # an index out of range takes the last branch
+        with _scope(f"{scope}/{FLOW_SCOPE}"):  # if the index is out of range, the last branch runs
             outside = tf.logical_or(tf.less(inputs[0], 0), tf.greater(inputs[0], last))
             index = tf.where(outside, last, inputs[0], name="index")
 

@@ -146,7 +146,7 @@ _LIVE = FEED_TYPES | {
 class GraphFunction(tf.Module):
     """A part of a graph as a TF2 callable: call it, differentiate it, train it, save it. Made by `Editor.function`.
 
-    It holds its own `tf.Variable` objects, in the order of the graph: `variables`, `trainable_variables`.
+    It has its own `tf.Variable` objects, in the order of the graph: `variables`, `trainable_variables`.
     `tf.saved_model.save(f, folder)` saves it, with its variables and tables.
 
     Example:
@@ -183,8 +183,8 @@ class GraphFunction(tf.Module):
             self._warned = True
             what = f"{counted(len(untracked), 'variables')}, for example {untracked[0].name!r}"
             warn(
-                f"{self.name}(...) in the Keras model {layer.name!r}: Keras does not see its {what}, and fit does not "
-                "train them. Use ed.keras_layer(inputs, outputs) instead"
+                f"{self.name}(...) in the Keras model {layer.name!r}: Keras does not track its {what}, and fit "
+                "does not train them. Use ed.keras_layer(inputs, outputs) instead"
             )
 
     def __repr__(self) -> str:
@@ -346,7 +346,7 @@ def arguments(inputs: Any) -> dict[str, str]:
 
 
 def as_asked(outputs: Any, tensors: list[Any]) -> Any:
-    """Returns tensors in the form in which `outputs` names them: one, several, or a dict."""
+    """Returns tensors in the same form as `outputs`: one tensor, a list, or a dict."""
     if isinstance(outputs, Mapping):
         return dict(zip(map(str, outputs), tensors, strict=True))
     return tensors if _several(outputs) else tensors[0]
@@ -479,7 +479,8 @@ def _without_assignment(base: Graph, mask: Any, writer: int, goals: Any) -> str:
         return "Choose outputs that need no assignment, and assign to the function's variables from outside"
     op, first = (base.names[int(ends[edges[0]])] for ends in (rows, waits))
     step = f"ed.apply(ed.plan().remove_control({op!r}, after={first!r}))"
-    return f"If it need not run first, remove the order, and assign to the function's variables from outside: {step}"
+    how = "If the order does not matter, remove the control input, and assign to the function's variables from outside"
+    return f"{how}: {step}"
 
 
 def _refuse_named_gradients(base: Graph, mask: Any, request: str) -> None:

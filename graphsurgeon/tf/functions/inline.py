@@ -158,7 +158,7 @@ def _carried(call: str, node: TFNodeDef, functions: Mapping[str, Any]) -> Iterat
 
 
 class Inliner:
-    """Inlines the calls of one graph; used once.
+    """Inlines the calls of a graph; each object can be used only once.
 
     Args:
         base: snapshot of the graph.

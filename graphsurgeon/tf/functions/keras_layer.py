@@ -37,7 +37,7 @@ from .keras_training import TrainingFacts
 from .library import adopt, referred, with_handles
 
 Keras: Any = tf.keras
-#: Prefix of the names that TensorFlow gives to gradients by `tf.custom_gradient`; they are valid in one process only.
+#: The prefix of TensorFlow's names for gradients by `tf.custom_gradient`, which are valid only in the same process.
 _LOCAL_GRADIENT = b"CustomGradient-"
 _NO_FACTS = TrainingFacts()
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
@@ -340,8 +340,8 @@ class _LayerProgram:
         if self._left:
             name, lack = next(iter(self._left.items()))
             warn(
-                f"{self._asked}: {few(map(repr, self._left))} of the region stay out: {name!r} needs {lack!r}, which "
-                "is not an input. To run them in the layer, name it in inputs="
+                f"{self._asked}: {few(map(repr, self._left))} of the region are left out: {name!r} needs {lack!r}, "
+                "which is not an input. To run them in the layer, name it in inputs="
             )
 
     def values(self, have: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
     Args:
         thing: a ConcreteFunction, `tf.function`, Keras model or layer, `tf.Module`, or a result of
             `tf.saved_model.load`.
-        signature: the `tf.TensorSpec` of the arguments: one, a sequence of them, or a dict for keywords.
+        signature: the `tf.TensorSpec` of the arguments: one spec, a sequence of specs, or a dict for keywords.
         function: the name of a function of a `tf.Module`.
         training: whether a Keras model is called for training.
 
@@ -312,6 +312,6 @@ def _keras_specs(model: Any, request: str) -> tuple[Any, ...]:
         return (tf.TensorSpec([None, *shapes[0][1:]], dtype, name="inputs"),)
     raise OpenError(
         request,
-        "its inputs are not known: it is not built, or has several",
+        "its inputs are not known: it is not built, or it has several inputs",
         "Give them: signature=tf.TensorSpec([None, 8], tf.float32), or the list or dict of them that it takes",
     )

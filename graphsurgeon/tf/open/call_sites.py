@@ -77,7 +77,7 @@ def meta_with_call(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, s
             raise OpenError(request, f"function {name!r} was traced {len(traces)} times", _choose(traces))
         names = list(function_traces) or sorted(library)
         near = nearest(name, names) if isinstance(name, str) else []
-        how = _choose(near or names) if names else "It has none at all: leave function= out"
+        how = _choose(near or names) if names else "It has no functions: leave out function="
         raise OpenError(request, f"it has no function {name!r}", how)
     return _Call(meta, library[traces[0]], request).made()
 
@@ -146,7 +146,7 @@ class _Call:
                 text = self._argument(i, inputs)
             if not text:
                 argument, name = self.function.signature.input_arg[i].name, self.function.signature.name
-                problem = f"its function {name!r} captures {argument!r}, which nothing in the file makes"
+                problem = f"its function {name!r} captures {argument!r}, which no op of the file makes"
                 raise OpenError(self.request, problem, "Open a signature, or the graph as stored: raw=True")
             tensors[number] = text
             yield text

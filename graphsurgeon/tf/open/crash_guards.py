@@ -406,7 +406,7 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_ImportProblem
         problem = fault(walks.nodes[number], walks.giver(number))
         if problem:
             name, op_type = walks.names[number], walks.kinds[number]
-            yield _ImportProblem(f"op {name!r}{place} ({op_type}) would end TensorFlow: {problem}", _DAMAGED, name)
+            yield _ImportProblem(f"op {name!r}{place} ({op_type}) would crash TensorFlow: {problem}", _DAMAGED, name)
     why = slow_sizes(walks)
     if why:
         problem = f"{why.subject}{place} {why.reason}"
@@ -553,7 +553,7 @@ def fault(node: TFNodeDef, giver: Giver) -> str:
     """
     for position in _SCALAR.get(node.op, ()):
         if shape(giver(position)) == []:
-            return f"its input {position} is a scalar, which it must not be"
+            return f"its input {position} is a scalar, but must have a dimension"
     return _RULES[node.op](node, giver) if node.op in _RULES else ""
 
 

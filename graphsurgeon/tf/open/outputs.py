@@ -73,7 +73,7 @@ class FileOutputs:
         self._functions, self._producer, self.said, self._inferred_shapes = functions, producer, shapes, inferred_shapes
         self._signatures: dict[str, Any] = {}
         self._inferred: Callable[[int], _Infos] | None = None
-        self._infos: dict[int, _Infos | None] = {}  # each picture needs those of its ops again
+        self._infos: dict[int, _Infos | None] = {}  # a cache, because each picture needs the outputs of its ops again
 
     def inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> FileOutputs:
         """Returns a new object with the shapes that another process has inferred."""

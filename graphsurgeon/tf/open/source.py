@@ -261,7 +261,7 @@ class _OpenOptions:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The chosen part, as arguments of `opened`."""
+        """The chosen part, in the form of arguments of `opened`."""
         return {"tags": self.tags, "signature": self.signature, "raw": self.raw or None, "function": self.function}
 
     def code(self, source: str) -> str:
@@ -492,7 +492,7 @@ def _read_meta(meta: Any, request: str, wish: _OpenOptions) -> Graph:
 
 
 def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the names of the tensors that the signatures of a MetaGraphDef feed and fetch, each once."""
+    """Returns the tensors that the signatures of a MetaGraphDef feed, and those that they fetch, without duplicates."""
     signature_defs = [s for key, s in sorted(meta.signature_def.items()) if not key.startswith("__")]
 
     def names(infos: Any) -> list[str]:

@@ -19,12 +19,12 @@ _CONTEXT = attrgetter("_control_flow_context")
 
 
 def contexts_of(ops_in: Iterable[Any]) -> list[Any]:
-    """Returns the contexts that ops are in, each once."""
+    """Returns the contexts of ops, without duplicates."""
     return [context for context in dict.fromkeys(map(_CONTEXT, ops_in)) if context is not None]
 
 
 def within_contexts(op_list: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Returns the ops that are in a loop or cond of TF1, each with the innermost one."""
+    """Returns (op, innermost loop or cond) for each op that is in a loop or cond of TF1."""
     if not contexts_of(op_list):  # true for most graphs: a single check for all ops
         return []
     return [(op, context) for op in op_list if (context := context_of(op)) is not None]
@@ -246,7 +246,7 @@ def conditional(pred: Any, then: Callable[[], list[Any]], otherwise: Callable[[]
 
     Args:
         pred: a scalar bool.
-        then, otherwise: build the branches, and return equally many tensors of the same dtypes.
+        then, otherwise: functions that build the branches; they return lists of tensors with the same dtypes.
     """
     graph = ops.get_default_graph()
     off, on = tf.raw_ops.Switch(data=pred, pred=pred, name="Switch")
@@ -275,10 +275,10 @@ def loop(
     """Builds a ``while_loop`` of TF1 in the default graph, inside the current context; returns its results.
 
     Args:
-        test, body: take the loop variables; return a scalar bool, and their next values.
-        start: their first values.
-        shapes: the static shapes that they have in every round.
-        parallel: how many rounds may run at once.
+        test, body: functions of the loop variables; they return a scalar bool, and the next values.
+        start: the first values of the loop variables.
+        shapes: the static shapes of the loop variables in all rounds.
+        parallel: how many rounds may run in parallel.
     """
     context = control_flow_ops.WhileContext(parallel_iterations=parallel)
     if context.outer_context is None:

@@ -121,7 +121,7 @@ def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
 
     Args:
         graph: the graph with the calls; calls that have a gradient keep it.
-        functions: name -> ConcreteFunction, or the function in the form that a graph holds.
+        functions: name -> ConcreteFunction, or the function object of a graph.
     """
     for op in graph.get_operations():
         if op.type in ("PartitionedCall", "StatefulPartitionedCall"):

@@ -184,7 +184,7 @@ def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[TensorSta
 
 
 class _ProbeWriter:
-    """Writes probes; used once."""
+    """Writes probes; each object can be used only once."""
 
     def __init__(self, base: Graph, rounds: int) -> None:
         self.base, self.frames, self.probed = base, Frames(base), Probes(rounds)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
-#: Work that takes fewer seconds shows nothing.
+#: Seconds before the bar appears.
 QUIET = 1.0
 _PHASES: ContextVar[Phases | None] = ContextVar("phases", default=None)
 _SILENT: ContextVar[bool] = ContextVar("silent", default=False)

@@ -66,7 +66,7 @@ def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Tra
         return translate(thing)
     name = getattr(thing, "name", type(thing).__name__)
     problem = f"{name!r} is an object of another graph, not of {title}"
-    raise SelectionError(request.format(repr(name)), problem, "Give the one of this graph, or its name as text")
+    raise SelectionError(request.format(repr(name)), problem, "Give the object of this graph, or its name as text")
 
 
 def fed(feeds: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> dict[Any, Any]:

@@ -1,4 +1,4 @@
-"""Runs with probes, in one or several passes, and the costs that TensorFlow measures."""
+"""Runs graphs with probes, in one or several passes, and reads the costs that TensorFlow measures."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def _named(error: Any) -> list[str]:
 
 #: Ops that read a variable of TF1 without changing it; and prefixes of ops whose state does not outlive a run.
 _READ, _OF_A_RUN = frozenset({"IsVariableInitialized", "RefSwitch", "RefEnter", "RefMerge"}), ("Stack", "TensorArray")
-#: The bytes of a note in addition to its sample.
+#: The size of a note in bytes, without its sample.
 _NOTE = 512
 
 

@@ -258,7 +258,7 @@ def add_assets(export: ExportedGraph, base: Graph, paths: Mapping[str, str]) -> 
         paths: tensor -> file, for the files of the SavedModel from which the graph was opened.
     """
     names = {op.name for op in export.graph.get_operations()}
-    collection = export.graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # a file may list anything there
+    collection = export.graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # from a file, it may contain any items
     tensors = {
         tensor.name: tensor for tensor in collection if isinstance(tensor, tf.Tensor) and tensor.dtype == tf.string
     }
@@ -324,7 +324,7 @@ def meta_graph(export: ExportedGraph, saver: Any, embed: bool, request: str) -> 
     graph = export.graph
     small_enough(graph.as_graph_def(), request)
     context_items = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
-    contexts = filter(has_proto, context_items)  # a file may list anything there
+    contexts = filter(has_proto, context_items)  # from a file, the collection may contain any items
     with graph.as_default(), nested_set_aside(contexts):
         meta = tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
     portable = Portable(graph, meta.graph_def, export.assets, embed)

@@ -49,7 +49,7 @@ class Unfreezable(ValueError):
 
     def __init__(self, ops: Iterable[ConverterMessage]) -> None:
         self.ops = tuple(dict.fromkeys(ops))
-        need = f"need{'s' * (len(self.ops) == 1)} a variable, and freezing makes that a constant"
+        need = f"need{'s' * (len(self.ops) == 1)} a variable, and freezing would make it a constant"
         super().__init__(f"{few([op.text for op in self.ops], 2)} {need}")
 
 

@@ -275,7 +275,7 @@ def _type_effect(op_type: str) -> str:
     """Returns text about the side effects of ops of a type; empty without side effects."""
     definition = op_definition(op_type)
     if op_type in TABLE_TYPES:
-        return "has content that is in no file"
+        return "has content that no file contains"
     if op_type in PLACEHOLDER_TYPES or op_type in _HARMLESS or definition is None or op_type.startswith(_OF_A_RUN):
         return ""
     if op_type in FEED_TYPES:

@@ -228,7 +228,7 @@ class SaveRequest:
         if suffix not in _SUFFIXES:
             raise PlanError(
                 self.request,
-                f"the suffix {suffix!r} is not that of a format",
+                f"the suffix {suffix!r} does not belong to a format",
                 "Type .pb, .pbtxt, .meta, .ckpt, .tflite or no suffix (a SavedModel folder); or format="
                 + ", ".join(map(repr, FORMATS)),
             )

@@ -33,7 +33,7 @@ _FOOTER, _TRAILER = 48, 5  # bytes after the last block, and after each block
 
 
 class UnreadableError(Exception):
-    """The files are damaged, or only TensorFlow can read them: they are compressed or hold slices of variables."""
+    """Raised if files are damaged, or if only TensorFlow can read them: compressed files, or slices of variables."""
 
 
 class Bundle:

@@ -71,7 +71,7 @@ def point_at(meta: Any, paths: Mapping[str, str]) -> None:
             node.attr["value"].tensor.CopyFrom(path)
 
 
-#: The number of bytes that take about a second to restore.
+#: The number of bytes that can be restored in about a second.
 _MUCH = 512 << 20
 
 

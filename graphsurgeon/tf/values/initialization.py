@@ -166,7 +166,7 @@ def reached(ops: Iterable[TFOp]) -> set[str]:
 
 
 def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
-    """Groups variables so that each needs only variables of earlier groups; the last group has those on a cycle."""
+    """Groups variables: a variable needs only variables of earlier groups. The last group contains all cycles."""
     remaining = {name: required & needs.keys() for name, required in needs.items()}
     layers = []
     while remaining:

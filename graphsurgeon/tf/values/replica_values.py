@@ -327,6 +327,6 @@ def refuse_folded(pairs: Sequence[Pair]) -> None:
         if not pair.new.initial_value:
             raise PlanError(
                 "duplicate(...)",
-                f"nothing can set variable {pair.old.op!r}: its initialiser has no initial value",
+                f"no op can set variable {pair.old.op!r}: its initialiser has no initial value",
                 "Leave it out of the selection",
             )

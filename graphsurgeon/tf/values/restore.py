@@ -114,13 +114,13 @@ def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], request: st
     Args:
         place: the checkpoint to read.
         path: the prefix to write.
-        names: old name -> new one: of a variable, of a scope with all its variables, or with one ``*`` on both sides.
+        names: old name -> new name, for a variable or a scope with all its variables; or patterns with one ``*``.
         request: the request, for messages.
         overwrite: replace an existing checkpoint.
 
     Raises:
         OpenError: the checkpoint cannot be read.
-        PlanError: an old name does not exist, two values would have one name, or the checkpoint cannot be written.
+        PlanError: an old name does not exist, two values would have the same name, or the checkpoint cannot be written.
     """
     checkpoint, prefix = Checkpoint(place, request), os.fspath(path).removesuffix(".index")
     if os.path.abspath(prefix) == os.path.abspath(checkpoint.prefix):
@@ -146,7 +146,7 @@ def renamed(old_names: list[str], names: Mapping[str, str], request: str) -> dic
     """Returns name -> new name, for all known names; a name without a rule stays the same.
 
     Raises:
-        PlanError: a rule fits no name, or two values would have one name.
+        PlanError: a rule matches no name, or two values would have the same name.
 
     Example:
         >>> renamed(["a/w", "a/w/Adam", "b"], {"a/w": "c/v", "b": "a/b"}, "")
@@ -182,7 +182,7 @@ def _by_rule(old: str, new: str, old_names: list[str], request: str) -> dict[str
 
 
 def stored_names(place: Any, request: str) -> frozenset[str]:
-    """Returns the names of the values that a checkpoint holds.
+    """Returns the names of the values in a checkpoint.
 
     Raises:
         OpenError: the checkpoint cannot be read.
@@ -206,8 +206,8 @@ def restore(
         session: the session.
         place: the checkpoint; see `Checkpoint`.
         scope, names: see `saved_names`.
-        exclude: names or patterns of variables that stay as they are.
-        partial: variables that the checkpoint does not have stay as they are; otherwise they are a fault.
+        exclude: names or patterns of variables that are not changed.
+        partial: whether variables that are not in the checkpoint keep their values; otherwise they are an error.
         fresh: whether the session is not in use yet, so a failure may leave some of its variables set.
 
     Raises:

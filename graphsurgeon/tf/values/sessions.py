@@ -181,7 +181,7 @@ class SessionValues:
 
     @property
     def init_ops(self) -> list[str]:
-        """Names of the ops that the source and plans require to run once."""
+        """Names of the ops that must run once, for the source or for plans."""
         return [*getattr(self._inner, "init_ops", ()), *self._copied[0]]
 
     @property
@@ -214,7 +214,7 @@ def fill_made(session: TFSession, result: AppliedOps) -> None:
 
 
 def run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any]) -> None:
-    """Runs ops that fill tables, by name, if they exist; a table that is already filled stays as it is.
+    """Runs ops that fill tables, by name, if they exist; a table that is already filled is not changed.
 
     Args:
         session: the session.
@@ -296,8 +296,8 @@ def set_bare(
     lost = [info.op for _, info in pairs if info.op not in restored_ops]
     if lost:
         how = (
-            "Undo the edit that cut the ops that restore them, or gave these ops other variables (leave these ops out: "
-            "exclude=[...]); or copy with values=..., which makes initialisers"
+            "Undo the edit that removed the ops that restore them, or gave these ops other variables (leave them out: "
+            "exclude=[...]); or copy with values=..., which adds initialisers"
         )
         raise PlanError("session(old)", unsettable(lost, "").problem, how)
     return restored_ops

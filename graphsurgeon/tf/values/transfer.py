@@ -122,7 +122,7 @@ class ValueProvider(Protocol):
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of ops that the file requires to run once; and their feeds."""
+        """Names of the ops of the file that must run once; and their feeds."""
 
     def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
         """Returns variable -> the reason why it has only its initial value.

@@ -226,7 +226,7 @@ def _of_this(values: Any, graph: TFGraph, request: str) -> None:
         how = "Give a session, an editor, or {name: array}"
         if isinstance(values, str | os.PathLike):
             how += "; gs.open('model.meta') opens an editor with the values of the checkpoint next to that file"
-        raise PlanError(request, f"values={values!r} cannot give values", how)
+        raise PlanError(request, f"values={values!r} is not a source of values", how)
     if values.graph is not graph:
         raise PlanError(
             request,

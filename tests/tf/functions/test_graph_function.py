@@ -341,7 +341,7 @@ def test_in_a_keras_model_that_does_not_see_it():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         outer(FEEDS["conv"])
-    said = r"inner\(...\) in the Keras model 'outer': Keras does not see its 4 variables, for example '.*', and fit"
+    said = r"inner\(...\) in the Keras model 'outer': Keras does not track its 4 variables, for example '.*', and fit"
     with pytest.warns(UserWarning, match=said):
         outer.fit(FEEDS["conv"], np.ones((2, 2)), verbose=0)
     assert all((a == b.numpy()).all() for a, b in zip(before, f.variables, strict=True))
@@ -456,7 +456,7 @@ def test_what_is_refused():
     with m.graph.as_default(), tf.control_dependencies([after]):
         tf.identity(m.x, name="late")
     ed = gs.open(m.session)
-    with refuses(PlanError, "writes to the reference variable", "remove the order") as caught:
+    with refuses(PlanError, "writes to the reference variable", "remove the control input") as caught:
         ed.function("x:0", "late:0")
     exec(caught.value.suggestion.partition("outside: ")[2], {"ed": ed})
     assert ed.function("x:0", "late:0")([[1.0, 2.0]]).numpy().tolist() == [[1.0, 2.0]]

@@ -81,7 +81,7 @@ def test_a_function_that_is_not_there(folder):
     graph = tf.Graph()
     with graph.as_default():
         tf1.placeholder(tf.float32, name="x")
-    with refuses(OpenError, "open(graph, function='f'): it has no function 'f'", "It has none at all"):
+    with refuses(OpenError, "open(graph, function='f'): it has no function 'f'", "It has no functions"):
         gs.open(graph, function="f")
     with refuses(OpenError, "training= is not possible for an object of type", "Leave out training="):
         gs.open(graph, training=True)
@@ -106,6 +106,6 @@ def test_a_capture_that_nothing_makes(folder, tmp_path):
     meta = saved.meta_graphs[0]
     name = next(f.signature.name for f in meta.graph_def.library.function if "inference_forward" in f.signature.name)
     meta.object_graph_def.concrete_functions[name].bound_inputs[0] = 0
-    with refuses(OpenError, f"its function {name!r} captures ", ", which nothing in the file makes",
+    with refuses(OpenError, f"its function {name!r} captures ", ", which no op of the file makes",
                  "Open a signature, or the graph as stored: raw=True"):  # fmt: skip
         gs.open(saved, function=name)

@@ -252,7 +252,9 @@ def test_an_odd_attribute_of_a_fragile_op():
     constant(graph_def, "axis", 0)
     kinds = {"Tparams": FLOAT, "Tindices": tf.int32, "Taxis": tf.int32}
     add(graph_def, "y", "GatherV2", "x", "i", "axis", batch_dims=300, **kinds)
-    with refuses(gs.OpenError, "op 'y' (GatherV2) would end TensorFlow: its batch_dims is 300", "The file is damaged"):
+    with refuses(
+        gs.OpenError, "op 'y' (GatherV2) would crash TensorFlow: its batch_dims is 300", "The file is damaged"
+    ):
         gs.open(graph_def).graph  # noqa: B018
 
 
@@ -303,7 +305,7 @@ def opened(kind: str, *shapes: Any, dtypes: Any = None, **attributes: Any) -> gs
 
 def refused(words: str, kind: str, *shapes: Any, **attributes: Any) -> None:
     """Expects such a graph to be refused with these words."""
-    with refuses(gs.OpenError, f"op 'op' ({kind}) would end TensorFlow: {words}", "The file is damaged"):
+    with refuses(gs.OpenError, f"op 'op' ({kind}) would crash TensorFlow: {words}", "The file is damaged"):
         opened(kind, *shapes, **attributes).graph  # noqa: B018
 
 
@@ -340,7 +342,7 @@ def test_dequeue():
         return graph_def
 
     assert gs.open(graph(3))
-    with refuses(gs.OpenError, "op 'op' (QueueDequeueManyV2) would end", "its number of elements is not a scalar"):
+    with refuses(gs.OpenError, "op 'op' (QueueDequeueManyV2) would crash", "its number of elements is not a scalar"):
         gs.open(graph([3, 4])).graph  # noqa: B018
 
 
@@ -365,7 +367,7 @@ def test_infeed():
         return graph_def
 
     assert gs.open(graph(2))
-    with refuses(gs.OpenError, "op 'op' (InfeedDequeueTuple) would end", "it has 3 shapes for 2 dtypes"):
+    with refuses(gs.OpenError, "op 'op' (InfeedDequeueTuple) would crash", "it has 3 shapes for 2 dtypes"):
         gs.open(graph(3)).graph  # noqa: B018
 
 
@@ -394,5 +396,5 @@ def test_scalars_where_none_may_be(kind):
     for i in range(position):
         feed(graph_def, f"i{i}")
     node.input[:] = [f"i{i}" for i in range(position)] + ["scalar"]
-    with refuses(gs.OpenError, f"op 'op' ({kind}) would end TensorFlow: its input {position} is a scalar"):
+    with refuses(gs.OpenError, f"op 'op' ({kind}) would crash TensorFlow: its input {position} is a scalar"):
         gs.open(graph_def).graph  # noqa: B018

@@ -276,11 +276,11 @@ def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one
 
 
 def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monkeypatch):
-    danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
+    danger = OpenError("open()", "op 'y' would crash TensorFlow", "The file is damaged: write it again")
     monkeypatch.setattr(source, "fatal_error", lambda graph_def, request: danger)
     ed = gs.open(tiny().as_graph_def())
     with refuses(
-        OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it anyway"
+        OpenError, "op 'y' would crash TensorFlow", "write it again; gs.open(..., trust=True) imports it anyway"
     ):
         ed.session()
     assert gs.open(tiny().as_graph_def(), trust=True).session().run("z/y:0") == 1.0
@@ -288,7 +288,7 @@ def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monk
 
 def test_a_file_is_shown_before_it_is_looked_through_for_what_is_dangerous(monkeypatch):
     looked = []
-    danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
+    danger = OpenError("open()", "op 'y' would crash TensorFlow", "The file is damaged: write it again")
     monkeypatch.setattr(source, "fatal_error", lambda graph_def, request: looked.append(1) or danger)
     ed = gs.open(tiny().as_graph_def())
     view = ed.view()
@@ -297,9 +297,9 @@ def test_a_file_is_shown_before_it_is_looked_through_for_what_is_dangerous(monke
     assert not looked
     view.simulate("infer")
     assert view.inferred
-    assert view.status == {"text": "to look at only: op 'y' would end TensorFlow", "level": "warn"}
-    assert "to look at only: op 'y' would end TensorFlow" in str(ed)
-    with refuses(OpenError, "op 'y' would end TensorFlow"):
+    assert view.status == {"text": "to look at only: op 'y' would crash TensorFlow", "level": "warn"}
+    assert "to look at only: op 'y' would crash TensorFlow" in str(ed)
+    with refuses(OpenError, "op 'y' would crash TensorFlow"):
         ed.session()
     assert looked == [1]
     assert "to look at only: op 'y'" in str(gs.open(tiny().as_graph_def()))

@@ -67,7 +67,7 @@ def test_an_object_of_another_graph_is_moved_or_refused(graph):
     y = graph.get_tensor_by_name("net/y:0")
     assert fetched([other], "run({})", graph, "it", lambda thing: y if thing is other else None) == [y]
     with refuses(SelectionError, "run('far:0')", "'far:0' is an object of another graph, not of the original",
-                 "Give the one of this graph, or its name as text"):  # fmt: skip
+                 "Give the object of this graph, or its name as text"):  # fmt: skip
         fetched(other, "run({})", graph, "the original")
 
 

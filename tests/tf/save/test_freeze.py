@@ -282,7 +282,7 @@ def test_what_writes_in_a_function_is_named(tmp_path):
 
     ed = gs.open(outer)
     with refuses(Unconvertible, "'AssignAddVariableOp' (AssignAddVariableOp) in a function that "
-                 "'StatefulPartitionedCall' calls needs a variable, and freezing makes that a constant: 'table'.\n"
+                 "'StatefulPartitionedCall' calls needs a variable, and freezing would make it a constant: 'table'.\n"
                  "Keep the variables: save a .meta file or a SavedModel."):  # fmt: skip
         ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True, values="initial")
     assert list(tmp_path.iterdir()) == []
@@ -332,8 +332,8 @@ def test_an_assignment_that_prevents_freezing_is_taken_out_as_suggested(kind, tm
     ed, path = assigning(kind), tmp_path / "f.pb"
     with pytest.raises(Unconvertible) as refused:
         ed.save(path, outputs="y:0", freeze=True)
-    assert refused.value.problem.endswith("needs a variable, and freezing makes that a constant: 'last'")
-    code, _, rest = refused.value.suggestion.partition(" takes out ")
+    assert refused.value.problem.endswith("needs a variable, and freezing would make it a constant: 'last'")
+    code, _, rest = refused.value.suggestion.partition(" removes ")
     assert rest.endswith("'; or keep the variables: save a .meta file or a SavedModel")
     assert not path.exists()
     ed.apply(eval(code, {"ed": ed}))
@@ -352,5 +352,5 @@ def test_a_read_after_an_assignment_keeps_its_variable(tmp_path):
 
 
 def test_what_freezing_refuses_is_asked_of_the_recipe_that_was_called():
-    with refuses(Unconvertible, "frozen(): ", "ed.plan().resolve_condition('differs:0', False) takes out"):
+    with refuses(Unconvertible, "frozen(): ", "ed.plan().resolve_condition('differs:0', False) removes"):
         gs.recipes.frozen(assigning("cond of TF1"), "y:0")

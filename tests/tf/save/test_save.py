@@ -285,7 +285,7 @@ def test_nothing_is_written_where_a_variable_has_no_value(tmp_path):
 @pytest.mark.parametrize(
     ("path", "options", "words"),
     [
-        ("m.h5", {}, ["the suffix '.h5' is not that of a format", ".pbtxt"]),
+        ("m.h5", {}, ["the suffix '.h5' does not belong to a format", ".pbtxt"]),
         ("m.pb", {"format": "onnx"}, ["format='onnx' is not known", "'checkpoint', 'graph_def'"]),
         ("m.ckpt", {"freeze": True}, ["freeze= cannot be combined with the format 'checkpoint'"]),
         ("m.pb", {"scope": "net"}, ["scope= cannot be combined with the format 'graph_def'"]),
@@ -319,7 +319,7 @@ def test_a_path_nobody_can_write_to(tmp_path):
 
 
 def test_training_cannot_be_frozen(tmp_path):
-    with refuses(Unconvertible, "more need a variable, and freezing makes that a constant",
+    with refuses(Unconvertible, "more need a variable, and freezing would make it a constant",
                  "Name the outputs, outputs=[...], so that only what they need is frozen"):  # fmt: skip
         gs.open(model("ref").session).save(tmp_path / "m.pb", freeze=True)
 
@@ -362,7 +362,7 @@ def test_a_loop_that_writes_to_a_variable_is_not_frozen(tmp_path):
 
     ed = gs.open(adds)
     with refuses(Unconvertible, "'while/AssignAddVariableOp' (AssignAddVariableOp) in a function that 'while' calls",
-                 "needs a variable, and freezing makes that a constant: 'total'", "Keep the variables"):  # fmt: skip
+                 "needs a variable, and freezing would make it a constant: 'total'", "Keep the variables"):  # fmt: skip
         ed.save(tmp_path / "f.pb", freeze=True, outputs=ed.outputs["output"])
     assert list(tmp_path.iterdir()) == []
 

@@ -132,13 +132,13 @@ def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(
     ed.undo()
     ed.apply(ed.plan().detach("w", side="outputs"))
     with refuses(
-        PlanError, "session(old): no op of the graph sets 'v', 'w'", "Undo the edit that cut the ops that restore"
+        PlanError, "session(old): no op of the graph sets 'v', 'w'", "Undo the edit that removed the ops that restore"
     ):
         ed.session()
     ed.undo()
     restores = [c.name for c in ed.op("v").outputs[0].consumers() if c.name == restore]
     ed.apply(ed.plan().swap("w", "v"))
-    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "(leave these ops out: exclude=[...])"):
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "(leave them out: exclude=[...])"):
         ed.session()
     ed.undo()
     ed.apply(ed.plan().reroute({"w": "v", "v": "w"}, exclude=restores))
