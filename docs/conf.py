@@ -37,7 +37,7 @@ autodoc_type_aliases = {
     name: name
     for name in (
         "Step",  # one of 20 classes
-        "ArrayLike", "Named",
+        "ArrayLike", "Named", "Ops", "Tensors", "ViewLike",
         "DTypeLike", "FeedDict", "GraphSource", "OpLike", "OpsLike", "PathLike", "ShapeLike", "TensorLike", "TensorMap",
         "TensorsLike", "ValueSource",
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..tf import graph_parts
 from . import reroute, select, subgraph, util
+from .subgraph import ViewLike
 from .util import expected
 
 __all__ = [
@@ -13,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def detach_control_inputs(sgv: Any) -> None:
+def detach_control_inputs(sgv: ViewLike) -> None:
     """Removes the control inputs of a view from outside.
 
     Args:
@@ -25,7 +26,7 @@ def detach_control_inputs(sgv: Any) -> None:
         reroute.remove_control_inputs(op, [cop for cop in op.control_inputs if cop not in inside])
 
 
-def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
+def detach_control_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs | None) -> None:
     """Removes the control inputs of ops outside that wait for ops of a view.
 
     Args:
@@ -52,7 +53,7 @@ def _stand_ins(tensors: list[Any], any_shape: bool = False) -> list[Any]:
     ]
 
 
-def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Any]]:
+def detach_inputs(sgv: ViewLike, control_inputs: bool = False) -> tuple[Any, list[Any]]:
     """Replaces the inputs of a view by placeholders.
 
     Args:
@@ -71,7 +72,7 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Any
     return sgv, placeholders
 
 
-def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[Any, list[Any]]:
+def detach_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs | None = None) -> tuple[Any, list[Any]]:
     """Makes the consumers of a view's outputs read placeholders instead.
 
     Args:
@@ -93,7 +94,10 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[Any, list[Any
 
 
 def detach(
-    sgv: Any, control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
+    sgv: ViewLike,
+    control_inputs: bool = False,
+    control_outputs: util.ControlOutputs | None = None,
+    control_ios: util.ControlOutputs | None = None,
 ) -> tuple[Any, list[Any], list[Any]]:
     """Detaches the inputs and the outputs of a view.
 
@@ -111,7 +115,11 @@ def detach(
     return sgv, inputs, outputs
 
 
-def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[Any, Any]:
+def connect(
+    sgv0: ViewLike,
+    sgv1: ViewLike,
+    disconnect_first: bool = False,
+) -> tuple[Any, Any]:
     """Connects the inputs of the second view to the outputs of the first.
 
     Args:
@@ -131,7 +139,7 @@ def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[Any, 
     return sgv0, sgv1
 
 
-def bypass(sgv: Any) -> tuple[Any, list[Any]]:
+def bypass(sgv: ViewLike) -> tuple[Any, list[Any]]:
     """Connects the consumers of a view's outputs to its inputs.
 
     Args:
@@ -143,9 +151,9 @@ def bypass(sgv: Any) -> tuple[Any, list[Any]]:
     Raises:
         ValueError: inputs and outputs do not fit.
     """
-    sgv = subgraph.make_view(sgv)
-    inputs = list(sgv.inputs)
-    reroute.check_fit("bypass(sgv)", inputs, list(sgv.outputs))
-    sgv, placeholders = detach_inputs(sgv)
-    reroute.reroute_ts(inputs, sgv.outputs)
-    return sgv, placeholders
+    view = subgraph.make_view(sgv)
+    inputs = list(view.inputs)
+    reroute.check_fit("bypass(sgv)", inputs, list(view.outputs))
+    view, placeholders = detach_inputs(view)
+    reroute.reroute_ts(inputs, view.outputs)
+    return view, placeholders

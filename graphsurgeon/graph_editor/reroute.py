@@ -13,7 +13,8 @@ from ..graph.tf_types import TFGraph, TFOp
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import subgraph, util
-from .util import WrongValue, as_values, expected, tell
+from .subgraph import ViewLike
+from .util import Ops, Tensors, WrongValue, as_values, expected, tell
 
 __all__ = [
     "swap_ts", "reroute_ts", "swap_inputs", "reroute_inputs", "swap_outputs", "reroute_outputs", "swap_ios",
@@ -21,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+def swap_ts(ts0: Tensors, ts1: Tensors, can_modify: Ops | None = None, cannot_modify: Ops | None = None) -> int:
     """Swaps the consumers of each pair of tensors.
 
     Args:
@@ -38,7 +39,7 @@ def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = Non
     return _reroute("swap_ts", ts0, ts1, True, can_modify, cannot_modify)
 
 
-def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+def reroute_ts(ts0: Tensors, ts1: Tensors, can_modify: Ops | None = None, cannot_modify: Ops | None = None) -> int:
     """Makes the consumers of each tensor of `ts1` read the tensor of `ts0` instead.
 
     Args:
@@ -50,7 +51,7 @@ def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = 
     return _reroute("reroute_ts", ts0, ts1, False, can_modify, cannot_modify)
 
 
-def reroute_a2b_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+def reroute_a2b_ts(ts0: Tensors, ts1: Tensors, can_modify: Ops | None = None, cannot_modify: Ops | None = None) -> int:
     """Does the same as `reroute_ts`; this is the name of 2016.
 
     Args:
@@ -62,7 +63,7 @@ def reroute_a2b_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: An
     return reroute_ts(ts0, ts1, can_modify, cannot_modify)
 
 
-def reroute_b2a_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+def reroute_b2a_ts(ts0: Tensors, ts1: Tensors, can_modify: Ops | None = None, cannot_modify: Ops | None = None) -> int:
     """Makes the consumers of each tensor of `ts0` read the tensor of `ts1` instead; this is a name of 2016.
 
     Args:
@@ -134,7 +135,7 @@ def _notify_sessions(graph: TFGraph) -> None:
 # -- views ----------------------------------------------------------------------------------------
 
 
-def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+def swap_inputs(sgv0: ViewLike, sgv1: ViewLike) -> tuple[Any, Any]:
     """Swaps the inputs of two views; changes the views in place and returns them.
 
     Args:
@@ -144,7 +145,7 @@ def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
     return _inputs("swap_inputs", sgv0, sgv1, True)
 
 
-def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+def reroute_inputs(sgv0: ViewLike, sgv1: ViewLike) -> tuple[Any, Any]:
     """Makes the second view read the inputs of the first; changes the views in place and returns them.
 
     Args:
@@ -154,7 +155,7 @@ def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
     return _inputs("reroute_inputs", sgv0, sgv1, False)
 
 
-def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+def swap_outputs(sgv0: ViewLike, sgv1: ViewLike) -> tuple[Any, Any]:
     """Swaps the consumers of the outputs of two views; returns the views.
 
     Args:
@@ -164,7 +165,7 @@ def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
     return _outputs(sgv0, sgv1, swap_ts)
 
 
-def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+def reroute_outputs(sgv0: ViewLike, sgv1: ViewLike) -> tuple[Any, Any]:
     """Makes the consumers of the second view's outputs read the outputs of the first; returns the views.
 
     Args:
@@ -174,7 +175,7 @@ def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
     return _outputs(sgv0, sgv1, reroute_ts)
 
 
-def swap_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+def swap_ios(sgv0: ViewLike, sgv1: ViewLike) -> tuple[Any, Any]:
     """Swaps the inputs and the outputs of two views.
 
     Args:
@@ -184,7 +185,7 @@ def swap_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
     return swap_inputs(*swap_outputs(sgv0, sgv1))
 
 
-def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
+def reroute_ios(sgv0: ViewLike, sgv1: ViewLike) -> tuple[Any, Any]:
     """Replaces the second view by the first, for inputs and outputs.
 
     Args:
@@ -229,7 +230,7 @@ def _outputs(sgv0: Any, sgv1: Any, how: Callable[..., int]) -> tuple[Any, Any]:
 # -- control inputs -------------------------------------------------------------------------------
 
 
-def remove_control_inputs(op: TFOp, cops: Any) -> None:
+def remove_control_inputs(op: TFOp, cops: Ops) -> None:
     """Removes control inputs of an op.
 
     Args:
@@ -249,7 +250,7 @@ def remove_control_inputs(op: TFOp, cops: Any) -> None:
     _order(op, [c for c in op.control_inputs if c not in removed], request)
 
 
-def add_control_inputs(op: TFOp, cops: Any) -> None:
+def add_control_inputs(op: TFOp, cops: Ops) -> None:
     """Adds control inputs to an op.
 
     Args:

@@ -32,7 +32,7 @@ from ..graph.traversal import nearest_first
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import util
-from .util import WrongValue, expected
+from .util import ControlOutputs, Ops, Tensors, WrongValue, expected
 
 #: A walk is large if it visits more than LARGE ops, and more than 1 / SHARE of the ops of the graph.
 LARGE, SHARE = 4_000, 24
@@ -185,7 +185,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def can_be_regex(obj: Any) -> bool:
+def can_be_regex(obj: object) -> bool:
     """Returns whether this is text or a compiled regular expression.
 
     Args:
@@ -194,7 +194,7 @@ def can_be_regex(obj: Any) -> bool:
     return isinstance(obj, str | re.Pattern)
 
 
-def make_regex(obj: Any) -> re.Pattern[str]:
+def make_regex(obj: str | re.Pattern[str]) -> re.Pattern[str]:
     """Returns a compiled regular expression.
 
     Args:
@@ -218,7 +218,7 @@ def _get_output_ts(ops: Any) -> list[Any]:
     return [t for op in util.make_list_of_op(ops) for t in op.outputs]
 
 
-def filter_ts(ops: Any, positive_filter: Any) -> list[Any]:
+def filter_ts(ops: Ops, positive_filter: Any) -> list[Any]:
     """Returns the tensors that ops read or compute and that pass a test.
 
     Args:
@@ -230,7 +230,7 @@ def filter_ts(ops: Any, positive_filter: Any) -> list[Any]:
     return ts if positive_filter is True else [t for t in ts if positive_filter(t)]
 
 
-def filter_ts_from_regex(ops: Any, regex: Any) -> list[Any]:
+def filter_ts_from_regex(ops: Ops, regex: str | re.Pattern[str]) -> list[Any]:
     r"""Returns the tensors around ops whose names match a regular expression such as ``r"^foo(/.*)?:\d+$"``.
 
     Args:
@@ -241,7 +241,7 @@ def filter_ts_from_regex(ops: Any, regex: Any) -> list[Any]:
     return filter_ts(ops, lambda t: pattern.search(t.name))
 
 
-def filter_ops(ops: Any, positive_filter: Any) -> list[Any]:
+def filter_ops(ops: Ops, positive_filter: Any) -> list[Any]:
     """Returns the ops that pass a test.
 
     Args:
@@ -252,7 +252,7 @@ def filter_ops(ops: Any, positive_filter: Any) -> list[Any]:
     return ops if positive_filter is True else [op for op in ops if positive_filter(op)]
 
 
-def filter_ops_from_regex(ops: Any, regex: Any) -> list[Any]:
+def filter_ops_from_regex(ops: Ops, regex: str | re.Pattern[str]) -> list[Any]:
     """Returns the ops whose names match a regular expression such as ``"^foo(/.*)?$"``.
 
     Args:
@@ -263,7 +263,7 @@ def filter_ops_from_regex(ops: Any, regex: Any) -> list[Any]:
     return filter_ops(ops, lambda op: pattern.search(op.name))
 
 
-def get_name_scope_ops(ops: Any, scope: str) -> list[Any]:
+def get_name_scope_ops(ops: Ops, scope: str) -> list[Any]:
     """Returns the ops in a name scope. The scope is not a regular expression: ``a.b`` does not match ``axb``.
 
     Args:
@@ -354,7 +354,11 @@ def _inputs_of(ops: Iterable[Any]) -> dict[int, Any]:
 _INPUTS, _OUTPUTS = attrgetter("inputs"), attrgetter("outputs")
 
 
-def check_cios(control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None) -> tuple[Any, Any]:
+def check_cios(
+    control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None,
+    control_ios: ControlOutputs | None = None,
+) -> tuple[Any, Any]:
     """Converts three arguments about control edges to two: `control_inputs` and `control_outputs`.
 
     Args:
@@ -391,7 +395,10 @@ def _neighbours(op: TFOp, control_inputs: Any, control_outputs: Any) -> list[Any
 
 
 def get_ops_ios(
-    ops: Any, control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
+    ops: Ops,
+    control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None,
+    control_ios: ControlOutputs | None = None,
 ) -> list[Any]:
     """Returns the neighbors of ops: the producers of their inputs and the consumers of their outputs.
 
@@ -404,7 +411,7 @@ def get_ops_ios(
     return list(dict.fromkeys(neighbours))
 
 
-def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
+def compute_boundary_ts(ops: Ops) -> tuple[list[Any], list[Any], list[Any]]:
     """Returns the tensors that enter some ops, that leave them, and that are inside, in the order of the ops.
 
     A tensor without consumers leaves. A tensor with consumers both inside and outside leaves, and is inside.
@@ -437,13 +444,13 @@ def boundary_of(ops: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def get_within_boundary_ops(
-    ops: Any,
-    seed_ops: Any,
-    boundary_ops: Any = (),
+    ops: Ops,
+    seed_ops: Ops,
+    boundary_ops: Ops = (),
     inclusive: bool = True,
-    control_inputs: Any = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None,
+    control_ios: ControlOutputs | None = None,
 ) -> list[Any]:
     """Returns the ops that are reached from some ops, in both directions, without crossing a boundary.
 
@@ -550,12 +557,12 @@ def _seeds(seeds: Any, of_tensors: Callable[[Any], list[Any]]) -> list[Any]:
 
 
 def get_forward_walk_ops(
-    seed_ops: Any,
+    seed_ops: Ops | Tensors,
     inclusive: bool = True,
-    within_ops: Any = None,
-    within_ops_fn: Any = None,
-    stop_at_ts: Any = (),
-    control_outputs: Any = None,
+    within_ops: Ops | None = None,
+    within_ops_fn: Callable[[TFOp], bool] | None = None,
+    stop_at_ts: Tensors | None = (),
+    control_outputs: ControlOutputs | None = None,
 ) -> list[Any]:
     """Returns the descendants of some ops, nearest first.
 
@@ -580,12 +587,12 @@ def _forward(
 
 
 def get_backward_walk_ops(
-    seed_ops: Any,
+    seed_ops: Ops | Tensors,
     inclusive: bool = True,
-    within_ops: Any = None,
-    within_ops_fn: Any = None,
-    stop_at_ts: Any = (),
-    control_inputs: Any = False,
+    within_ops: Ops | None = None,
+    within_ops_fn: Callable[[TFOp], bool] | None = None,
+    stop_at_ts: Tensors | None = (),
+    control_inputs: bool = False,
 ) -> list[Any]:
     """Returns the ancestors of some ops, nearest first.
 
@@ -624,15 +631,15 @@ def _both(
 
 
 def get_walks_intersection_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
+    forward_seed_ops: Ops | Tensors,
+    backward_seed_ops: Ops | Tensors,
     forward_inclusive: bool = True,
     backward_inclusive: bool = True,
-    within_ops: Any = None,
-    within_ops_fn: Any = None,
-    control_inputs: Any = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    within_ops: Ops | None = None,
+    within_ops_fn: Callable[[TFOp], bool] | None = None,
+    control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None,
+    control_ios: ControlOutputs | None = None,
 ) -> list[Any]:
     """Returns the ops that both a forward and a backward walk visit.
 
@@ -653,15 +660,15 @@ def get_walks_intersection_ops(
 
 
 def get_walks_union_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
+    forward_seed_ops: Ops | Tensors,
+    backward_seed_ops: Ops | Tensors,
     forward_inclusive: bool = True,
     backward_inclusive: bool = True,
-    within_ops: Any = None,
-    within_ops_fn: Any = None,
-    control_inputs: Any = False,
-    control_outputs: Any = None,
-    control_ios: Any = None,
+    within_ops: Ops | None = None,
+    within_ops_fn: Callable[[TFOp], bool] | None = None,
+    control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None,
+    control_ios: ControlOutputs | None = None,
 ) -> list[Any]:
     """Returns the ops that a forward or a backward walk visits.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import few
-from ..graph.tf_types import TFGraph
+from ..graph.tf_types import TFGraph, TFTensor
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import select, util
@@ -81,7 +81,7 @@ class SubGraphView:
     def __copy__(self) -> SubGraphView:
         return self.with_ends(self.inputs, self._passthrough_ts)
 
-    def assign_from(self, other: Any) -> None:
+    def assign_from(self, other: SubGraphView) -> None:
         """Copies the contents of another view to this view.
 
         Args:
@@ -126,7 +126,7 @@ class SubGraphView:
             outputs + passing if remove_output_map else None,
         )
 
-    def remap_inputs(self, new_input_indices: Any) -> SubGraphView:
+    def remap_inputs(self, new_input_indices: Iterable[int | TFTensor]) -> SubGraphView:
         """Returns a view with some of the inputs, in this order.
 
         Args:
@@ -137,7 +137,7 @@ class SubGraphView:
         """
         return self.remap(new_input_indices, None)
 
-    def remap_outputs(self, new_output_indices: Any) -> SubGraphView:
+    def remap_outputs(self, new_output_indices: Iterable[int | TFTensor]) -> SubGraphView:
         """Returns a view with some of the outputs, in this order; outputs may be repeated.
 
         Args:
@@ -148,7 +148,11 @@ class SubGraphView:
         """
         return self.remap(None, new_output_indices)
 
-    def remap(self, new_input_indices: Any = None, new_output_indices: Any = None) -> SubGraphView:
+    def remap(
+        self,
+        new_input_indices: Iterable[int | TFTensor] | None = None,
+        new_output_indices: Iterable[int | TFTensor] | None = None,
+    ) -> SubGraphView:
         """Returns a view with other inputs and outputs; see `remap_inputs` and `remap_outputs`.
 
         Args:
@@ -286,7 +290,7 @@ class SubGraphView:
         """
         return self._ops[op_id]
 
-    def is_passthrough(self, t: Any) -> bool:
+    def is_passthrough(self, t: TFTensor) -> bool:
         """Returns whether a tensor is a passthrough tensor.
 
         Args:
@@ -300,7 +304,7 @@ class SubGraphView:
     def __exit__(self, *_error: Any) -> None:
         pass
 
-    def input_index(self, t: Any) -> int:
+    def input_index(self, t: TFTensor) -> int:
         """Returns the number of an input.
 
         Args:
@@ -311,7 +315,7 @@ class SubGraphView:
         """
         return self._place(t, list(self.inputs), f"input_index({getattr(t, 'name', t)!r})")
 
-    def output_index(self, t: Any) -> int:
+    def output_index(self, t: TFTensor) -> int:
         """Returns the number of an output.
 
         Args:
@@ -326,6 +330,10 @@ class SubGraphView:
         """Returns the ops outside that read an output, without duplicates."""
         inside = set(self._ops)
         return list(dict.fromkeys(op for t in self.outputs for op in t.consumers() if op not in inside))
+
+
+#: A view, or the arguments that `make_view` makes a view of.
+ViewLike = SubGraphView | util.Ops | util.Tensors
 
 
 def _new(now: list[Any], before: list[Any]) -> list[Any]:

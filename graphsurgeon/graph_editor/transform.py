@@ -32,6 +32,7 @@ from .handlers import (
     transform_op_if_inside_handler,
 )
 from .info import CopyNames, OutputMap, TensorMap, TmpInfo, TransformerInfo, unique_name
+from .subgraph import ViewLike
 from .util import WrongValue, as_values, expected, tell
 
 #: A view with more than 1 / SHARE of the ops of the graph is copied by a plan.
@@ -265,8 +266,8 @@ class Transformer:
 
     def run(
         self,
-        sgv: Any,
-        dst_graph: Any,
+        sgv: ViewLike,
+        dst_graph: TFGraph,
         dst_scope: str,
         src_scope: str,
         reuse_dst_scope: bool,
@@ -327,7 +328,11 @@ def _view_of(info: Any, ops: list[Any]) -> Any:
 
 
 def copy(
-    sgv: Any, dst_graph: Any = None, dst_scope: str = "", src_scope: str = "", reuse_dst_scope: bool = False
+    sgv: ViewLike,
+    dst_graph: TFGraph | None = None,
+    dst_scope: str = "",
+    src_scope: str = "",
+    reuse_dst_scope: bool = False,
 ) -> tuple[Any, Any]:
     """Copies a view; its inputs become placeholders, for example ``scope/geph__b_0`` for ``foo/b:0``.
 
@@ -349,9 +354,9 @@ def copy(
 
 
 def copy_with_input_replacements(
-    sgv: Any,
+    sgv: ViewLike,
     replacement_ts: Any,
-    dst_graph: Any = None,
+    dst_graph: TFGraph | None = None,
     dst_scope: str = "",
     src_scope: str = "",
     reuse_dst_scope: bool = False,

@@ -5,15 +5,21 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
 from ..errors import PlanError, SelectionError, StalePlanError, SurgeryError
-from ..graph.tf_types import TFGraph, TFOp
+from ..graph.argument_types import DTypeLike, ShapeLike
+from ..graph.tf_types import TFGraph, TFOp, TFTensor
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
+
+#: One or more ops: an op, a list, or a graph for all its ops. Functions that take ops and tensors accept both.
+Ops = TFGraph | TFOp | Iterable[TFOp | TFTensor]
+#: One or more tensors: a tensor, a list, or a graph for all its tensors.
+Tensors = TFGraph | TFTensor | Iterable[TFTensor]
 
 
 class WrongType(SurgeryError, TypeError):
@@ -141,7 +147,7 @@ def all_are(things: Sequence[Any], types: tuple[Any, ...]) -> bool:
     return all(issubclass(kind, types) for kind in set(map(type, things)))
 
 
-def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False) -> list[Any]:
+def make_list_of_op(ops: Ops, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False) -> list[Any]:
     """Returns a new list of ops from an op, an iterable of ops, or a graph.
 
     Args:
@@ -179,7 +185,9 @@ def get_tensors(graph: TFGraph) -> list[Any]:
     return [tensor for op in graph.get_operations() for tensor in op.outputs]
 
 
-def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ops: bool = False) -> list[Any]:
+def make_list_of_t(
+    ts: Tensors, check_graph: bool = True, allow_graph: bool = True, ignore_ops: bool = False
+) -> list[Any]:
     """Returns a new list of tensors from a tensor, an iterable of tensors, or a graph.
 
     Args:
@@ -210,7 +218,7 @@ def _list_of(
     return items if all_are(items, (kind,)) else [thing for thing in items if isinstance(thing, kind)]
 
 
-def get_generating_ops(ts: Any) -> list[Any]:
+def get_generating_ops(ts: Tensors) -> list[Any]:
     """Returns the op that computes each tensor, in order.
 
     Args:
@@ -219,7 +227,7 @@ def get_generating_ops(ts: Any) -> list[Any]:
     return [t.op for t in make_list_of_t(ts, allow_graph=False)]
 
 
-def get_consuming_ops(ts: Any) -> list[Any]:
+def get_consuming_ops(ts: Tensors) -> list[Any]:
     """Returns the ops that read the tensors, without duplicates.
 
     Args:
@@ -315,7 +323,7 @@ def scope_basename(scope: str) -> str:
     return scope[scope.rfind("/") + 1 :]
 
 
-def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PREFIX) -> str:
+def placeholder_name(t: TFTensor | None = None, scope: str | None = None, prefix: str = _PREFIX) -> str:
     """Returns the name of the placeholder of a tensor, for example ``foo/geph__b_0`` for ``foo/b:0``.
 
     Args:
@@ -341,7 +349,7 @@ def named_placeholder(op: str, port: int, scope: str | None, prefix: str = _PREF
     return (scope_dirname(op) if scope is None else scope) + leaf
 
 
-def make_placeholder_from_tensor(t: Any, scope: str | None = None, prefix: str = _PREFIX) -> Any:
+def make_placeholder_from_tensor(t: TFTensor, scope: str | None = None, prefix: str = _PREFIX) -> Any:
     """Makes a placeholder for a tensor, in the default graph, or without one, in the graph of the tensor.
 
     Args:
@@ -356,7 +364,7 @@ def make_placeholder_from_tensor(t: Any, scope: str | None = None, prefix: str =
 
 
 def make_placeholder_from_dtype_and_shape(
-    dtype: Any, shape: Any = None, scope: str | None = None, prefix: str = _PREFIX
+    dtype: DTypeLike, shape: ShapeLike | None = None, scope: str | None = None, prefix: str = _PREFIX
 ) -> Any:
     """Makes a placeholder named ``geph`` in the default graph.
 
@@ -372,7 +380,9 @@ def get_predefined_collection_names() -> list[str]:
     return graph_parts.graph_key_names()
 
 
-def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:
+def find_corresponding_elem(
+    target: TFOp | TFTensor, dst_graph: TFGraph, dst_scope: str = "", src_scope: str = ""
+) -> Any:
     """Returns the op or tensor of the same name in another graph.
 
     Args:
@@ -399,7 +409,7 @@ def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", sr
         raise NotFound(request, f"the graph has no {name!r}", "Choose another scope") from error
 
 
-def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:
+def find_corresponding(targets: Any, dst_graph: TFGraph, dst_scope: str = "", src_scope: str = "") -> Any:
     """Returns the ops and tensors of the same names in another graph, for a tree of them.
 
     Args:
@@ -417,7 +427,7 @@ def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_sc
 _LEAVES = (str, bytes, graph_parts.Operation, graph_parts.Tensor)
 
 
-def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
+def concatenate_unique(la: list[Any], lb: Iterable[Any]) -> list[Any]:
     """Appends to `la` the items of `lb` that it does not contain yet, in order, and returns `la`.
 
     Args:
@@ -497,7 +507,7 @@ def is_iterable(obj: Any) -> bool:
     return True
 
 
-def is_leaf(obj: Any) -> bool:
+def is_leaf(obj: object) -> bool:
     """Returns whether an object is a leaf of a tree: text, an op, a tensor, a variable, or not iterable."""
     return isinstance(obj, _LEAVES) or graph_parts.is_variable_object(obj) or not is_iterable(obj)
 
