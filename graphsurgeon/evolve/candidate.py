@@ -214,7 +214,7 @@ class Assembly:
         return {**inputs, **piece.reads, **outputs}
 
     def _of_variables(self, piece: Subexpression) -> dict[str, str]:
-        """Returns op of a variable in a piece -> its name in the new candidate; the same name, unless it is taken."""
+        """Returns op of a variable in a piece -> its name in the new candidate, the same name if possible."""
         graph = piece.of.editor.snapshot
         out: dict[str, str] = {}
         for name in sorted(graph.state.variables.keys() & set(piece.ops), key=len, reverse=True):

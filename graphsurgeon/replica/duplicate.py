@@ -80,9 +80,9 @@ def duplicate(
         warning.
 
     Raises:
-        PlanError: the device does not exist, the cluster does not answer, the scope is taken, a variable has no value,
-            the selection reads a variable that it does not contain, or an argument is not one of its allowed values.
-            The graphs are then unchanged.
+        PlanError: the device does not exist, the cluster does not answer, or the scope is taken. Also if a variable has
+            no value, if the selection reads a variable from outside, or if an argument is not one of its allowed
+            values. The graphs are then unchanged.
         OpenError: the source cannot be opened.
 
     Example:

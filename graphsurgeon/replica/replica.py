@@ -335,9 +335,9 @@ class Replica:
             an `Update`, which lists the changes.
 
         Raises:
-            PlanError: there is nothing to follow, a variable of the original has no value, this thread is reading,
-                the cluster does not answer, there was no pause between steps before the timeout, or an object was
-                changed while it was read.
+            PlanError: there is nothing to follow, a variable of the original has no value, or this thread is reading.
+                Also if the cluster does not answer, if there was no pause between steps before the timeout, or if an
+                object was changed while it was read.
             OpenError: a newer checkpoint in the folder is half-written, damaged, or of another model. The duplicate is
                 not changed.
         """

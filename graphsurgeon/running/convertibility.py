@@ -126,7 +126,7 @@ def _advised(
     remaining = {one.op for one in blocked if one.op and ancestry[graph.index[one.op]]}.difference(*ways.values())
     here = [name for name in part_inputs if op_name(name) in graph.index]  # not the placeholder of a second output
     off = _cut(graph, remaining, [*here, *(name for name in fed if name not in here)], targets)
-    # Ops in `remaining` are data ancestors of the outputs: an op that is only waited for cannot be cut off at a tensor.
+    # `remaining` has only data ancestors of the outputs, because a control input cannot be cut off at a tensor.
     return advised(blocked, ways, dict.fromkeys(remaining, off))
 
 

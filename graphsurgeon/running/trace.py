@@ -257,7 +257,7 @@ def _chosen(editor: EditorLike, ops: Any) -> frozenset[str]:
 
 
 def _ends_of(editor: EditorLike, op_names: Iterable[str]) -> list[str]:
-    """Returns the fetches that make some ops run: the last of these ops; nothing if one is in a loop or a branch."""
+    """Returns the last ops of some ops, as fetches that make all of them run; nothing in a loop or branch."""
     graph = editor.snapshot
     inside = graph.mask(
         {graph.index[outer] for name in op_names if (outer := outer_name(name, graph.index)) is not None}

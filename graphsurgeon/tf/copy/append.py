@@ -292,7 +292,7 @@ def read_values(copied: CopyResult, result: AppliedOps) -> None:
 def value_faults(effect: PlanResult) -> list[Fault]:
     """Returns faults for values of copies that cannot be read, without reading any value.
 
-    An editor makes a session if it has none, so only a missing value in a session of the caller is a fault.
+    An editor makes a session if it has none. So a missing value is a fault only in a session of the caller.
     """
     faults = []
     for copied in effect.copies:

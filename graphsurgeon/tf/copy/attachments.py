@@ -414,7 +414,7 @@ def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Copies the shapes that were set by `set_shape`, which are not in the nodes.
 
     A shape is left out if it contradicts the shape that TensorFlow infers for the copy. It is also left out if the
-    dtype of the copy differs: the value of a variable then replaces its handle, which is a scalar.
+    dtype of the copy differs. In this case, the value of a variable replaces its handle, which is a scalar.
     """
     for old, new in differently_shaped(pairs):
         if new.dtype == old.dtype and new.shape.is_compatible_with(old.shape):

@@ -336,7 +336,7 @@ def _before(op: TFOp, new: dict[tuple[int, int], TFOp]) -> list[TFOp]:
 
 
 def _refuse_cycle(starts: list[TFOp], graph: TFGraph, request: str, sources: Callable[[TFOp], list[TFOp]]) -> None:
-    # If all other edges lead from earlier to later ops, all ops of a cycle are later than the op that closes it.
+    # Usually all other edges lead from earlier to later ops. The op that closes a cycle is then its earliest op.
     oldest = -1 if journal(graph).backward else min(map(number_of, starts))
     state: dict[int, bool] = {}  # True: on the current path, False: done
     for start in starts:

@@ -36,8 +36,8 @@ def trace_sites(
     """Builds the ops that a function makes for some sites; sites with equal results share one call.
 
     Args:
-        function: a function of tensors, and of a `Match` if it has an argument called ``match``, which returns a
-            tensor, or a list or dict of tensors. Or an op type, for a single op with the same inputs.
+        function: a function of tensors that returns a tensor, or a list or dict of tensors. An argument called
+            ``match`` gets a `Match`. Or an op type, for a single op with the same inputs.
         sites: the places at which ops are inserted.
         base: snapshot of their graph.
         request: the request, for messages.

@@ -109,10 +109,10 @@ def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, copy_of:
 
 
 def _whatever_runs(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Any:
-    """Returns an op that waits for the copy of an op, but also runs if the op is in a TF1 branch that does not run.
+    """Returns an op that waits for the copy of an op, but always runs, even if a TF1 branch with the op does not run.
 
-    A call of the function waits for the returned op. Without it, an op in a branch that does not run would prevent all
-    ops that wait for it from running.
+    A call of the function waits for the returned op. If the call waited for an op in a branch that does not run, the
+    call would not run either.
     """
     last = copy_of(op)
     for _, side, sides in _branches(base, mask, op, copy_of):
@@ -253,9 +253,9 @@ def graph_function(
 
     Raises:
         SelectionError: a tensor or op does not exist.
-        PlanError: a needed placeholder is not an input; a reference variable is assigned; a queue, an iterator or a
-            mutable table is needed; a variable has no value; or a SymbolicGradient op is needed, and the graph names
-            the gradient function.
+        PlanError: a needed placeholder is not an input, a reference variable is assigned, or a variable has no value.
+            Also if a queue, an iterator or a mutable table is needed, or a SymbolicGradient op whose gradient function
+            the graph names.
     """
     request = request or f"function(outputs={_shown(outputs)})"
     refuse_untrusted(base.owner, request)

@@ -242,8 +242,8 @@ def _elsewhere(
         origin: the model, with the names of the training graph.
 
     Returns:
-        a function of (name of a tensor, id of its Keras tensor or 0), which returns the name in the training graph; the
-        same name if it is not known.
+        a function of (name of a tensor, id of its Keras tensor or 0). It returns the name in the training graph, or the
+        same name if this is not known.
     """
     symbols = {ways.now(name): symbol for symbol, name in model_origin.named.items()}
     training_names = {} if origin is None else {key: renamed_end(name, renamed) for key, name in origin.named.items()}

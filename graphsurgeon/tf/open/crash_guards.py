@@ -336,9 +336,9 @@ def refuse_fatal(graph_def: TFGraphDef, request: str) -> None:
         request: the request, for messages.
 
     Raises:
-        OpenError: functions call each other in a cycle, too deeply or too often; an op claims more inputs or outputs
-            than it has, reads an impossible output number, or has a name that is too long; the dtypes of a constant and
-            of its value differ; or the computation of sizes is too complex for shape inference.
+        OpenError: functions call each other in a cycle, too deeply or too often. Also if an op claims more inputs or
+            outputs than it has, reads an impossible output number, or has a name that is too long. Also if the dtypes
+            of a constant and of its value differ, or if the computation of sizes is too complex for shape inference.
     """
     refusal = fatal_error(graph_def, request)
     if refusal is not None:

@@ -29,7 +29,7 @@ _MOST = 1 << 20
 def state_checkpoints(folder: str) -> list[str] | None:
     """Returns the checkpoints in the state file of a folder, newest first; None if there is no state file.
 
-    A path outside of the folder is replaced by its file name in the folder: the folder may have been moved, and an
+    A path outside of the folder is replaced by its file name in the folder. The folder may have been moved, and an
     untrusted folder must not refer to files elsewhere.
 
     Args:

@@ -207,7 +207,9 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str)
 
 
 def file_layers(path: Path, request: str) -> tuple[Graph, Layers] | None:
-    """Returns the layers of a `.keras` file as a graph for viewing: each call of a layer is an op, its class the type.
+    """Returns the layers of a `.keras` file as a graph for viewing, with an op for each call of a layer.
+
+    The op type is the class of the layer.
 
     Args:
         path: the file.

@@ -196,7 +196,7 @@ def dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[st
 
 
 def _count(arg: Any, node: TFNodeDef, signature: Any) -> int:
-    """Returns the number of tensors in an input or output argument of an op; in a damaged file it can be any number."""
+    """Returns the number of tensors in an input or output argument of an op; a damaged file may claim any number."""
     return min(int(_attribute(node, signature, arg.number_attr).i), _MOST + 1) if arg.number_attr else 1
 
 

@@ -439,7 +439,7 @@ def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]
 def _stacks() -> list[list[Any]]:
     """Returns the frames of all other threads, innermost first."""
     tops = sys._current_frames()
-    # The frame of this thread would refer to itself, so its local variables would be freed late, and a session with
+    # The frame of this thread would refer to itself. Its local variables would be freed late, and a session with
     # them.
     tops.pop(threading.get_ident(), None)
     out = []

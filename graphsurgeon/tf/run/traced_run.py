@@ -163,7 +163,7 @@ def watched_run(
 ) -> RunOutcome:
     """Runs a graph with probes.
 
-    If an op cannot run, this op and the ops that depend on it are left out, and the other ops are run.
+    If an op cannot run, it is left out, and so are the ops that depend on it. All other ops are run.
 
     Args:
         session: a session of the graph.

@@ -111,7 +111,7 @@ def tfjs_version() -> str:
 
 
 def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
-    """Yields (op, op type) for the ops of a graph, and also for the types of all ops in the functions of an op."""
+    """Yields (op, op type) for each op of a graph, and (op, op type) for each op type in the functions of an op."""
     functions = {definition.signature.name: definition for definition in graph_def.library.function}
     for node in graph_def.node:
         yield node.name, node.op

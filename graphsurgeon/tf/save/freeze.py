@@ -1,6 +1,6 @@
 """Freeze: replaces variables by constants, even if a loop, a branch or a called function reads them.
 
-If only plain ops read them, a copy with frozen variables is enough: see `export_graph` in export.py, which also copies
+If only plain ops read them, a copy with frozen variables is enough. See `export_graph` in export.py, which also copies
 init ops of tables.
 
 A variable is followed from its op through all ops that pass it on: loops and conds of TF1, and arguments and results of

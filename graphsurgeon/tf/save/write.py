@@ -1,6 +1,6 @@
 """Writes checkpoints in batches and files atomically, and makes GraphDefs portable, without paths of this machine.
 
-An initial value that is read from a checkpoint becomes a placeholder: the value itself is in the file, or comes from
+An initial value that is read from a checkpoint becomes a placeholder. The value itself is in the file, or comes from
 the program that loads the file. A table that is filled from a vocabulary file is filled from constants instead.
 """
 

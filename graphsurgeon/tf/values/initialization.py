@@ -386,8 +386,8 @@ def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mappi
 def untrained(session: TFSession) -> dict[str, str]:
     """Returns variable of a session -> the reason why it has only its initial value.
 
-    If one of these variables has changed since, all of them are considered trained, except that a change of a local
-    variable affects no other variable.
+    If one of these variables has changed since, all of them are considered trained. A change of a local variable
+    affects only this variable.
     """
     entries = _UNTRAINED.get(session, {})
     infos = {name: info for name, info in variable_infos(session.graph).items() if name in entries} if entries else {}

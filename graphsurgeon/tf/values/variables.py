@@ -187,8 +187,8 @@ def fetch(
         initial: whether the request can choose initial values for variables.
 
     Raises:
-        PlanError: a variable is not initialised, is not in the mapping, has another shape in the mapping, or no op of
-            the graph reads it. Also if `values` is neither a mapping nor a session of the graph.
+        PlanError: a variable is not initialised, is not in the mapping, or has another shape there. Also if no op of
+            the graph reads it, or if `values` is neither a mapping nor a session of the graph.
     """
     if isinstance(values, Mapping):
         return {info.op: _given(values, info, graph, request, info.op in later, initial=initial) for info in infos}
