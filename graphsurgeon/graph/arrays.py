@@ -165,7 +165,7 @@ def same_numbers(one: Any, other: Any) -> bool:
 
 
 def can_be_made_up(info: TensorInfo) -> bool:
-    """Returns whether a tensor can be given random numbers: its rank is known, and it holds numbers.
+    """Returns whether a tensor can be fed with random numbers: its rank is known, and it contains numbers.
 
     Example:
         >>> can_be_made_up(TensorInfo("float32", (None, 2))), can_be_made_up(TensorInfo("string", ()))

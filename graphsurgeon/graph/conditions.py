@@ -42,7 +42,7 @@ class PredicateEffect:
 
 
 def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
-    """Returns the tensors that have known values if one tensor has, with these values.
+    """Returns the tensors with values that follow from the value of one tensor, and these values.
 
     Example:
         >>> g = Graph.of([("p", "Placeholder", []), ("q", "Identity", ["p"]), ("n", "LogicalNot", ["q"])])

@@ -177,7 +177,7 @@ def loops_of(graph: Graph) -> Ints:
     for op in entries:
         frame_of[part[op]] = frames.setdefault(frame_name(graph, op), len(frames))
     outer = list(range(len(frames)))
-    beside = []  # a loop that reads a result of another one is next to it, not in it
+    beside = []  # a loop that reads a result of another loop is next to that loop, not inside it
     for op in entries:
         for above in graph.data.row(op)[:1].tolist():
             frame, other = int(frame_of[part[op]]), int(frame_of[part[above]])

@@ -227,10 +227,16 @@ class WhyNot:
 
     Args:
         op: the op.
-        reason: ``cut`` (only boundary inputs need it), ``feed`` (it depends on a feed that is not a boundary input),
-            ``control`` (only control edges lead to it, and the selection follows only data), ``below`` (it is computed
-            from the targets), ``above`` (the starts are computed from it), ``apart`` (there is no path), ``removed``
-            (another part of the query removes it), ``unlisted`` (it does not fit the query).
+        reason: one of these:
+
+            - ``cut``: only boundary inputs need it,
+            - ``feed``: it depends on a feed that is not a boundary input,
+            - ``control``: only control edges lead to it, and the selection follows only data,
+            - ``below``: it is computed from the targets,
+            - ``above``: the starts are computed from it,
+            - ``apart``: there is no path,
+            - ``removed``: another part of the query removes it,
+            - ``unlisted``: it does not fit the query.
         cause: the reason as a clause.
         tensors: the boundary inputs at which it is cut.
         links: the path that the reason is about, beginning at the op; empty if there is none.

@@ -104,7 +104,7 @@ class UnfoldedOrigin:
 
     Args:
         graph: the graph itself.
-        calls: name -> NodeDef of each call, the outer ones first. A call inside another has its unfolded name.
+        calls: name -> NodeDef of each call, outer calls first. A call inside another call has its unfolded name.
         scopes: the scopes of the unfolded calls.
         results: tensor of a function that a call in the graph itself returns -> the result of the call.
         expand: returns the graph with the calls of some scopes unfolded.
@@ -349,7 +349,7 @@ class Graph:
 
     @cached_property
     def consumers(self) -> Edges:
-        """Row i = ops that read a data output of op i; `port` says which output."""
+        """Row i = ops that read a data output of op i; `port` is the index of the output."""
         return reversed_edges(self.data, self.size)
 
     @cached_property

@@ -108,8 +108,8 @@ class LazyGraph:
         records: the records of applied plans in the file.
         refusal: the reason why TensorFlow will refuse the graph as a whole, if it is known already.
         infer: finds the shapes that TensorFlow infers, without filling the graph. Returns the snapshot with these
-            shapes, and the reason why filling the graph would end this process, or None if there is no such reason.
-            Returns None if it was stopped. Default: shapes are inferred when the graph is filled.
+            shapes, and a refusal or None. A refusal is the reason why filling the graph would end this process. Returns
+            None if it was stopped. Default: shapes are inferred when the graph is filled.
         leave: stops `infer`, which can then be called again.
         judge: returns the reason why no ops can be added, or None if no reason is known. It takes time, and is called
             at most once, before ops are added. Default: no reason is known.
@@ -216,7 +216,7 @@ def pending(graph: Any) -> LazyGraph | None:
 
 
 def made(graph: Any, whole: bool = True) -> Any:
-    """Returns a live graph with its ops: one that waits is made and filled now.
+    """Returns a live graph with its ops; a deferred or pending graph is made and filled first.
 
     Args:
         graph: the live graph.

@@ -47,8 +47,8 @@ class LostWrite:
 def required(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | None = None) -> Mask:
     """Returns the ops that must run for some ops if some tensors are fed.
 
-    An op with only waiting ops is left out if it depends on another feed and not on these tensors, because no result
-    depends on it. Ops that write to a variable or a table are not left out.
+    Some ops are only waited for, so no result depends on them. Such an op is left out if it depends on another feed and
+    not on these tensors. Ops that write to a variable or a table are not left out.
 
     Args:
         graph: the snapshot.

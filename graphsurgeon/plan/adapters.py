@@ -327,7 +327,7 @@ def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple
     return None
 
 
-# -- finding one ----------------------------------------------------------------------------------
+# -- the search -----------------------------------------------------------------------------------
 
 
 def _chains(source: TensorInfo, target: TensorInfo) -> Iterator[tuple[str, ...]]:

@@ -402,7 +402,7 @@ class Arguments:
         )
 
     def devices(self, device: str | Mapping[str, str]) -> str | tuple[tuple[str, str], ...]:
-        """Returns ``keep`` or ``clear``, or rules: old device -> new one."""
+        """Returns ``keep`` or ``clear``, or rules: old device -> new device."""
         self.mapping("device", {} if isinstance(device, str) else device, "a text or a mapping")
         if isinstance(device, str) and device in DEVICES:
             return device

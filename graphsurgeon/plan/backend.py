@@ -100,7 +100,7 @@ class Backend:
         return {}
 
     def parts(self, thing: Any) -> list[Any]:
-        """Takes an object apart into the tensors it is made of, for example a SparseTensor."""
+        """Returns the tensors that an object, for example a SparseTensor, is made of."""
         return [thing]
 
     def notes(self, copied: CopyResult) -> list[str]:
@@ -122,7 +122,7 @@ class Backend:
         raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
 
     def array(self, node: TFNodeDef) -> Any:
-        """Returns the array that a constant holds."""
+        """Returns the array of a constant."""
         return None
 
     def built(

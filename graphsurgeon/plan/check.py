@@ -20,7 +20,7 @@ from .steps import CopyStep
 from .type_check import base_dtype, fits, fitting_text
 from .workbench import MutableGraph
 
-#: Ops that find their partners by a key that belongs to one or more whole processes.
+#: Ops that find their partners by a key, which is unique in a process or in several processes.
 _MEETING = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
 #: Ops that `tf.custom_gradient` leaves in a graph.
 _CUSTOM = ("IdentityN", "PartitionedCall", "StatefulPartitionedCall")

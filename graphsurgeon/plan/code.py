@@ -107,7 +107,7 @@ class CodeNames(Protocol):
     short: bool
 
     def of(self, graph: Graph) -> str:
-        """Returns the variable that holds the editor of a graph."""
+        """Returns the name of the variable for the editor of a graph."""
 
     def query(self, selection: Selection) -> Query:
         """Returns the query that selects the ops of a selection."""
@@ -245,7 +245,7 @@ def arrays_code(arrays: Mapping[str, Any]) -> str:
     """Returns a mapping of name to array as code; empty if it is too long to be printed.
 
     Args:
-        arrays: name -> array, or a value that converts to one.
+        arrays: name -> array, or a value that can be converted to an array.
 
     Example:
         >>> arrays_code({"w": np.array([1.0, 2.0]), "b": [1]}), arrays_code({"w": np.zeros(101)})

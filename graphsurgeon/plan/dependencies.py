@@ -1,4 +1,4 @@
-"""The ops that a copy also needs, and what happens to each of its variables."""
+"""The ops that a copy also needs, and the treatment of each of its variables."""
 
 from __future__ import annotations
 

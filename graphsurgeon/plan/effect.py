@@ -31,7 +31,7 @@ class OpChange:
 
     @property
     def text(self) -> str:
-        """What changes, in words."""
+        """The changes as text."""
         parts = [f"{name} cleared" if value is None else f"{name}={value!r}" for name, value in self.attributes.items()]
         parts += [] if self.device is None else [f"on {self.device or 'any device'}"]
         parts += [f"after {few(self.waits)}"] if self.waits else []

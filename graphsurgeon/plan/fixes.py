@@ -75,7 +75,7 @@ def with_mapping_fixes(base: MutableGraph, fault: Fault, step: CopyStep, old: st
         base: the destination.
         fault: the fault.
         step: the copy.
-        old, new: the tensor of the source, and the tensor that should feed the copy in its place.
+        old, new: the tensor of the source, and the tensor that should feed the copy instead.
     """
     if (old, new) not in step.inputs:
         return fault

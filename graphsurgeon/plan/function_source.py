@@ -148,8 +148,11 @@ def function_name(function: Callable[..., Any], otherwise: str) -> str:
 def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, str]] | None:
     """Returns the statement that defines a function as `word`, and the modules that it needs; None if not possible.
 
-    It is not possible if the file of the function is missing or has changed, or if the function uses names of an outer
-    function or global names that are not modules. It is not possible either if a default value has no code.
+    It is not possible in these cases:
+
+    - the file of the function is missing or has changed,
+    - the function uses names of an outer function, or global names that are not modules,
+    - a default value has no code.
     """
     plain = getattr(function, "python_function", function)
     if not isinstance(plain, types.FunctionType) or plain.__closure__ or plain is not function:
@@ -177,7 +180,7 @@ def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, s
 
 
 def _defaults(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> bool:
-    """Writes the values of defaults in their place, and leaves out annotations; False if a default has no code."""
+    """Replaces defaults by the code of their values, and removes annotations; False if a default has no code."""
     arguments = node.args
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     texts = [code_of(value) for value in defaults]
@@ -381,7 +384,7 @@ def _items(value: Any) -> str:
 
 
 def _number(value: Any, otherwise: str) -> str:
-    """A number; one that is not finite is written like `otherwise`, or by its name in NumPy."""
+    """Returns a number as code; a number that is not finite is written as `otherwise`, or by its name in NumPy."""
     if isinstance(value, complex):
         return f"complex({_number(value.real, otherwise)}, {_number(value.imag, otherwise)})"
     if math.isfinite(value):
