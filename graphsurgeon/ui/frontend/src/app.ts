@@ -1,4 +1,4 @@
-// Puts the parts of the screen together and keeps them in step with the model.
+// Builds the screen from its parts, and updates them from the model.
 import { Api, type Ask, GONE_TEXT } from "./model/api";
 import { type Camera, CameraHistory } from "./state/cameras";
 import { Changes } from "./state/changes";
@@ -25,7 +25,7 @@ const NARROW = 900,
   SMALL = 620,
   THREE = 1000,
   TWO = 1500;
-/** The shapes of a picture are inferred after this time in ms, so that the first gestures of a person come first. */
+/** The delay before shapes are inferred, in ms, so that the first gestures are handled first. */
 const LEISURE = 1000;
 
 const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
@@ -35,19 +35,19 @@ const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
     both: "the current graph, and the graph with the plan applied; they pan and zoom together.",
   };
 
-/** Shows `model` in `host`; returns a function that removes everything again. */
+/** Shows `model` in `host`; returns a function that removes it. */
 export function mount(model: Model, host: HTMLElement): () => void {
-  // ids are page-global: two views must not share one
+  // ids are global to the page: two views must have different ids
   const id = "gs" + Math.random().toString(36).slice(2, 9);
-  // a click on an element without its own keys moves the focus to the widget, never to the notebook around it
+  // a click on an element without key handlers moves the focus to the widget, not to the notebook around it
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon", tabindex: -1 });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
-  /** how each pane looked last, and whether it is being placed and not moved by hand */
+  /** the last view of each pane, and whether code is moving it */
   const looks = new Map<PaneName, Look>();
   let placing = false,
-    /** whether the new boxes are far from the old ones, so that before and after look at different places */ apart = false,
-    /** the camera of the one picture before the plan, unless the person has moved since */ unstaged: Camera | undefined,
+    /** whether the new boxes are far from the old ones, so that before and after show different places */ apart = false,
+    /** the camera of the picture before the plan, unless the user has moved it since */ unstaged: Camera | undefined,
     sidesChosen = false,
     width = 0,
     had = "",
@@ -240,7 +240,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (item) pane.focus(item, false);
   }
 
-  /** Selections, marks and the start of a connection: all that changes without a new scene. */
+  /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
     const { selected, armed, edge, faded, takers, tool, picking, change } = store.now;
     top.tool(tool);
@@ -301,7 +301,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return !width || width >= NARROW;
   }
 
-  /** Chooses the panes and panels that have room. */
+  /** Chooses the panes and panels that fit into the width. */
   function stages(): StageName[] {
     return wide() ? ["before", "after", "both"] : ["before", "after"];
   }
@@ -311,7 +311,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return store.now.active === "source" ? "before" : "after";
   }
 
-  /** Makes a pane the active one; if it is not visible, it replaces the other. */
+  /** Makes a pane the active one; if it is hidden, it replaces the other pane. */
   function lookAt(name: PaneName): void {
     const seen = wide() && !store.now.alone;
     if (seen || store.now.active === name) return activate(name);
@@ -319,7 +319,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     else activate(name);
   }
 
-  /** Shows the graph before the plan, after it, or both; without a stage the next one. Visible boxes keep their places. */
+  /** Shows the graph before the plan, after it, or both; without a stage, the next of these. Visible boxes keep their places. */
   function stage(to?: StageName): void {
     if (!acts.staged) return status.say("There is no plan: before and after are the same.", "warn");
     const known = stages();
@@ -328,14 +328,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
     tellStage();
   }
 
-  /** The kernel, and other views of this widget, hear of a stage that was chosen. */
+  /** Sends a chosen stage to the kernel and to other views of this widget. */
   function tellStage(): void {
     if (!acts.staged || !api.answers("set_stage")) return;
     knownStage = shownStage();
     ask("set_stage", { show: knownStage });
   }
 
-  /** Shows a stage that was chosen elsewhere: by code, or in another view. */
+  /** Shows a stage that was chosen by code or in another view. */
   function follows(): void {
     const now = model.get("look")?.stage;
     if (!now || now === knownStage || api.pending("set_stage")) return;
@@ -362,7 +362,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return panes[pane.name === "source" ? "destination" : "source"];
   }
 
-  /** Before and after look at the same place: at that of the pane in use, and from there at the new boxes. */
+  /** Makes the panes before and after show the same place: that of the active pane, then the new boxes. */
   function lineUp(): void {
     if (!acts.staged) return;
     const now = panes[store.now.active];
@@ -374,7 +374,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     });
   }
 
-  /** Places panes; neither follows the other meanwhile. */
+  /** Moves panes by code; meanwhile, they do not follow each other. */
   function place(act: () => void): void {
     const outer = placing;
     placing = true;
@@ -382,14 +382,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
     placing = outer;
   }
 
-  /** The other of two pictures of one graph moves as this one. */
+  /** Moves the other of two pictures of one graph like this one. */
   function linked(pane: Pane, was: Look): void {
     if (pane.name !== store.now.active || !acts.staged || !other(pane).size[0]) return;
     panes.destination.seen();
     place(() => follow(other(pane), was, pane.view));
   }
 
-  /** Opens or closes panels at the sides; once it was done by hand, the width of the cell changes nothing. */
+  /** Opens or closes the side panels. After the user has done so, the width of the cell has no effect on them. */
   function sides(panel: Partial<ViewState["sides"]> = {}, byHand = false): void {
     sidesChosen ||= byHand;
     const now = { ...store.now.sides, ...panel };
@@ -404,7 +404,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     });
   }
 
-  /** Unless the person chose otherwise, the panes have priority over the side panels. */
+  /** Panes have priority over side panels, unless the user has opened or closed these. */
   function room(): void {
     if (sidesChosen || !width) return;
     const two = !!model.get("scenes").destination && width >= NARROW;
@@ -417,7 +417,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       { staged } = acts,
       before = panes.source.camera,
       back = cameras.replace({ source, destination }, { source: before, destination: panes.destination.camera, apart });
-    // in a narrow cell one pane is seen: a preview that has just come is the one to look at
+    // a narrow cell shows one pane: a new preview replaces the source
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) activate("destination");
     if (!destination && store.now.selected.destination.size) store.select("destination", []);
     if (!destination && store.now.active === "destination") {
@@ -451,7 +451,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
 
-  /** A plan that is not applied outlives the kernel and the page, until it is restored or there is another plan. */
+  /** Stores an unapplied plan, which remains after the kernel and the page until it is restored or replaced. */
   function remember(): void {
     const { of, by, code, made, steps } = model.get("plan"),
       { left } = plan;
@@ -462,14 +462,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (had) keep(of, { of, by, code, made: made ?? "" });
   }
 
-  /** A button that has just done its last work does not keep the keyboard. */
+  /** Moves the keyboard focus away from a button that was just disabled. */
   function planned(): void {
     const { size } = store.now.selected.source;
     plan.update(model.get("boundary"), model.get("plan"), model.get("views"), model.get("run"), model.get("look")?.name, size);
     if (root.querySelector(":disabled:focus")) focusPane();
   }
 
-  /** The op in the inspector has other values or numbers now. */
+  /** Updates the values of the op in the inspector. */
   function ran(): void {
     planned();
     void acts.inspect(acts.pane, true);
@@ -511,7 +511,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   const types = (target: EventTarget | null) => (target as HTMLElement).matches("input:not([type=radio]), textarea, select");
 
-  // the text around a picture is not selected, wherever in here the focus is: before a menu keeps its keys to itself
+  // Ctrl+A must not select the text around the picture; this comes before a menu that handles its own keys
   root.addEventListener(
     "keydown",
     e => {
@@ -539,7 +539,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       return status.say(GONE_TEXT, "warn");
     }
     handled(e);
-    if (e.key === " " && panes[store.now.active].pointer.hold()) return; // it selects when it is let go, unless it has panned
+    if (e.key === " " && panes[store.now.active].pointer.hold()) return; // it selects when the key is released, unless it has panned
     if (typing && action === "escape") focusPane();
     else hands.do(action, e.key);
   });
@@ -550,7 +550,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   root.addEventListener("contextmenu", e => {
     if (e.defaultPrevented || (e.target as HTMLElement).matches("input, textarea")) return;
-    handled(e); // notebooks open their own menu further up
+    handled(e); // otherwise, the notebook opens its own menu
     const { pane } = acts;
     if (pane.canvas.contains(e.target as Node)) hands.looks.menu(pane.name, { x: e.clientX, y: e.clientY });
   });

@@ -1,14 +1,14 @@
-// The edges that a stroke crosses, by their coordinates: to ask the page for the element at each point takes longer than a frame.
+// Finds the edges that a stroke crosses by their coordinates: `elementFromPoint` for each point would take longer than a frame.
 import { numbers } from "./shapes";
 import type { Edge } from "../model/types";
 
 type Point = [number, number];
 
-/** A bend is as straight as this many lines. */
+/** The number of lines that approximate a bend. */
 const PARTS = 6,
   known = new WeakMap<Edge, Point[]>();
 
-/** Points of an edge: those of its lines, and some of its bends. */
+/** Points of an edge: the ends of its lines, and some points of its bends. */
 function points(edge: Edge): Point[] {
   let found = known.get(edge);
   if (!found) {
@@ -29,7 +29,7 @@ function points(edge: Edge): Point[] {
   return found;
 }
 
-/** On which side of the line from p to q a point lies. */
+/** Positive, negative or zero, by the side of the line from p to q on which a point is. */
 function side([px, py]: Point, [qx, qy]: Point, [x, y]: Point): number {
   return (qx - px) * (y - py) - (qy - py) * (x - px);
 }

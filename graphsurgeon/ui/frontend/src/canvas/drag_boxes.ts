@@ -1,4 +1,4 @@
-// Boxes that are dragged to the other pane or onto an edge, copied and pasted, or duplicated.
+// Boxes that are dragged to the other pane or onto an edge, copied, pasted or duplicated.
 import type { Actions } from "../commands/actions";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
@@ -8,7 +8,7 @@ import type { Edge } from "../model/types";
 export class Carry {
   constructor(private readonly acts: Actions) {}
 
-  /** The boxes that are meant: the selection, or without one the box with the focus. */
+  /** The boxes to act on: the selection, or without a selection, the focused box. */
   #names(pane: Pane, item: Item | null): string[] {
     const selected = this.acts.selected[pane.name];
     return selected.size && (!item || selected.has(item.of.name)) ? [...selected] : item ? [item.of.name] : [];
@@ -38,7 +38,7 @@ export class Carry {
     if ((await answer) !== null && this.acts.p.model.get("plan").faults.length) this.acts.p.plan.show("problems");
   }
 
-  /** Boxes are dragged: to the other pane, or onto an edge of the graph that is changed. */
+  /** Drags boxes to the other pane, or onto an edge of the graph that the plan changes. */
   begin(pane: Pane, item: Item): Drag {
     const { over, panes, model, status } = this.acts.p,
       { boxes, ops } = model.get("boundary"),

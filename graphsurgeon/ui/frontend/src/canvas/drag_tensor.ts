@@ -25,7 +25,7 @@ export class Wires {
     private readonly edits: Edits,
   ) {}
 
-  /** First m takes the tensor, second m the box that should read it; on the box it comes from: all that could. */
+  /** The first m chooses the tensor, the second m the box that should read it. On the same box, it lists all possible consumers. */
   async connect(pane: Pane): Promise<void> {
     const { store, panes } = this.acts.p,
       { armed } = store.now,
@@ -47,7 +47,7 @@ export class Wires {
     const { store, status, api } = this.acts.p;
     this.#refused = "";
     const answer = await api.call("takers", { tensor, pane: pane.name }).catch((error: Error) => {
-      // the message without its request, which the person did not type
+      // the message without its request, which the user did not type
       status.say(error instanceof Refused ? error.said : error.message, "error");
       this.#refused = error instanceof Refused ? error.parts.suggestion : error.message;
     });
@@ -139,7 +139,7 @@ export class Wires {
     return { pane, item, taker: taker?.taker };
   }
 
-  /** The inputs of a box that are known, of a pane in which they are meant. */
+  /** The known inputs of a box, if it is in the pane with the possible consumers. */
   inputs(pane: Pane, name: string): Taker[] | null {
     const { takers } = this.acts.p.store.now;
     if (!takers || (takers.pane !== pane.name && this.acts.p.model.get("plan").same === false)) return null;
@@ -164,7 +164,7 @@ export class Wires {
       : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.adaptable ? FIXABLE : ""}`, false];
   }
 
-  /** The box that should read the tensor: at once if it has one input, or no input that fits; else a menu offers its inputs. */
+  /** Connects the tensor to a box: at once if the box has one input, or none that fits; else a menu lists its inputs. */
   take(pane: Pane, item: Item, at?: { x: number; y: number }): void {
     const { takers } = this.acts.p.store.now,
       inputs = this.inputs(pane, item.of.name),
@@ -188,7 +188,7 @@ export class Wires {
     );
   }
 
-  /** All possible consumers in the picture, the nearest first; and other edits of the tensor. */
+  /** Lists all possible consumers in the picture, the nearest first, and other edits of the tensor. */
   choose(pane: Pane, at?: { x: number; y: number }, near: [number, number] = [0, 0]): void {
     const { takers } = this.acts.p.store.now;
     if (!takers) return;
@@ -235,7 +235,7 @@ export class Wires {
     return gives(of) && !!takers && (takers.copies > 0 || opOf(takers.tensor) !== of.name);
   }
 
-  /** The consumers of an op without inputs should read the tensor. */
+  /** Makes the consumers of an op without inputs read the tensor. */
   #replace(takers: Takers, op: string, at?: At): void {
     const { tensor } = takers;
     this.#give();
@@ -246,7 +246,7 @@ export class Wires {
     );
   }
 
-  /** Does something at once; if it copies ops of the other graph, after the person agrees. */
+  /** Does an edit at once; if it copies ops of the other graph, the user must confirm it first. */
   #sure(takers: Takers, title: string, then: string, at: At | undefined, run: () => void): void {
     if (!takers.copies) return run();
     this.acts.p.popup.choose(title, [{ text: `Copy ${this.#makers(takers)}, and ${then}`, run }], at);
@@ -261,7 +261,7 @@ export class Wires {
     return takers?.copies ? `: copies ${this.#makers(takers)}` : "";
   }
 
-  /** Offers adapters that make the tensor fit some inputs, the most sensible first. */
+  /** Offers adapters that make the tensor fit some inputs, the best first. */
   async #adapt(takers: Takers, inputs: Taker[], at?: At): Promise<void> {
     const { tensor } = takers,
       { status, popup } = this.acts.p,
@@ -288,7 +288,7 @@ function no(takers: Takers, t: Taker): string {
   return `Input ${t.input} of ${t.op} cannot read ${takers.tensor}: ${t.why}`;
 }
 
-/** The tensor of an output of a box; for a fold its own name, which means the tensor that leaves it. */
+/** The tensor of an output of a box. For a fold it is the name of the fold, which means its only output. */
 function tensorAt(box: Box, port: number): string {
   return box.name.endsWith("/") || box.name.startsWith("~") ? box.name : `${box.name}:${port}`;
 }

@@ -15,7 +15,7 @@ export class EdgeMenu {
     private readonly edits: Edits,
   ) {}
 
-  /** The choices for the tensor of an edge; of several tensors one is chosen first. */
+  /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
   menu(pane: Pane, edge: Edge, at: At): void {
     const { popup } = this.acts.p;
     if (edge.control) return popup.choose(edgeTitle(edge), this.#order(pane, edge), at);

@@ -65,7 +65,7 @@ export class Lens {
     else if (two) this.acts.ask("select_between", { a: two[0], b: two[1] });
   }
 
-  /** The shortest way from one of two selected boxes to the other; each step is lit while it is pointed at. */
+  /** Shows the shortest path between two selected boxes; a step is highlighted while the pointer is on it. */
   async why(pane: Pane): Promise<void> {
     const two = this.#two(pane),
       path = two && (await this.acts.send("why", { a: two[0], b: two[1], pane: pane.name }));

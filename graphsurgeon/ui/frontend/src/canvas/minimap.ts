@@ -1,4 +1,4 @@
-// The map: the whole picture, and the part of it that is seen. It is below the outline, or in an empty corner of the pane.
+// The map: the whole picture with a frame around the visible part. It is below the outline, or in an empty corner of the pane.
 import { button, h, handled, s } from "../panels/dom";
 import { icon } from "../panels/icons";
 import { overlap } from "../state/places";
@@ -10,7 +10,7 @@ const WIDE = 150,
   LEAST = 360,
   EDGE = 12,
   AWAY = 10,
-  /** room around a box for badges and chips */ AROUND = 12,
+  /** space around a box for badges and chips */ AROUND = 12,
   /** the name of an open scope: its height, and about the width of a letter */ HEAD = 26,
   LETTER = 7;
 const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as const;
@@ -24,7 +24,7 @@ export class Minimap {
     "div",
     { class: "gs-map", "aria-hidden": "true", hidden: true },
     this.#svg,
-    // the keyboard has w for it
+    // for the keyboard there is the key w
     button({
       icon: icon("close"),
       label: "Hide the map (w)",
@@ -34,7 +34,7 @@ export class Minimap {
       press: () => this.want(false),
     }),
   );
-  /** Whether the person wants it. */
+  /** Whether the user wants the map. */
   wanted = true;
   #active = false;
   #corner: (typeof CORNERS)[number] = CORNERS[0];
@@ -53,7 +53,7 @@ export class Minimap {
         k = this.view.k;
       this.view.pan(w / 2 - this.view.x - ((e.clientX - r.left) / this.#k) * k, hh / 2 - this.view.y - ((e.clientY - r.top) / this.#k) * k);
     };
-    // the pane below must not begin to pan
+    // the pane below must not pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
     this.element.addEventListener("pointerdown", e => {
       if ((e.target as Element).closest("button")) return e.stopPropagation();
@@ -71,13 +71,13 @@ export class Minimap {
       });
   }
 
-  /** Shows it, or puts it away. */
+  /** Shows or hides it. */
   want(yes: boolean): void {
     this.wanted = yes;
     this.look();
   }
 
-  /** Whether its pane is the one that keys mean. */
+  /** Whether its pane is the active one. */
   seen(active: boolean): void {
     this.#active = active;
     this.look();
@@ -93,7 +93,7 @@ export class Minimap {
     return this.element.parentElement?.classList.contains("gs-dock") ?? false;
   }
 
-  /** A corner of the pane in which it covers no box and no name of a scope; its current corner if possible. */
+  /** A corner of the pane in which it covers no box and no name of a scope, preferably the current corner. */
   #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
     const wide = scene.w * this.#k + EDGE,
       high = scene.h * this.#k + EDGE,
@@ -114,7 +114,7 @@ export class Minimap {
     });
   }
 
-  /** Draws the boxes of a scene, small. */
+  /** Draws the boxes of a scene in small. */
   draw(scene: Scene | null): void {
     if (scene === this.#scene) return this.look();
     this.#scene = scene;
@@ -135,7 +135,7 @@ export class Minimap {
     this.look();
   }
 
-  /** Frames the visible part; the map is there only while a part of the picture is out of sight. */
+  /** Frames the visible part. The map is only shown while a part of the picture is not visible. */
   look(): void {
     const [w, hh] = this.size(),
       scene = this.#scene,

@@ -1,4 +1,4 @@
-// The overlay of the whole widget during a drag: a line, a frame, and words at the pointer.
+// The overlay of the whole widget during a drag: a line, a frame, and a text at the pointer.
 import { fill, h, s } from "../panels/dom";
 
 export type Point = { clientX: number; clientY: number };
@@ -50,7 +50,7 @@ export class Over {
   wire([x, y]: [number, number], to: Point, fits: boolean, down = true): void {
     const r = this.#place(),
       [ax, ay, bx, by] = [x - r.left, y - r.top, to.clientX - r.left, to.clientY - r.top],
-      // against the direction of the flow it bends just enough to be seen to leave the port
+      // against the flow, it bends just enough to show that it leaves the port
       bend = Math.max(20, (down ? by - ay : bx - ax) / 2),
       [dx, dy] = down ? [0, bend] : [bend, 0];
     this.#path.setAttribute("class", `gs-over-line gs-wire${fits ? " gs-good" : ""}`);

@@ -1,4 +1,4 @@
-// One pane: a drawing, its view, and the mouse. It decides nothing: its owner receives the box, port or edge at the pointer.
+// A pane: a drawing, its view, and the mouse. Its owner receives the box, port or edge at the pointer, and decides what to do.
 import type { Camera } from "../state/cameras";
 import { button, fill, focus, h, hasFocus, s } from "../panels/dom";
 import { icon } from "../panels/icons";
@@ -26,7 +26,7 @@ export interface PaneEvents {
 
 const FAR = 0.3;
 
-/** Whether the person wants nothing to move. */
+/** Whether the user prefers reduced motion. */
 function calm(): boolean {
   return typeof matchMedia !== "function" || matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
@@ -51,16 +51,16 @@ export class Pane {
   #active: string | null = null;
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean; read: boolean } | null = null;
-  /** The boxes that should come to the middle as soon as the pane has a size. */
+  /** The boxes to center as soon as the pane has a size. */
   #framed: Rect | null = null;
-  /** The new boxes that should come into sight. */
+  /** The new boxes to bring into view. */
   #brought: Rect | null = null;
-  /** The camera before the pane changed its size, and where the view stood after: another size starts from there again. */
+  /** The camera before the pane changed its size, and after it; a further change of size starts from the first one. */
   #base: { camera: Camera; at: string } | null = null;
-  /** The last framed boxes, and the camera then: a person who has not moved since still sees it at another size. */
+  /** The last framed boxes, and the camera then: if the user has not moved since, they are framed again at another size. */
   #still: { framed: Rect; at: string } | null = null;
   #sought: string[] = [];
-  /** Names that stay in sight when the pane changes its width. */
+  /** Names of boxes that stay visible when the pane changes its width. */
   cared: string[] = [];
   #shown = false;
   /** The first camera, until there is another scene. */
@@ -113,7 +113,7 @@ export class Pane {
     return [this.canvas.clientWidth, this.canvas.clientHeight];
   }
 
-  /** How it looks at its picture. */
+  /** Its view of the picture. */
   get camera(): Camera {
     return { x: this.view.x, y: this.view.y, k: this.view.k, w: this.#width, h: this.#height };
   }
@@ -124,7 +124,7 @@ export class Pane {
     this.#height = high;
   }
 
-  /** Shows a scene: with the camera `back`, or so that the clicked box, or the box in the middle, keeps its place.
+  /** Shows a scene with the camera `back`, or so that the clicked box, or the box in the middle, keeps its place.
    * A pane goes to new boxes; by `bring` if it follows the camera of another pane. */
   update(scene: Scene | null, title: string, follows = false, back?: Camera): void {
     fill(this.#title, title);
@@ -134,7 +134,7 @@ export class Pane {
     const none = this.name === "source" ? "The graph cannot be drawn (see status). The outline lists its ops." : "";
     fill(this.#empty, !scene ? none : scene.boxes.length ? "" : "This graph has no ops.");
     if (!scene) {
-      // the next scene is looked at anew
+      // the next scene gets a new first view
       this.drawing.scene = null;
       this.#shown = false;
       this.map.draw(null);
@@ -160,17 +160,17 @@ export class Pane {
       const [x, y] = entry(this.drawing.named(still.name)!.of, scene.direction);
       this.view.pan((still.x - x) * this.view.k, (still.y - y) * this.view.k);
     }
-    // for a picture that has shrunk out of sight the view is chosen again; a box that was folded by hand keeps its place
+    // if the picture has shrunk out of view, a new view is chosen; a box that the user folded keeps its place
     if (this.#width && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#width, this.#height)))
       this.#shown = false;
     const opened = anew && this.#anchor ? this.drawing.named(this.#anchor)?.of : undefined;
     if (anew) this.#anchor = null;
-    // a box that was unfolded is a group now, and the other way round: the focus stays on it
+    // an unfolded box is now a group, and a folded group is a box: it keeps the focus
     const other = this.#active && (this.#active.startsWith("b:") ? "g:" : "b:") + this.#active.slice(2);
     const next = [this.#active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
     this.#rove(next ?? null, had);
     this.resized();
-    // an opened box is in sight with all its contents, as far as there is room
+    // an opened box is made visible with its contents, if there is space
     if (opened && this.#width) this.view.show(opened, this.#width, this.#height);
     this.arrive();
     this.#seek();
@@ -178,18 +178,18 @@ export class Pane {
     if (stood) this.drawing.moveFrom(stood, from, this.view);
   }
 
-  /** Looks from a place that was saved. */
+  /** Shows a saved view. */
   lookFrom(at: readonly number[]): void {
     const [x, y, k] = at;
     if (x !== undefined && y !== undefined && k) queueMicrotask(() => this.view.put(x, y, k));
   }
 
-  /** Goes to `name` as soon as a scene shows it; `read`: so near that it can be read. */
+  /** Goes to `name` as soon as a scene shows it; with `read`, zoomed in so that it is readable. */
   goTo(name: string, focus: boolean, read = focus): void {
     this.#goal = { name, focus, read };
   }
 
-  /** Looks whether the goal is there now. */
+  /** Goes to the goal if the scene now shows it. */
   arrive(): void {
     const item = this.#goal && this.drawing.named(this.#goal.name);
     if (!this.#goal || !item) return;
@@ -204,7 +204,7 @@ export class Pane {
     return [this.view.x, this.view.y, this.view.k].join();
   }
 
-  /** Takes the first look once the pane has a size, and again at another width until the person moves the camera; later keeps the middle
+  /** Sets the first view once the pane has a size, and again at another width until the user moves the camera. Later keeps the middle
    * in the middle across, and does not move the top. */
   resized(): void {
     const [w, hh] = this.size;
@@ -215,7 +215,7 @@ export class Pane {
       this.view.first(this.scene, w, hh);
       this.#first = this.#stands();
     } else if (other) {
-      // a pane that gets its size back gets its camera back too, unless the person has moved since
+      // a pane that gets its old size back gets its camera back, unless the user has moved it since
       if (this.#base?.at === this.#stands()) this.#put(this.#base.camera);
       else this.#base = { camera: this.camera, at: "" };
       if (w !== this.#width || hh !== this.#height) this.#fitInto(w);
@@ -232,7 +232,7 @@ export class Pane {
     this.map.look();
   }
 
-  /** Looks at the same place in a pane of another width: the boxes in sight stay in sight. */
+  /** Keeps the visible boxes visible in a pane of another width. */
   #fitInto(width: number): void {
     const seen = this.scene!.boxes.filter(box => this.view.holds(box, this.#width, this.#height)),
       cared = this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[],
@@ -241,7 +241,7 @@ export class Pane {
     this.#within(around(seen), around(still));
   }
 
-  /** Pans as little as shows `all`, zooming out no further than to 75 % for it; if that is not enough, it does the same for `some`. */
+  /** Pans as little as needed to show `all`, and zooms out to 75 % at most; if that is not enough, does the same for `some`. */
   #within(all: Rect | null, some: Rect | null = all): void {
     const [w, hh] = this.size,
       least = Math.min(this.view.k, 0.75),
@@ -253,7 +253,7 @@ export class Pane {
     this.view.show(r, w, hh);
   }
 
-  /** Brings new boxes into sight, and again in a pane of another size until the person looks elsewhere; whether there is
+  /** Brings new boxes into view, and again at another size until the user moves the camera; returns whether there is
    * something new. */
   bring(): boolean {
     const [w, hh] = this.size,
@@ -263,18 +263,18 @@ export class Pane {
     return true;
   }
 
-  /** Leaves no more room at the sides of the picture than necessary; whether it had to move for that. */
+  /** Removes unneeded space at the sides of the picture; returns whether it had to move. */
   fill(): boolean {
     const all = this.scene && around([...this.scene.boxes, ...this.scene.groups]);
     return !!all && this.view.fill(all, this.size[0]);
   }
 
-  /** The new boxes were seen, and the person looks elsewhere. */
+  /** Forgets the new boxes, because the user has moved the camera. */
   seen(): void {
     this.#brought = null;
   }
 
-  /** Brings these into sight as soon as a scene shows them; the focus does not move. */
+  /** Brings boxes into view as soon as a scene shows them; the focus does not move. */
   lookAt(names: string[]): void {
     this.#sought = names;
     this.#seek();
@@ -292,7 +292,7 @@ export class Pane {
     return (this.#active && this.drawing.items.get(this.#active)) || null;
   }
 
-  /** Makes `item` the one that Tab stops at, and focuses it when asked. */
+  /** Makes `item` the tab stop, and focuses it if requested. */
   focus(item: Item, show = true, keyboard = true): void {
     this.#rove(item.key, keyboard);
     if (show) {
@@ -300,7 +300,7 @@ export class Pane {
     }
   }
 
-  /** Remembers that `name` should not move when the next scene comes. */
+  /** Remembers that `name` should keep its place in the next scene. */
   keep(name: string | null): void {
     this.#anchor = name;
   }
@@ -360,12 +360,12 @@ export class Pane {
     return !!r.width && x >= r.left && x < r.right && y >= r.top && y < r.bottom;
   }
 
-  /** The element under a point of the window, also while the pointer is held by another one. */
+  /** The element under a point of the window, even if another element has captured the pointer. */
   under({ clientX, clientY }: { clientX: number; clientY: number }): Element | null {
     return (this.canvas.getRootNode() as Document).elementFromPoint(clientX, clientY);
   }
 
-  /** Cancels a pending move: the person looks elsewhere. */
+  /** Cancels a pending move, because the user has moved the camera. */
   stay(): void {
     this.#goal = null;
     this.#sought = [];

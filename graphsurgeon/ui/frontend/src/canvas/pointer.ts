@@ -12,9 +12,9 @@ export type Tool = "select" | "lasso" | "pan";
 /** An action during a drag; it shows the effect of a drop. */
 export interface Drag {
   move(e: PointerEvent): void;
-  /** The button was let go here. */
+  /** The button was released here. */
   drop(e: PointerEvent): void;
-  /** It was given up, or is over. */
+  /** The drag was cancelled, or has ended. */
   end(): void;
 }
 
@@ -27,7 +27,7 @@ export interface Ground {
   readonly current: Item | null;
   toScene(x: number, y: number): [number, number];
   focus(item: Item, show?: boolean): void;
-  /** Cancels a pending move: the person looks elsewhere. */
+  /** Cancels a pending move, because the user has moved the camera. */
   stay(): void;
 }
 
@@ -67,7 +67,7 @@ export class Pointer {
     return !!drag;
   }
 
-  /** Space goes down over the picture: a drag pans as long as it is held. False if the pointer is elsewhere. */
+  /** Space was pressed over the picture: a drag pans while it is held. False if the pointer is elsewhere. */
   hold(): boolean {
     if (!this.pane.canvas.matches(":hover")) return false;
     this.#space ??= { panned: false };
@@ -75,7 +75,7 @@ export class Pointer {
     return true;
   }
 
-  /** Space is let go; returns whether it was a mere press of the key. */
+  /** Space was released; returns whether it was only pressed, without a drag. */
   release(): boolean {
     const space = this.#space;
     this.#space = null;
@@ -128,7 +128,7 @@ export class Pointer {
     };
     return {
       move: e => {
-        // the frame ends at the edges of the pane: boxes out of sight are not selected
+        // the frame ends at the edges of the pane: boxes outside are not selected
         last = { clientX: Math.max(left, Math.min(right, e.clientX)), clientY: Math.max(top, Math.min(bottom, e.clientY)) };
         if (loop) {
           points.push([last.clientX, last.clientY]);
@@ -154,7 +154,7 @@ export class Pointer {
     let from: PointerEvent | null = null;
     canvas.addEventListener("pointerdown", e => {
       if (e.button > 1 && !e.altKey) return;
-      if (e.button === 1) e.preventDefault(); // no scrolling by itself
+      if (e.button === 1) e.preventDefault(); // no automatic scrolling
       from = e;
       this.#moved = false;
       pane.stay();
@@ -201,7 +201,7 @@ export class Pointer {
       if (e.altKey) return handled(e); // a stroke with the other button
       const found = drawing.at(e.target);
       if (!found) return;
-      // notebooks open their own menu further up
+      // otherwise, the notebook opens its own menu
       handled(e);
       if ("g" in found) pane.focus(found, false);
       else events.edge(found);

@@ -1,4 +1,4 @@
-// Draws a scene into a <g>. Elements are kept by name from one scene to the next, so that focus and looks stay.
+// Draws a scene into a <g>. Elements are reused by name in the next scene, so that focus and style stay.
 import { clean, hasFocus, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
 import { gives, opens, overlap } from "../state/places";
@@ -25,7 +25,7 @@ const MOVES_MS = 200,
 
 const FLOWS = ["up", "down"] as const;
 
-/** How a pane looks at a scene. */
+/** How a pane marks a scene. */
 type Look = { x: number; y: number; k: number };
 
 export interface Item {
@@ -69,7 +69,7 @@ export class Drawing {
     this.#layers.ports.append(this.#inputs, this.#outputs);
   }
 
-  /** Replaces the scene. Marks and selects are put on by the next calls of `mark` and `select`. */
+  /** Replaces the scene. The next calls of `mark` and `select` add marks and selections. */
   draw(scene: Scene): void {
     this.scene = scene;
     this.hover(null);
@@ -83,14 +83,14 @@ export class Drawing {
       seen.add(key);
       let item = this.items.get(key);
       if (!item) {
-        // Lumino looks at the focused element itself for this attribute before it runs a notebook's key binding
+        // Lumino checks this attribute of the focused element before it runs a notebook's key binding
         const g = s("g", { role: "treeitem", tabindex: -1, "data-lm-suppress-shortcuts": "true", "data-name": of.name.slice(0, 2000) });
         item = { key, g, of, drawn: "" };
         this.items.set(key, item);
       }
       item.of = of;
       this.#byElement.set(item.g, item);
-      const drawn = JSON.stringify({ ...of, id: 0, x: 0, y: 0 }); // an id is a number in its scene
+      const drawn = JSON.stringify({ ...of, id: 0, x: 0, y: 0 }); // ids are only unique in a scene
       if (drawn !== item.drawn) {
         if ("kind" in of) drawBox(item.g, of);
         else drawGroup(item.g, of);
@@ -116,7 +116,7 @@ export class Drawing {
     this.#farNames();
   }
 
-  /** Shows the boundary, and the box a connection starts from. */
+  /** Shows the boundary, and the box that a connection starts from. */
   mark(boundary: Boundary | null, armed: string | null = null): void {
     if (!this.scene) return;
     this.#marks = marksOf(this.scene, boundary);
@@ -143,7 +143,7 @@ export class Drawing {
     this.#hull(this.scene);
   }
 
-  /** Points at one box that is looked at. */
+  /** Highlights a box that the user is viewing. */
   point(name: string | null): void {
     const at = name === null ? undefined : this.named(name);
     for (const item of this.items.values()) item.g.classList.toggle("gs-at", item === at);
@@ -154,7 +154,7 @@ export class Drawing {
     this.items.get("b:" + name)?.g.classList.toggle("gs-opening", on);
   }
 
-  /** Highlights the selected boxes; called at once on a click, before Python hears of it. */
+  /** Highlights the selected boxes; called at once on a click, before Python's answer. */
   select(names: ReadonlySet<string>): void {
     const selected = new Set([...names].map(name => this.named(name)));
     for (const item of this.items.values()) {
@@ -167,7 +167,7 @@ export class Drawing {
     }
   }
 
-  /** Fades the boxes of these entries of the legend, and the edges that end there. */
+  /** Fades the boxes of these entries of the legend, and their edges. */
   fade(keys: readonly string[]): void {
     const weak = new Set(keys),
       ids = new Set<string>();
@@ -207,7 +207,7 @@ export class Drawing {
       this.#layers[name].animate?.([{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}], timing);
   }
 
-  /** From far away only names that have room are shown, at the size they have in full; `k` 0: not from far away. */
+  /** If zoomed out, shows only names with enough space, at full size; `k` is 0 if not zoomed out. */
   far(k: number): void {
     const scale = k && Number(k.toFixed(3));
     if (scale === this.#far) return;
@@ -220,7 +220,7 @@ export class Drawing {
       taken: Rect[] = [],
       texts: SVGElement[] = [];
     const all: (Box | Group)[] = k && this.scene ? [...this.scene.groups, ...this.scene.boxes] : [];
-    // the largest first: if there is no room for all labels, these are the most useful
+    // the largest first, because their labels are the most useful
     for (const of of all.sort((a, b) => b.w * b.h - a.w * a.h)) {
       const wide = ((measure(of.label, LABEL, true) ?? of.label.length * LABEL) + 8) / k,
         high = (LABEL + 6) / k,
@@ -239,13 +239,13 @@ export class Drawing {
     this.#layers.far.replaceChildren(...texts);
   }
 
-  /** Marks the boxes that a frame touches while it is drawn. */
+  /** Marks the boxes that the selection frame touches while it is drawn. */
   touch(boxes: readonly Box[]): void {
     const names = new Set(boxes.map(b => b.name));
     for (const item of this.items.values()) item.g.classList.toggle("gs-touched", "kind" in item.of && names.has(item.of.name));
   }
 
-  /** Shows the outputs of the box that the pointer is at: a tensor is dragged from there. */
+  /** Shows the outputs of the box at the pointer, to drag tensors from. */
   hover(found: Item | Edge | null): void {
     const item = found && "g" in found ? found : null;
     if (item === this.#hovered) return;
@@ -311,7 +311,7 @@ export class Drawing {
     this.#inputs.replaceChildren(...ports);
   }
 
-  /** Marks the box that something is dragged over. */
+  /** Marks the box under the current drag. */
   aim(item: Item | null): void {
     for (const one of this.items.values()) one.g.classList.toggle("gs-aimed", one === item);
   }
@@ -328,7 +328,7 @@ export class Drawing {
     return (g && this.#ins.get(g)) ?? null;
   }
 
-  /** The box, group or edge an event happened on; of a group only its heading counts. */
+  /** The box, group or edge of an event; a group only by its heading. */
   at(target: EventTarget | null): Item | Edge | null {
     for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
       const found = this.#byElement.get(e);
@@ -340,7 +340,7 @@ export class Drawing {
     return null;
   }
 
-  /** The item of a name, box or group; of a scope without an own one, the first below it (a chain of scopes is one). */
+  /** The box or group of a name; for a scope without one, the first below it (a chain of scopes is one box). */
   named(name: string): Item | undefined {
     const own = this.items.get("b:" + name) ?? this.items.get("g:" + name);
     if (own || !name.endsWith("/")) return own;
@@ -348,7 +348,7 @@ export class Drawing {
     return below.sort((a, b) => a.of.name.length - b.of.name.length)[0];
   }
 
-  /** Marks the boxes that show or hold hits of a search, with the number of hits inside. */
+  /** Marks the boxes with hits of a search, with the number of hits inside. */
   found(boxes: Record<string, number>): void {
     const chips: SVGGElement[] = [];
     for (const item of this.items.values()) {
@@ -398,7 +398,7 @@ export class Drawing {
     );
   }
 
-  /** Reading order is document order: screen readers and Tab follow it. */
+  /** Sorts elements in reading order, because screen readers and Tab follow the document. */
   #order(scene: Scene): void {
     for (const [layer, list] of [
       [this.#layers.boxes, scene.boxes],
@@ -438,7 +438,7 @@ function classOf(of: Box | Group): string {
   return `gs-item gs-box gs-${of.kind} gs-f-${/^[a-z]+$/.test(of.family) ? of.family : "other"}${state}`;
 }
 
-/** Gives a box the color that Python has chosen for it. */
+/** Sets the color of a box. */
 function tint(g: SVGGElement, of: Box): void {
   if (!of.paint) return g.style.removeProperty("--gs-hue") as unknown as void;
   g.classList.add(of.paint.colour ? "gs-tinted" : "gs-untinted");

@@ -1,4 +1,4 @@
-// Draws one box, one group heading, one edge, into an element that is kept.
+// Draws a box, a group heading or an edge into a reused element.
 import { clean, figure, s } from "../panels/dom";
 import { type Chip, count, share, subOf } from "../state/marks";
 import { SIGN } from "../model/signs";
@@ -39,10 +39,10 @@ export function drawBox(g: SVGGElement, b: Box): void {
   });
   const sub = subOf(b);
   if (sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
-  // a stub keeps the link to hidden ops
+  // a stub shows the link to hidden ops
   if (hidden)
     parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
-  // as view/svg.py draws it
+  // the same as in view/svg.py
   if (folded) parts.push(s("path", { class: "gs-more", d: `M${b.w - 13},8h6m-3,-3v6` }));
   let at = 7;
   for (const [colour, share] of b.paint?.bars ?? []) {
@@ -56,7 +56,7 @@ export function drawBox(g: SVGGElement, b: Box): void {
   g.replaceChildren(...parts);
 }
 
-/** Slanting lines that fill a box; as view/svg.py draws them. */
+/** Slanting lines that fill a box; the same as in view/svg.py. */
 function hatch(w: number, h: number, step = 7, off = 1.5): string {
   const [right, low] = [w - 2 * off, h - 2 * off];
   let d = "";
@@ -73,7 +73,7 @@ export function safeColour(colour: string): string {
   return /^#[0-9a-f]{6}$/i.test(colour) ? colour : "#8a93a0";
 }
 
-/** Separates the words of neighboring texts for people who hear the text. */
+/** Separates neighboring texts for screen readers. */
 function space(): Text {
   return document.createTextNode(" ");
 }
@@ -117,7 +117,7 @@ export function drawFound(n: number, b: Box): SVGGElement {
   return g;
 }
 
-/** The chips under a box, inputs from the left, outputs from the right; on a heading they stand at the right. */
+/** The chips under a box: inputs from the left, outputs from the right. On a heading they are at the right. */
 export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
   const g = s("g", { class: "gs-chips", "aria-hidden": "true" });
   const y = "kind" in item ? item.h - 5 : 5;
@@ -165,7 +165,7 @@ export function portOf(b: Box, at: number, side: "input" | "output", direction: 
   return direction === "TB" ? [b.x + b.w * share, b.y + b.h * far] : [b.x + b.w * far, b.y + b.h * share];
 }
 
-/** A port: a dot, with room around it to hit. */
+/** A port: a dot, with space around it that also reacts to clicks. */
 export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
   const g = s("g", { class: `gs-port gs-port-${kind}`, transform: `translate(${round(x)},${round(y)})` });
   g.append(s("circle", { class: "gs-port-hit", r: 10 }), s("circle", { class: "gs-port-dot", r: 4.5 }));
@@ -190,7 +190,7 @@ export function drawEdge(g: SVGGElement, e: Edge): void {
   g.replaceChildren(...parts);
 }
 
-/** All that leads to a box, or comes from it: its edges and rings around its boxes, each kind as one path. */
+/** The edges into a box, or out of it, and rings around the boxes at their other ends, as one path for each kind. */
 export function drawFlow(scene: Scene, from: Box, way: FlowWay): SVGGElement {
   const ids = reach(scene, [from.id], way),
     edges = scene.edges.filter(e => ids.has(e.from) && ids.has(e.to)),
@@ -218,7 +218,7 @@ export function drawEdgeLabel(e: Edge): SVGElement {
   return s("text", { class: `gs-edge-label${e.state && ` gs-is-${e.state}`}`, x: e.lx, y: e.ly + 3.5, ...fitted(e.label, SUB) }, e.label);
 }
 
-/** One of many that go to one place: drawn faint, below the others. */
+/** An edge of many to one box: drawn faint, below other edges. */
 export function isQuiet(e: Edge): boolean {
   return !!e.quiet && !e.state;
 }

@@ -1,4 +1,4 @@
-// A stroke across edges: their tensors become boundary inputs, with Shift outputs, with the other button they are cut.
+// A stroke across edges: their tensors become boundary inputs, or outputs with Shift; with the right button, edges are cut.
 import type { Actions } from "../commands/actions";
 import { crossed } from "./crossing";
 import { counted } from "../panels/dom";
@@ -7,7 +7,7 @@ import { opOf } from "../state/places";
 import type { Drag } from "./pointer";
 import type { Edge } from "../model/types";
 
-/** Begins a stroke; the edges that it has crossed are lit. */
+/** Begins a stroke; the edges that it has crossed are highlighted. */
 export function stroke(acts: Actions, pane: Pane, first: PointerEvent): Drag {
   const { over, model, status } = acts.p,
     struck = new Set<Edge>(),

@@ -1,4 +1,4 @@
-// Pan and zoom of one pane. Local only: nothing here ever sends a message.
+// Pan and zoom of a pane. Nothing here sends a message.
 import { around, centre, nearest, overlap } from "../state/places";
 import type { Rect, Scene } from "../model/types";
 
@@ -24,7 +24,7 @@ export class View {
       all = around([...scene.boxes, ...scene.groups]) ?? edges,
       along = scene.direction === "LR",
       fits = (r: Rect) => Math.min(1, along ? (height - MARGIN) / r.h : (width - MARGIN) / r.w),
-      // edges may swing far out at one side: they are in sight if the boxes can be read then
+      // edges may extend far to one side: they are only included if the boxes stay readable
       held = fits(edges) < FIRST_LEAST ? all : edges,
       k = fits(held);
     this.#centre(all, along, width, height, k < FIRST_LEAST ? 1 : k);
@@ -46,7 +46,7 @@ export class View {
     this.show(from ?? start, width, height);
   }
 
-  /** Puts `r` in the middle, between 75 % (or `least`) and full size; for a picture that is too large, its beginning. */
+  /** Centers `r`, between 75 % (or `least`) and full size; if it is too large, shows its beginning. */
   frame(r: Rect, width: number, height: number, least = FRAMED_LEAST): void {
     const k = (this.k = Math.max(least, Math.min(1, fitting(r, width, height))));
     const w = r.w * k,
@@ -57,13 +57,13 @@ export class View {
     this.changed();
   }
 
-  /** Whether any of `r` is in sight. */
+  /** Whether a part of `r` is visible. */
   sees(r: Rect, width: number, height: number): boolean {
     const [x, y] = this.toPane(r.x, r.y);
     return x < width && y < height && x + r.w * this.k > 0 && y + r.h * this.k > 0;
   }
 
-  /** Whether all of `r` is in sight. */
+  /** Whether all of `r` is visible. */
   holds(r: Rect, width: number, height: number): boolean {
     const [x, y] = this.toPane(r.x, r.y);
     return x >= 0 && y >= 0 && x + r.w * this.k <= width && y + r.h * this.k <= height;
@@ -83,7 +83,7 @@ export class View {
     this.changed();
   }
 
-  /** Moves `r` sideways if it leaves needless room at one side: into the middle, or to the edge; returns whether
+  /** Moves `r` sideways if there is unneeded space at one side: to the middle, or to the edge; returns whether
    * it had to. */
   fill(r: Rect, width: number): boolean {
     const [x] = this.toPane(r.x, r.y),
@@ -94,7 +94,7 @@ export class View {
     return true;
   }
 
-  /** Looks from here. */
+  /** Sets the camera. */
   put(x: number, y: number, k: number): void {
     this.k = Math.max(LEAST, Math.min(MOST, k));
     this.x = x;
@@ -117,7 +117,7 @@ export class View {
     this.changed();
   }
 
-  /** Pans as little as shows `r` whole, or its top left corner if it is too large. */
+  /** Pans as little as needed to show all of `r`, or its top left corner if it is too large. */
   show(r: Rect, width: number, height: number): void {
     const [x, y] = this.toPane(r.x, r.y),
       w = r.w * this.k,
@@ -129,7 +129,7 @@ export class View {
     if (dx || dy) this.pan(dx, dy);
   }
 
-  /** Pans `r` into the middle, unless it is in sight already; if it is too large, it does the same as `show`. */
+  /** Pans `r` into the middle, unless it is visible; if it is too large, does the same as `show`. */
   centre(r: Rect, width: number, height: number): void {
     if (this.holds(r, width, height)) return;
     this.show(r, width, height);

@@ -58,7 +58,7 @@ export class Actions {
     return this.p.store.now.selected;
   }
 
-  /** The pane that keys mean. */
+  /** The active pane, in which keys act. */
   get pane(): Pane {
     return this.p.panes[this.p.store.now.active];
   }
@@ -92,7 +92,7 @@ export class Actions {
     this.p.store.set({ alike: null });
   }
 
-  /** Fades boxes at once, and sends this to Python. */
+  /** Fades boxes at once, and sends the change to Python. */
   fade(keys: string[]): void {
     this.p.store.set({ faded: keys });
     void this.send("fade", { keys }).then(() => this.p.store.set({ faded: null }));
@@ -121,7 +121,7 @@ export class Actions {
   /** Sends a verb without waiting for its answer. */
   readonly ask = <V extends keyof Verbs>(verb: V, args: Verbs[V]): void => void this.send(verb, args);
 
-  /** Takes Python's selections, unless selections of ours are on their way. */
+  /** Takes Python's selections, unless selections of the page are not answered yet. */
   adopt(first = false): void {
     if (this.p.api.pending("select")) return;
     const old = this.selected.source,
@@ -178,7 +178,7 @@ export class Actions {
     void this.inspect(pane);
   }
 
-  /** Shows the selection in the inspector. With `again`, it was not selected by a person, so a missing box is not an error. */
+  /** Shows the selection in the inspector. With `again`, the user has not just selected it, so a missing box is not an error. */
   async inspect(pane: Pane, again = false): Promise<void> {
     const names = [...this.selected[pane.name]],
       name = names[0];
@@ -264,25 +264,25 @@ export class Actions {
     if (byKey && !faults.length) this.p.plan.focusMapping();
   }
 
-  /** The output of an op that keys mean: the one chosen in the inspector, or the first. */
+  /** The output of an op for keys: the output chosen in the inspector, or the first. */
   tensorOf(op: string): string {
     return this.p.inspector.tensorOf(op);
   }
 
-  /** The end of an edit with two ends: an op for edits of the order, else a tensor. */
+  /** An end of an edit with two ends: an op for edits of control inputs, else a tensor. */
   #end(pane: Pane, verb: TwoEnds): string | null {
     const of = pane.current?.of;
     return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane, verb === "connect");
   }
 
-  /** Takes the first of two ends: that of the box that keys mean, or a tensor of an edge. */
+  /** Takes the first of two ends: the end of the current box, or a tensor of an edge. */
   arm(pane: Pane, verb: TwoEnds, of?: { tensor: string; box: string; only: string[] }): void {
     const tensor = of?.tensor ?? this.#end(pane, verb),
       box = of?.box ?? pane.current?.of.name;
     if (!tensor || box === undefined) return;
     const no = verb === "connect" ? "" : this.refusal(pane);
     if (no) return this.p.status.say(no, "warn");
-    // the second end is another one than the edge that was chosen for the first
+    // the edge that was chosen for the first end must not be the second end
     this.p.store.set({ armed: { verb, tensor, pane: pane.name, box, only: of?.only }, takers: null, edge: null });
     const ask = verb === "connect" ? "go to the box that should read it and press m again" : SECOND[verb].ask;
     this.p.status.say(`${tensor.slice(0, 80)}: ${ask}; Esc cancels.`);
@@ -319,7 +319,7 @@ export class Actions {
     );
   }
 
-  /** Esc takes back the nearest thing: a connection begun, a layout that runs, then the selections. */
+  /** Esc cancels a connection, else a running layout, else it clears the selections. */
   escape(pane: Pane): void {
     const drags = Object.values(this.p.panes).map(one => one.pointer.stop());
     if (this.p.store.now.armed || this.p.store.now.picking || drags.includes(true)) {

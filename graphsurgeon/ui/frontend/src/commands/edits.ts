@@ -77,7 +77,7 @@ export class Edits {
     return query => this.acts.send("op_types", { query, names, inputs });
   }
 
-  /** Asks for an op of one input to insert after a tensor, for all its consumers or those in some boxes. */
+  /** Asks for an op with one input to insert after a tensor, for all its consumers or for those in some boxes. */
   insert(tensor: string, only: string[] = []): void {
     this.acts.p.popup.ask(
       only.length ? `Insert op between ${tensor} and ${some(only)}` : `Insert op after ${tensor}`,

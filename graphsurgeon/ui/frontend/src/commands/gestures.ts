@@ -1,4 +1,4 @@
-// Hands: the actions of the keys and of the menu of a box.
+// The actions of the keys and of the menu of a box.
 import { Actions, type Parts } from "./actions";
 import { Carry } from "../canvas/drag_boxes";
 import { EdgeMenu } from "../canvas/edge_menu";
@@ -28,7 +28,7 @@ const TOOLS: Record<Tool, string> = {
   pan: "Drag to pan; h to leave.",
 };
 
-/** The verbs that actions send; an action that is not here sends none, or looks around. */
+/** Action -> the verb that it sends. Other actions send no verb, or only navigate. */
 const SENDS: Partial<Record<Action, keyof Verbs>> = {
   input: "mark_input",
   output: "mark_output",
@@ -77,12 +77,12 @@ export function actionOf(e: Pressed): Action | null {
   let key = e.key;
   if (command && key.length === 1 && e.shiftKey) key = key.toUpperCase();
   else if (!e.shiftKey && key.length === 1) key = key.toLowerCase();
-  // signs that need Shift on some keyboards ("+", "?", "/") are taken as they are
+  // characters that need Shift on some keyboards ("+", "?", "/") are matched without Shift
   const shift = e.shiftKey && (key.length > 1 || /[A-Z]/.test(key));
   return BY_KEY.get(`${command ? "Ctrl+" : ""}${shift ? "Shift+" : ""}${key}`) ?? null;
 }
 
-/** Does something in the pane that keys mean, with the item that they mean. */
+/** Calls a function with the active pane and its current item. */
 type Deed = (pane: Pane, item: Item | null, key: string) => unknown;
 
 export class Hands {

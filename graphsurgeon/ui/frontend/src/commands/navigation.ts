@@ -31,7 +31,7 @@ export class Going {
       );
   }
 
-  /** The step before or after, with the camera of then. */
+  /** Goes one step back or forward, with the camera of that step. */
   step(way: "back" | "forward"): void {
     this.acts.ask(way, {});
   }
@@ -46,7 +46,7 @@ export class Going {
     if (Array.isArray(at)) pane.lookFrom(at as number[]);
   }
 
-  /** The view that a digit means. */
+  /** The view of a digit key. */
   numbered(pane: Pane, i: number): void {
     const name = this.acts.p.model.get("views")?.saved[i - 1];
     if (name === undefined) this.acts.p.status.say(`There is no view ${i}. Press v to save one.`);

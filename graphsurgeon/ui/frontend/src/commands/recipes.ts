@@ -13,7 +13,7 @@ const TARGETS: [Verbs["check"]["target"], string][] = [
 export class Recipes {
   constructor(private readonly acts: Actions) {}
 
-  /** All recipes, and the targets that the graph can be checked for. */
+  /** The menu of all recipes, and of the targets that the graph can be checked for. */
   async menu(at?: { x: number; y: number }): Promise<void> {
     const found = await this.acts.send("recipes", {});
     if (!found) return;

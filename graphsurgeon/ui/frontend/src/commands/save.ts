@@ -1,4 +1,4 @@
-// Leave: the form for saving the graph as a file, a picture or a page.
+// The form for saving the graph as a file, a picture or a page.
 import type { Actions } from "./actions";
 import type { Verbs } from "../model/verbs";
 

@@ -17,7 +17,7 @@ const NOBODY = {
   suggestion: "Rerun the cell",
 };
 
-/** The message for the person. */
+/** The message for the user. */
 export const GONE_TEXT = `${NOBODY.problem[0]!.toUpperCase()}${NOBODY.problem.slice(1)}. ${NOBODY.suggestion}.`;
 
 /** A verb that Python refused; the message has all three parts. */
@@ -44,12 +44,12 @@ interface Waiting {
 
 export class Api {
   #waiting = new Map<number, Waiting>();
-  // answers reach every view of a model: two views must not use the same numbers
+  // all views of a model receive all answers: two views must not use the same numbers
   #next = Math.floor(Math.random() * 2 ** 30) * 2 ** 20 + 1;
 
   #gone = false;
 
-  /** `lost` is called when the kernel is gone; `changed` is called whenever the number of unanswered requests changes. */
+  /** `lost` is called when the kernel has stopped; `changed` is called whenever the number of unanswered requests changes. */
   constructor(
     private readonly model: Model,
     private readonly changed: () => void = () => {},
@@ -59,12 +59,12 @@ export class Api {
     for (const event of GONE) model.on(event, this.#leave);
   }
 
-  /** Whether the kernel is gone. */
+  /** Whether the kernel has stopped. */
   get gone(): boolean {
     return this.#gone;
   }
 
-  /** Whether a verb is answered: a saved page answers some, a kernel that is gone none. */
+  /** Whether a verb is answered: a saved page answers some verbs, a stopped kernel none. */
   answers(verb: keyof Verbs): boolean {
     return !this.#gone && (this.model.get("answers")?.includes(verb) ?? true);
   }

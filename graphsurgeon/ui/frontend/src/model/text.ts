@@ -1,4 +1,4 @@
-// How wide a text is drawn: the table of view/boxes.py, so that the words fit their boxes in any font.
+// The width of a text, from the table of view/boxes.py, so that texts fit their boxes in any font.
 const ASCII =
   "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 " +
   "556 556 278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 " +
@@ -33,16 +33,16 @@ export function measure(text: string, size: number, bold = false): number | null
   return [...text].every(c => WIDTHS.has(c)) ? width(text, size, bold) : null;
 }
 
-/** Attributes that keep a text as wide as its box was made for, whatever font there is. */
+/** Attributes that give a text the width that its box was made for, in any font. */
 export function fitted(text: string, size: number, bold = false): Record<string, unknown> {
   const wide = text.trim() ? measure(text, size, bold) : null;
   return wide === null ? {} : { textLength: wide, lengthAdjust: "spacingAndGlyphs" };
 }
 
-/** Labels of more characters than this stand on two lines. */
+/** The maximum number of characters of a label on one line; longer labels have two lines. */
 const LINE = 30;
 
-/** A label as one line, or as two if it is long and has a place to break: `broken` of view/boxes.py. */
+/** A label as one line, or a long label as two lines; the same as `broken` of view/boxes.py. */
 export function broken(label: string): string[] {
   const chars = [...label],
     middle = chars.length / 2;

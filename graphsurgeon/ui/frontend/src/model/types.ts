@@ -1,7 +1,7 @@
 // The data from Python: the traits of the widget and the results of verbs. verbs.ts has the verbs.
 import type { PaneName, StageName, Training, Verbs } from "./verbs";
 
-/** How a picture is drawn, once it is. */
+/** Numbers about a drawn picture. */
 export type Direction = "LR" | "TB";
 
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed" | "shape";
@@ -108,17 +108,17 @@ export interface Boundary {
   ops: number;
   boxes: Record<string, number>;
   leaks: TensorText[];
-  /** How many leaks there are, of control too: the lists may end before. */
+  /** The number of leaks, including control inputs; the lists may be shorter. */
   leaked?: number;
   control_leaks: TensorText[];
   variables: number;
   problem: string;
-  /** Whether inputs and outputs would do if they changed places. */
+  /** Whether the boundary would be valid with inputs and outputs swapped. */
   swap?: boolean;
   included?: string[];
 }
 
-/** Why one box needs another: the path between them, from the needed box to the other. */
+/** The path between two boxes, in the direction of the data: the reason why one depends on the other. */
 export interface Way {
   text: string;
   steps: { op: string; text: string }[];
@@ -133,11 +133,11 @@ export interface ErrorParts {
   request: string;
   problem: string;
   suggestion: string;
-  /** The argument that is wrong, if it is one. */
+  /** The invalid argument, if there is one. */
   argument?: string;
 }
 
-/** A tensor that enters a copy and its source, or a tensor that leaves it. */
+/** A tensor that enters a copy, with its source, or a tensor that leaves the copy. */
 export interface Fed extends TensorText {
   step: number;
   end: "in" | "out";
@@ -156,12 +156,12 @@ export interface SaveForm {
   note: string;
 }
 
-/** The report of a save: the contents, the parts left out, the proof; and the call that does the same. */
+/** The report of a save: the contents, the parts left out, the check of the file; and the same call in Python. */
 export interface Wrote {
   /** the title of the panel */ title: string;
   lines: string[];
   code: string;
-  /** The existing file at the path: nothing was written, and the person is asked whether to replace it. */
+  /** The message about an existing file at the path: nothing was written, and the user must confirm to replace it. */
   there?: string;
 }
 
@@ -177,7 +177,7 @@ export interface RecipeEntry {
 }
 
 export interface Fault extends ErrorParts {
-  /** The fixes, the most sensible first. */
+  /** The fixes, the best first. */
   cures?: Adapter[];
   /** The number of the step that has it; null if it belongs to all steps. */
   step?: number | null;
@@ -190,7 +190,7 @@ export interface Adapter {
 }
 
 export interface Plan {
-  /** Which kernel has made it. */
+  /** The kernel that made it. */
   by?: string;
   saved?: Wrote | Record<string, never>;
   /** The plans that were applied; those that were undone and can be redone are ahead. */
@@ -201,10 +201,10 @@ export interface Plan {
   steps: { text: string; muted?: boolean }[];
   faults: Fault[];
   warnings: string[];
-  /** The texts of errors and warnings with names in them, in parts: words, or a name, its target and its pane. */
+  /** Message -> its parts, if it contains names: text, or a name with its target and its pane. */
   links?: Record<string, [part: string, name?: string, pane?: PaneName][]>;
   counts: { ops: number; variables: number; placeholders: number; connections: number; changed?: number; removed?: number };
-  /** How many variables there are in truth: the list may end before. */
+  /** The number of variables; the list may be shorter. */
   rows?: number;
   new: { name: string; was: string; op: string }[];
   variables: { step: number; name: string; was: string; dtype: string; shape: string; size: string; policy: string; values: string }[];
@@ -248,7 +248,7 @@ export interface State {
   look?: Look;
   run?: RunShown | Record<string, never>;
   theme: "auto" | "light" | "dark";
-  /** Whether the shapes are there that TensorFlow can infer; the page requests them. */
+  /** Whether the shapes that TensorFlow can infer are available; the page requests them. */
   inferred?: boolean;
   /** Whether this is a saved page: it changes nothing. */
   still?: boolean;
@@ -293,7 +293,7 @@ export interface Details {
   control_inputs: string[];
   consumers: string[];
   doc: string;
-  /** How long the lists are in truth: of long ones only the beginning comes. */
+  /** The full lengths of the lists; long lists are cut. */
   totals?: Partial<Record<"inputs" | "outputs" | "control_inputs" | "consumers", number>>;
   python?: string;
   histogram?: Histogram | null;
@@ -301,21 +301,21 @@ export interface Details {
   run?: Held[];
 }
 
-/** `boxes`: how many of the hits each box shows or holds. */
+/** `boxes`: box -> the number of hits in it. */
 export interface Found {
   hits: Hit[];
   total: number;
   boxes?: Record<string, number>;
 }
 
-/** How far one can go back and forward, and the names of the saved views. */
+/** The numbers of steps back and forward, and the names of the saved views. */
 export interface Views {
   back: number;
   forward: number;
   /** The number of actions that can be undone, and redone. */
   undo?: number;
   redo?: number;
-  /** How often an earlier state was restored: by undo, redo, back, forward, or a step of the history. */
+  /** The number of times that undo, redo, back, forward or a step of the history restored an earlier state. */
   restored?: number;
   saved: string[];
   /** Signatures and functions of the file, and the one that is shown. */
@@ -359,27 +359,27 @@ export interface Taker {
   input: number;
   reads: string;
   why: string;
-  /** Whether only dtype or shape are against it. */
+  /** Whether only its dtype or shape does not fit. */
   adaptable?: boolean;
 }
 
-/** Which inputs could read a tensor: by box of a pane. */
+/** Box of a pane -> its inputs that could read a tensor. */
 export interface Takers {
   tensor: string;
   text: string;
   pane: PaneName;
   boxes: Record<string, Taker[]>;
-  /** How many ops of the other graph are copied for a connection. */
+  /** The number of ops of the other graph to copy for a connection. */
   copies: number;
 }
 
-/** A run that is in the picture. */
+/** A run that the picture shows. */
 export interface RunShown {
   line: string;
   pane: PaneName;
   stopped: string;
   bad: { op: string; text: string; inputs: string[]; way: string[] } | null;
-  /** The first op whose numbers differ in a trial; an empty name if no numbers differ. */
+  /** The first op whose outputs differ in a trial; an empty name if no outputs differ. */
   apart?: { op: string; text: string; instead: string } | null;
   tops: { ms: [string, string][]; bytes: [string, string][] };
   code: string;
@@ -389,7 +389,7 @@ export interface RunShown {
 export interface Held extends Numbers {
   tensor: string;
   picture: string;
-  /** Whether there is more of it than came: all of it can be fetched. */
+  /** Whether more elements can be fetched. */
   more?: boolean;
 }
 

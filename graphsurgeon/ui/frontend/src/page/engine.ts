@@ -36,7 +36,7 @@ function surroundings(memory: () => WebAssembly.Memory): WebAssembly.ModuleImpor
   };
 }
 
-/** Lays out DOT text, here and now; each call has its own memory. */
+/** Lays out DOT text synchronously; each call has its own memory. */
 export function render(module: WebAssembly.Module, dot: string): string {
   let memory: WebAssembly.Memory | null = null;
   const instance = new WebAssembly.Instance(module, { wasi_snapshot_preview1: surroundings(() => memory!) });
@@ -72,11 +72,11 @@ export function serve(scope: { onmessage: ((e: MessageEvent) => void) | null; po
   };
 }
 
-/** The time limit was over, or the layout was cancelled. */
+/** The error of a layout that exceeded the time limit or was cancelled. */
 export class Stopped extends Error {
   constructor(
     message: string,
-    /** Whether the time limit was over. */
+    /** Whether the time limit was exceeded. */
     readonly late: boolean,
   ) {
     super(message);
@@ -88,7 +88,7 @@ export class Engine {
   #next = 1;
   #running: { done(text: string): void; failed(error: Error): void; timer: number } | null = null;
 
-  /** `source` is the code of the page, which serves as the worker's too. */
+  /** `source` is the code of the page, which is also the code of the worker. */
   constructor(
     private readonly module: WebAssembly.Module,
     private readonly source: string,
@@ -138,7 +138,7 @@ export class Engine {
       URL.revokeObjectURL(url);
       this.#worker.postMessage({ module: this.module });
     } catch {
-      // a page that may not have workers still draws, and stands still meanwhile
+      // a page without permission for workers still draws, but is blocked meanwhile
       this.#worker = null;
     }
     return this.#worker;

@@ -4,7 +4,7 @@ import type { PageGraph } from "./graph";
 
 type Test = (row: number) => boolean;
 
-/** Rows that fit all words of a query, best first; throws a text if a pattern is not valid. */
+/** Rows that match all words of a query, best first; throws a text if a pattern is not valid. */
 export function find(graph: PageGraph, query: string, attributes: (row: number) => [string, string][]): number[] {
   const words = query.split(/\s+/).filter(Boolean),
     outputs = new Map<number, string[]>();
@@ -62,7 +62,7 @@ function testOf(word: string, graph: PageGraph, outputs: Map<number, string[]>, 
   return row => name(row).toLowerCase().includes(low);
 }
 
-/** A pattern with * and ?, with no regard to case. */
+/** The regular expression of a pattern with * and ?, ignoring case. */
 export function glob(pattern: string): (text: string) => boolean {
   const made = new RegExp(
     "^" +
@@ -76,7 +76,7 @@ export function glob(pattern: string): (text: string) => boolean {
   return text => made.test(text);
 }
 
-/** Whether a shape is as asked: dimensions by x or comma, ? for an unknown one, * for any, ... for any number. */
+/** Whether a shape matches a query: sizes separated by x or comma; ? for an unknown size, * for any size, ... for any number of sizes. */
 export function shape(asked: string, text: string): boolean {
   const known = /\(([^)]*)\)/.exec(text)?.[1];
   if (known === undefined) return false;
@@ -101,7 +101,7 @@ export function shape(asked: string, text: string): boolean {
   );
 }
 
-/** The hits as the list shows them, each with the box that shows or holds it. */
+/** The hits for the list, with the boxes that contain them. */
 export function hitsOf(graph: PageGraph, rows: number[], open: ReadonlySet<number>): Found {
   const inside = (row: number) => {
     const shut = graph.above(row).find(f => !open.has(f));

@@ -211,7 +211,7 @@ export class PageGraph {
   }
 }
 
-/** One entry for each pair of boxes: the tensors from one to the other, each once. */
+/** Pair of boxes -> the tensors from one box to the other, without duplicates. */
 function grouped(
   pairs: [number, number][],
   from: (i: number) => number,

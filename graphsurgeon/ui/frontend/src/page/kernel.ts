@@ -1,4 +1,4 @@
-// The part of Python's work for a widget that a page can do: it folds, finds and shows, but changes nothing.
+// The verbs of Python that a page can answer itself: it folds, searches and shows, but changes nothing.
 import type { Details, Direction, ErrorParts, Row, Scene, State, TensorText } from "../model/types";
 import type { Verbs } from "../model/verbs";
 import { figure } from "../panels/dom";
@@ -225,7 +225,7 @@ export class PageModel extends LocalModel {
     this.#say(next.size ? `${next.size} selected` : "nothing selected");
   }
 
-  /** The scopes that are open if all are, down to a depth; calls stay closed. */
+  /** The scopes down to a depth; calls stay closed. */
   #opened(depth: number): Set<number> {
     const rows = this.data.packed.rows.map((_, i) => i);
     return new Set(rows.filter(i => this.graph.opens(i) && this.graph.row(i)[1] !== "call" && this.graph.above(i).length < depth));

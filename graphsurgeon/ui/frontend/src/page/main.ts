@@ -1,4 +1,4 @@
-// A page on its own: unpacks the graph and the layout engine that lie in it, and shows the screen. In a worker, the engine alone.
+// The code of a saved page: it unpacks the graph and the layout engine, and shows the screen. In a worker, it only runs the engine.
 import { mount } from "../app";
 import { Engine, serve } from "./engine";
 import { type PageData, PageModel } from "./kernel";
@@ -29,7 +29,7 @@ async function show(): Promise<void> {
     mount(model, host);
     Object.assign(window, { graphsurgeon: model });
   } catch (error) {
-    // the picture that is there stays
+    // the static picture stays
     const said = document.getElementById("gs-said");
     if (said) said.textContent = `This browser shows the picture only: ${error instanceof Error ? error.message : error}`;
   }

@@ -1,4 +1,4 @@
-// A model whose state is in the page and not in a kernel: listeners receive each change.
+// A model with its state in the page, not in a kernel. Listeners receive each change.
 import type { Boundary, Model, Plan, State } from "../model/types";
 
 export const NO_BOUNDARY: Boundary = {

@@ -1,4 +1,4 @@
-// From a scene to one with coordinates: view/layout.py and view/edge_routes.py in the page.
+// Computes the coordinates of a scene, like view/layout.py and view/edge_routes.py.
 import { SUB, width } from "../model/text";
 import type { Box, Direction, Edge, Group, Rect, Scene } from "../model/types";
 import { type Engine, Stopped } from "./engine";
@@ -75,7 +75,7 @@ function* sketches(direction: Direction | "auto", step: number, many: boolean): 
 
 type Spot = [number, number, number, number];
 
-/** The lines of a frame: a word across one is read as part of it. */
+/** The lines of a frame as rectangles, so that no label covers them. */
 function sides(g: Rect): Spot[] {
   const right = g.x + g.w,
     bottom = g.y + g.h;
@@ -186,7 +186,7 @@ function samples(d: string): Point[] {
   return out;
 }
 
-/** Gives each edge's label a free place next to its edge; a label without room is removed. */
+/** Places the labels of edges at free places next to them; a label without a free place is removed. */
 function label(boxes: Box[], groups: Group[], edges: Edge[], wide: number): void {
   const taken: Spot[] = [
     ...boxes.map(b => [b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1] as Spot),

@@ -19,7 +19,7 @@ export class PagePlaces {
     return { back: this.#past.length, forward: this.#coming.length, restored: this.#restored, saved: [...this.#saved.keys()] };
   }
 
-  /** Remembers a place that is left for another. */
+  /** Remembers the current place before going to another place. */
   leave(here: Place): void {
     this.#past = [...this.#past.slice(-MOST + 1), here];
     this.#coming = [];

@@ -1,4 +1,4 @@
-// A scene as DOT text made of ids and sizes: view/dot.py in the page. No word of the graph is in it.
+// Writes a scene as DOT text of ids and sizes, without any text of the graph.
 import { figure } from "../panels/dom";
 import { LEADING, SUB, width } from "../model/text";
 import type { Direction } from "../model/types";
@@ -16,7 +16,7 @@ const PAD = 12,
   HEIGHT = 40,
   HEADING = 12;
 
-/** Gives each box the width its words need. */
+/** Sets the width of each box from its texts. */
 export function size(scene: Unplaced): void {
   for (const box of scene.boxes) {
     const hidden = Object.values(box.hidden).reduce((a, b) => a + b, 0);
@@ -85,7 +85,7 @@ function edges(scene: Unplaced, sketch: Sketch, inside: Map<number, number[]>, o
     );
 }
 
-/** Stands boxes without edges in rows and columns by edges that are not drawn. */
+/** Arranges boxes without edges in rows and columns, by edges that are not drawn. */
 function grid(scene: Unplaced, lone: number[], direction: Direction, out: string[]): void {
   if (lone.length < 3) return;
   const wide = lone.reduce((sum, i) => sum + scene.boxes[i]!.w, 0) / lone.length + 20;

@@ -1,4 +1,4 @@
-// Makes elements. Text only ever becomes text: nothing here parses markup.
+// Makes elements. Texts become text nodes: nothing here parses markup.
 import type { Verbs } from "../model/verbs";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -17,7 +17,7 @@ export interface Props {
   [attribute: string]: unknown;
 }
 
-/** Names come from strangers: control characters and those that reorder text are shown as U+FFFD. */
+/** Shows control characters, and characters that reorder text, as U+FFFD, because names come from untrusted files. */
 export function clean(text: string): string {
   return text.replace(UNPRINTABLE, "\ufffd");
 }
@@ -25,7 +25,7 @@ export function clean(text: string): string {
 /** An HTML element with attributes, listeners and children; strings become text nodes. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
-  // never the button that sends a form of the notebook's page
+  // not a button that submits a form of the notebook's page
   if (tag === "button") element.setAttribute("type", "button");
   set(element, props);
   if (FOCUSABLE.has(tag) || "tabindex" in props) element.setAttribute("data-lm-suppress-shortcuts", "true");
@@ -65,7 +65,7 @@ export interface ButtonProps extends Props {
   /** the verb that it sends: it is offered only if the verb is answered */ verb?: keyof Verbs;
 }
 
-/** A line of text to fill in. */
+/** An input field of one line. */
 export function field(props: Props): HTMLInputElement {
   return h("input", { type: "text", spellcheck: "false", autocomplete: "off", ...props });
 }
@@ -103,7 +103,7 @@ export function muted(...children: Child[]): HTMLElement {
   return h("p", { class: "gs-muted" }, ...children);
 }
 
-/** Whether the keyboard is in an element. */
+/** Whether an element contains the focus. */
 export function hasFocus(element: Element): boolean {
   return element.contains(document.activeElement);
 }
@@ -137,7 +137,7 @@ export function counted(n: number, many: string): string {
   return count(n, many.replace(/ies\b/, "y").replace(/s\b/, ""), many);
 }
 
-/** A button that copies `text` to the clipboard and says so, or that the page may not. */
+/** A button that copies `text` to the clipboard, and shows whether this has worked. */
 export function copyButton(props: ButtonProps, text: string, done: string, say: (text: string) => void): HTMLButtonElement {
   return button({
     ...props,
@@ -152,7 +152,7 @@ export function copyButton(props: ButtonProps, text: string, done: string, say: 
   });
 }
 
-/** Gives an element the keyboard; nothing scrolls. */
+/** Focuses an element without scrolling. */
 export function focus(element: HTMLElement | SVGElement | null | undefined): void {
   element?.focus({ preventScroll: true });
 }

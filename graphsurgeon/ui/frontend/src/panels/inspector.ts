@@ -216,7 +216,7 @@ export class Inspector {
   #put(make: () => (Node | false | string | null)[]): void {
     this.element.classList.remove("gs-idle");
     this.#again = () => {
-      // a mark button that was pressed is made anew: the focus goes to its successor
+      // a pressed mark button is replaced: the focus goes to its successor
       const old = hasFocus(this.#body) ? (document.activeElement as HTMLElement).dataset.focus : undefined;
       fill(this.#body, ...make());
       if (old) focus([...this.#body.querySelectorAll<HTMLElement>("[data-focus]")].find(e => e.dataset.focus === old));
@@ -272,7 +272,7 @@ export class Inspector {
     return link(name, this.events.revealed, this.#short(called(name)));
   }
 
-  /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */
+  /** A tensor. An output of the op is only shown by its number; if there are several outputs, one is chosen for i and o. */
   #tensor(t: TensorText, op = "", choice = false): HTMLElement {
     const index = /:(\d+)$/.exec(t.tensor)?.[1] ?? "0",
       isControl = t.tensor.startsWith("^");

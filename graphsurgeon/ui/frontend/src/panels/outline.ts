@@ -1,4 +1,4 @@
-// The outline: the tree of scopes at the left, for finding one's way and for screen readers.
+// The outline: the tree of scopes on the left, for orientation and for screen readers.
 import { bring, figure, fill, h, handled, hasFocus } from "./dom";
 import { icon } from "./icons";
 import type { Mode } from "../model/verbs";
@@ -38,7 +38,7 @@ export class Outline {
       element.classList.toggle("gs-selected", selected.has(row.name));
       element.setAttribute("aria-selected", String(selected.has(row.name)));
     }
-    // the selection of the picture is in sight here, too
+    // the selection of the picture is visible here, too
     const first = this.#rows.find(r => selected.has(r.row.name))?.element;
     if (first && !hasFocus(this.#tree)) bring(first, this.element);
   }

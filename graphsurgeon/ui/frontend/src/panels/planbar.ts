@@ -369,7 +369,7 @@ export class PlanBar {
     tabs[(to + tabs.length) % tabs.length]!.focus();
   }
 
-  /** A report of the written file, the parts left out and the proof; and the code for it. */
+  /** The report of a save or a check, and its code. */
   #saved(saved: Wrote): HTMLElement {
     return h("div", {}, h("ul", { class: "gs-rows" }, ...saved.lines.map(line => h("li", {}, line))), this.#code(saved.code, 0));
   }

@@ -70,7 +70,7 @@ export const tables = {
     );
   },
 
-  /** The source of each input of the copies, and the consumers of their outputs. */
+  /** The table of the inputs of copies with their sources, and of the consumers of their outputs. */
   mapping(plan: Plan, ask: Ask, pick: (ask: string, take: (tensor: string) => void) => void): HTMLElement {
     const scopes = Object.entries(plan.scopes ?? {}).map(([step, to]) => {
       const scope = entered(to, `Scope of the copy ${to}`, "top level", "set_scope", now => ask("set_scope", { step: +step, to: now }));
@@ -216,7 +216,7 @@ export const tables = {
     return h("div", {}, made, more(plan.counts.ops - plan.new.length));
   },
 
-  /** The steps of the history in a row: a press shows the graph after that step; later steps stay available. */
+  /** The steps of the history in a row. A click on a step shows the graph after it; later steps stay available. */
   history(steps: Required<Plan>["history"], ask: Ask): HTMLElement {
     const now = steps.filter(one => !one.ahead).at(-1)?.step ?? 0,
       at = ({ step, text, ahead }: (typeof steps)[number]) =>
@@ -260,7 +260,7 @@ function named(name: string, ask: Ask): HTMLInputElement {
   return input;
 }
 
-/** How many rows a list does not show. */
+/** The number of rows that a list does not show. */
 function more(n: number): HTMLElement | null {
   return n > 0 ? muted(`and ${figure(n)} more`) : null;
 }

@@ -12,7 +12,7 @@ export interface Field {
   hint?: string | undefined;
   /** the choices, and their texts */ options?: [string, string][] | undefined;
   /** suggestions while the person types */ list?: string[];
-  /** finds the entries that fit the typed text, the best first: the value is one of these */ find?:
+  /** finds the entries that match the typed text, the best first; the value must be one of them */ find?:
     ((query: string) => Promise<Entry[] | null>) | undefined;
 }
 
@@ -29,8 +29,8 @@ export interface Choice {
   /** why it cannot be chosen */ why?: string;
   /** ticked or not, if the item can be ticked */ on?: boolean;
   /** its heading */ group?: string;
-  /** the verb that it sends: it is offered only if the verb is answered */ verb?: keyof Verbs;
-  /** shows its effect while the pointer is on it */ shows?: () => void;
+  /** the verb that it sends: the item is only offered if the verb is answered */ verb?: keyof Verbs;
+  /** shows the effect of the item while the pointer is on it */ shows?: () => void;
 }
 
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
@@ -67,7 +67,7 @@ export class Popup {
     shut?.();
   }
 
-  /** A list of choices at a point of the window, or in the middle; `shut` is called when it closes, before the action of the choice.
+  /** A list of choices at a point of the window, or in the middle. `shut` is called when it closes, before the chosen action.
    * A saved page leaves out choices that it cannot do; without a kernel they are gray. */
   choose(title: string, all: Choice[], at?: { x: number; y: number }, shut: (() => void) | null = null): void {
     const unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
@@ -180,7 +180,7 @@ export class Popup {
     if (inputs[0] instanceof HTMLInputElement) inputs[0].select();
   }
 
-  /** Asks, and does `run` when the answer is `yes`; returns the button for that. `field` is where the keyboard goes: first, and
+  /** Asks a question, and calls `run` if the answer is `yes`; returns the button for that. `field` returns the element to focus: first, and
    * to the field of a wrong argument; without one, to the button. */
   #dialog(
     role: string,
@@ -200,7 +200,7 @@ export class Popup {
           await run();
         } catch (error) {
           if (!(error instanceof Refused)) throw error;
-          if (this.open) return; // something else is asked by now
+          if (this.open) return; // another question is open by now
           const wrong = field(error.parts.argument);
           for (const one of box.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
           if (wrong?.label) wrong.input.setAttribute("aria-invalid", "true");
@@ -312,7 +312,7 @@ export class Popup {
   }
 }
 
-/** A field whose text is one of a list that is searched while it is typed. */
+/** A field for an entry of a list, which is searched while the user types. */
 class Finder {
   readonly list = h("div", { class: "gs-hits gs-docs", role: "listbox", hidden: true });
   readonly input: HTMLInputElement;
@@ -348,7 +348,7 @@ class Finder {
     this.#last = this.#ask();
   }
 
-  /** Waits for the list, and takes the entry that is pointed at, unless the typed text is an entry itself, or fits no entry. */
+  /** Waits for the list, and takes the highlighted entry, unless the typed text is an entry itself, or matches no entry. */
   async settle(): Promise<void> {
     await this.#last;
     const on = this.#entries[this.#at];

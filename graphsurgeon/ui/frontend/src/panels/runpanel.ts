@@ -14,7 +14,7 @@ const MEASURES: [ColourBy, string][] = [
 ];
 const DIFFERENCE: [ColourBy, string] = ["difference", "Difference"];
 
-/** Those that a run has. */
+/** The measures that a run has. */
 export function measures(run: RunShown): [ColourBy, string][] {
   return run.apart ? [DIFFERENCE, ...MEASURES] : MEASURES;
 }

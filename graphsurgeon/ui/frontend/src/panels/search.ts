@@ -12,14 +12,14 @@ const WAIT = 160;
 export interface FoundIn {
   pane: PaneName;
   title: string;
-  /** Whether it is the source after the plan: it has most of its ops. */
+  /** Whether it is the graph of the source pane after the plan, with mostly the same ops. */
   becomes: boolean;
   found: Found;
 }
 interface Shown {
   pane: PaneName;
   name: string;
-  /** The name as the list has it. */
+  /** The name in the list. */
   shown: string;
   op: string;
 }
@@ -69,7 +69,7 @@ export class Search {
   constructor(
     id: string,
     private readonly find: (query: string) => Promise<FoundIn[]>,
-    /** Goes to a hit; whether the keyboard goes there, too. */
+    /** Goes to a hit; `keyboard` moves the focus there, too. */
     private readonly reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
     private readonly leave: () => void,
     private readonly found: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
@@ -94,7 +94,7 @@ export class Search {
     this.#input.focus();
     this.#input.select();
   }
-  /** The place in which the list stays and covers nothing; without one it opens below the search field during a search. */
+  /** The element for a permanent list that covers nothing; without one the list opens below the search field. */
   dock(place: HTMLElement | null): void {
     if (!!place === this.#docked) return;
     this.#docked = !!place;
@@ -112,13 +112,13 @@ export class Search {
     return this.#marked.length > 0;
   }
 
-  /** Takes the hits out of the pictures. */
+  /** Removes the hits from the pictures. */
   clear(): void {
     this.#input.value = this.#asked = "";
     this.#close();
   }
 
-  /** Goes to the next hit, or with -1 to the one before. */
+  /** Goes to the next hit, or with -1 to the previous one. */
   step(by: number): void {
     if (!this.#hits.length) return this.focus();
     this.#at = (this.#at + by + this.#hits.length) % this.#hits.length;
@@ -141,13 +141,13 @@ export class Search {
     if (!query) return this.#close();
     try {
       const all = await this.find(query);
-      // the answer to an old query is of no use
+      // ignore the answer to an old query
       if (query !== this.#asked) return;
       this.#mark(all);
       this.#show(all);
       this.#answered = query;
     } catch (error) {
-      // a pattern may be wrong as long as it is not typed to its end
+      // a pattern may be invalid while it is being typed
       if (query === this.#asked) this.#show([], error instanceof Refused ? error.message : "");
     }
   }
@@ -158,7 +158,7 @@ export class Search {
   }
 
   #show(all: FoundIn[], wrong = ""): void {
-    // a preview has most ops of its source: they are listed once
+    // a preview has mostly the ops of its source: they are listed once
     const names = new Set(all[0]?.found.hits.map(hit => hit.name)),
       parts = all.map(({ pane, title, becomes, found }) => ({
         pane,
@@ -265,7 +265,7 @@ export class Search {
       else this.#close();
     } else if (e.key === "F3") this.step(e.shiftKey ? -1 : 1);
     else if (e.key === "Enter") {
-      // Enter may come before the answer: then it takes the first hit once there is one
+      // if Enter comes before the answer, it takes the first hit of the answer
       if (this.#hits.length && this.#input.value.trim() === this.#answered) this.#take(this.#at, true);
       else {
         clearTimeout(this.#timer);
@@ -279,12 +279,12 @@ export class Search {
   }
 }
 
-/** Names in a list may be so many characters long; then their middle goes. */
+/** The maximum number of characters of a name in a list; the middle of longer names is elided. */
 const LONGEST = 84,
-  /** From so many characters on, the scopes that all names of a list begin with are left out. */ LONG = 34,
+  /** The number of characters from which the common scopes of all names of a list are left out. */ LONG = 34,
   TAIL = 58;
 
-/** The names of a list in short: without their common beginning, and with long middles left out. */
+/** The shortened names of a list: without their common prefix, and with long middles elided. */
 export function distinct(names: string[]): string[] {
   const scope = names.length > 1 && names.some(name => name.length > LONG) ? sharedScope(names) : "",
     ends = names.map(name => (scope ? "\u2026/" : "") + name.slice(scope.length)),

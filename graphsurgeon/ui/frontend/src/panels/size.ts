@@ -1,4 +1,4 @@
-// The room that the widget takes: its height, which is remembered, the full window, the whole of a separate output view.
+// The size of the widget: its stored height, the full window, or all of a separate output view.
 import { focus, h, handled } from "./dom";
 
 const KEY = "graphsurgeon.height",
@@ -6,7 +6,7 @@ const KEY = "graphsurgeon.height",
   STEP = 40;
 
 export class Room {
-  /** The edge at the bottom: it is dragged, or moved by arrow keys. */
+  /** The edge at the bottom, which is moved by a drag or by arrow keys. */
   readonly grip = h("div", {
     class: "gs-grip",
     role: "separator",
@@ -57,7 +57,7 @@ export class Room {
     return this.root.matches(".gs-full");
   }
 
-  /** Takes the whole window, or gives it back; in the top layer, because the surroundings of a cell may clip it. */
+  /** Switches full screen on or off; in the top layer, because elements around a cell may clip it. */
   fill(on = !this.full): void {
     const { root } = this,
       held = document.activeElement as HTMLElement | null;
@@ -74,7 +74,7 @@ export class Room {
     this.changed(on);
   }
 
-  /** Called once the widget is on the page: in a separate output view it takes all the room. */
+  /** Called once the widget is on the page: in a separate output view it takes all space. */
   placed(): void {
     this.grip.setAttribute("aria-valuenow", String(this.root.offsetHeight));
     const view = this.still || this.#view ? null : this.root.closest(".jp-LinkedOutputView");
@@ -92,7 +92,7 @@ export class Room {
     this.#observer?.disconnect();
   }
 
-  /** So many px; 0: as the style sheet has it. */
+  /** Sets the height in px; 0 for the height of the style sheet. */
   #set(height: number): void {
     this.root.style.height = height ? `${Math.max(LEAST, Math.round(height))}px` : "";
   }
@@ -102,7 +102,7 @@ function remembered(): number {
   try {
     return Math.min(Number(localStorage.getItem(KEY)) || 0, 2 * window.innerHeight);
   } catch {
-    return 0; // a page may not keep anything
+    return 0; // the page may have no permission for storage
   }
 }
 
@@ -111,6 +111,6 @@ function remember(height: number): void {
     if (height) localStorage.setItem(KEY, String(height));
     else localStorage.removeItem(KEY);
   } catch {
-    // then it is for now
+    // then the height is not stored
   }
 }

@@ -16,7 +16,7 @@ export class StatusBar {
   #said: Status | null = null;
   #own: Status | null = null;
   #timers: number[] = [];
-  /** 1: the kernel is slow, 2: it may be gone */
+  /** 1: the kernel is slow, 2: it may have stopped */
   #waits = 0;
 
   constructor(
@@ -49,7 +49,7 @@ export class StatusBar {
     if (!n) this.#draw();
   }
 
-  /** The colors that are there; a pressed entry fades its boxes. */
+  /** The colors in the picture; a click on an entry fades its boxes. */
   colours(scenes: (Scene | null)[]): void {
     const legends = scenes.flatMap(s => s?.legend ?? []),
       painted = legends.find(l => l.by !== "family");

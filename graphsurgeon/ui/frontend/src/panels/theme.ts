@@ -1,4 +1,4 @@
-// Follows the notebook's theme: the state colors need to know whether the ground is light or dark.
+// Follows the notebook's theme, because the state colors depend on a light or dark background.
 
 /** Keeps the theme classes of `host` right; returns a function that stops it. */
 export function followTheme(host: HTMLElement, wanted: () => "auto" | "light" | "dark"): { update(): void; stop(): void } {

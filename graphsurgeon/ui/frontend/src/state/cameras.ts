@@ -1,8 +1,8 @@
-// Cameras: how the panes looked at earlier pictures. Undo, redo, back and forward look at them the same way again.
+// The cameras of earlier pictures, which undo, redo, back and forward restore.
 import type { PaneName } from "../model/verbs";
 import type { Model, State } from "../model/types";
 
-/** How a pane looks at its picture, and the size that the pane had. */
+/** The camera of a pane, and the size of the pane. */
 export interface Camera {
   x: number;
   y: number;
@@ -11,7 +11,7 @@ export interface Camera {
   h: number;
 }
 
-/** The cameras of both panes, and whether they look at different places. */
+/** The cameras of both panes, and whether they show different places. */
 export type Cameras = Record<PaneName, Camera> & { apart: boolean };
 
 const MOST = 200;
@@ -25,12 +25,12 @@ export class CameraHistory {
     this.#restored = this.#count();
   }
 
-  /** Whether the state that the model has now is an earlier one. */
+  /** Whether the current state of the model is an earlier one. */
   get returning(): boolean {
     return this.#count() !== this.#restored;
   }
 
-  /** Called for each state of the model: the next one is not taken for an earlier one because this one was. */
+  /** Called for each state of the model, so that only this state counts as an earlier one. */
   seen(): void {
     queueMicrotask(() => (this.#restored = this.#count()));
   }
@@ -40,7 +40,7 @@ export class CameraHistory {
     const next = [source, destination].map(scene => scene && `${scene.rev} ${scene.direction}`).join();
     if (next === this.#shown) return undefined;
     const back = this.returning ? this.#left.get(next) : undefined;
-    this.#left.delete(this.#shown); // the latest are kept
+    this.#left.delete(this.#shown); // only the latest cameras are kept
     this.#left.set(this.#shown, now);
     if (this.#left.size > MOST) this.#left.delete(this.#left.keys().next().value!);
     this.#shown = next;

@@ -1,4 +1,4 @@
-// Changes: steps through the effects of a plan, one place after another.
+// Steps through the changes of a plan.
 import type { Actions } from "../commands/actions";
 import { button, fill, h } from "../panels/dom";
 import { icon } from "../panels/icons";
@@ -23,7 +23,7 @@ export interface Change {
   state: Exclude<Mark, "">;
 }
 
-/** The changed items of a picture; a frame whose contents are all new, or all removed, counts once. */
+/** The changed items of a picture. A frame with only new, or only removed, contents counts once. */
 function changed(scene: Scene): (Box | Group)[] {
   const whole = scene.groups.filter(g => g.state === "new" || g.state === "removed"),
     all = [...whole, ...scene.boxes.filter(b => b.state && b.state !== "orphan")];
@@ -33,7 +33,7 @@ function changed(scene: Scene): (Box | Group)[] {
   return first.length ? first : own;
 }
 
-/** The changed items of these pictures, along the flow; an item of several pictures counts once, in the first of them. */
+/** The changed items of some pictures, along the flow. An item of several pictures counts once, in the first one. */
 export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
   const known = new Set<string>();
   return shown
@@ -54,7 +54,7 @@ export class Changes {
 
   constructor(
     private readonly acts: Actions,
-    /** Makes a pane the one that is seen and meant. */
+    /** Makes a pane visible and active. */
     private readonly show: (pane: PaneName) => void,
   ) {
     const step = (by: 1 | -1, name: "back" | "forward", label: string) =>
@@ -74,7 +74,7 @@ export class Changes {
     return changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));
   }
 
-  /** Says how many changes there are, and which one is looked at. */
+  /** Shows the number of changes, and the number of the current change. */
   update(): void {
     const all = this.#all,
       at = this.#at(all);
@@ -87,7 +87,7 @@ export class Changes {
     return change ? all.findIndex(one => one.name === change.name && one.pane === change.pane) : -1;
   }
 
-  /** Goes to the next change, or with -1 to the one before; `keyboard`: the keys mean it from then on. */
+  /** Goes to the next change, or with -1 to the previous one; `keyboard` moves the focus there. */
   step(by: 1 | -1, keyboard: boolean): void {
     const { store, status, panes } = this.acts.p,
       all = this.#all,

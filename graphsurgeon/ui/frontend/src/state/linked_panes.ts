@@ -1,16 +1,16 @@
-// Before and after: two pictures of one graph that are panned and zoomed as one.
+// Links the panes before and after the plan, which are panned and zoomed together.
 import type { Pane } from "../canvas/pane";
 import { centre, nearest } from "./places";
 
-/** How a pane looks at its picture. */
+/** The camera of a pane. */
 export type Look = { x: number; y: number; k: number };
 
-/** Moves a pane as another one has just moved; neither is set on the other, so that nothing jumps. */
+/** Moves a pane by the same amount as another one, so that nothing jumps. */
 export function follow(pane: Pane, was: Look, now: Look): void {
   const { x, y, k } = pane.view,
     by = now.k / was.k;
   if (by === 1) pane.view.pan(now.x - was.x, now.y - was.y);
-  // a zoom keeps a point where it is: x' = p - (p - x) by, so that the rest is the same for both
+  // a zoom by a factor keeps a point p fixed: x' = p - (p - x) by, so that the remainder is equal for both
   else pane.view.put(x * by + (now.x - was.x * by), y * by + (now.y - was.y * by), k * by);
 }
 

@@ -37,7 +37,7 @@ export function marksOf(scene: Scene, boundary: Boundary | null): Map<string, Bo
   return marks;
 }
 
-/** The small labels that hang on a box. */
+/** The small labels at the bottom of a box. */
 export function chipsOf(marks: BoxMarks | undefined, armed: boolean): Chip[] {
   const chips: Chip[] = [];
   if (marks?.inputs.length) chips.push({ kind: "in", text: "\u25b7 " + numbered("in", marks.inputs) });
@@ -92,7 +92,7 @@ export function isPart(marks: BoxMarks, item: Box | Group): boolean {
   return marks.region > 0 && marks.region < item.count;
 }
 
-/** How much of a fold is in the region: "3/8 ops". */
+/** The part of a fold in the region: "3/8 ops". */
 export function share(inside: number, item: Box | Group): string {
   return `${figure(inside)}/${figure(item.count)} ops`;
 }

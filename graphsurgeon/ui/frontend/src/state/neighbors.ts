@@ -21,12 +21,12 @@ function edgesOf(scene: Scene) {
   return found;
 }
 
-/** Whether a box only passes its input on: it is not a step. */
+/** Whether a box only forwards its input, so that it does not count as a step. */
 function isFree(b: Box): boolean {
   return b.kind === "op" && FREE.test(b.sub.split(" \u00b7 ")[0]!);
 }
 
-/** Ids of boxes that so many steps lead to, those at the beginning included. */
+/** Ids of the boxes up to a number of steps away, including the starting boxes. */
 export function reach(scene: Scene, from: Iterable<string>, way: FlowWay, most = Infinity): Set<string> {
   const { free, [way]: next } = edgesOf(scene),
     far = new Map<string, number>();
@@ -34,7 +34,7 @@ export function reach(scene: Scene, from: Iterable<string>, way: FlowWay, most =
     steps = 0;
   while (now.length && steps <= most) {
     const later: string[] = [];
-    // a box that is not a step is walked in the same round: the list grows
+    // a box that does not count as a step is visited in the same round: the list grows
     for (const id of now) {
       if (far.has(id)) continue;
       far.set(id, steps);

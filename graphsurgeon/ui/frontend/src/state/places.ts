@@ -28,23 +28,23 @@ export function holds(key: string, op: string): boolean {
   return fold ? /^[a-z]?[/_.-]/.test(op.slice(start.length)) : op === start;
 }
 
-/** The name for people: the key of a series or block without its signs, any other name unchanged. */
+/** The name to display: the key of a series or block without its special characters, any other name unchanged. */
 export function called(key: string): string {
   return key.startsWith("~") ? key.replace(/^~|\/$/g, "") : key;
 }
 
-/** The kinds of an adapter as people write them: "Pool + dense". */
+/** The kinds of an adapter as text: "Pool + dense". */
 export function kindsOf(adapter: { by: string[] }): string {
   const text = adapter.by.join(" + ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The point of a box or frame that keeps its place when the picture changes: the middle of the side at which edges enter. */
+/** The point of a box or frame that stays fixed when the picture changes: the middle of the side at which edges enter. */
 export function entry(of: Rect, direction: Direction): [number, number] {
   return direction === "LR" ? [of.x, of.y + of.h / 2] : [of.x + of.w / 2, of.y];
 }
 
-/** The innermost scope that all of these names are in, with a slash at the end; empty if there is no such scope. */
+/** The innermost common scope of names, with a slash at the end; empty if there is none. */
 export function sharedScope(names: string[]): string {
   const [first = "", ...rest] = names;
   let end = first.length;
@@ -58,19 +58,19 @@ export function isFold(item: Box | Group): boolean {
   return !("kind" in item) || item.kind === "scope" || item.kind === "series";
 }
 
-/** Whether a box is an op that gives tensors. */
+/** Whether a box is an op with outputs. */
 export function gives(of: Box | Group): boolean {
   return "kind" in of && of.kind === "op" && of.outputs > 0;
 }
 
-/** Whether a box or group opens or closes: a fold does, and an op that is a call. */
+/** Whether a box or group can be opened or closed: folds and calls can. */
 export function opens(item: Box | Group): boolean {
   return isFold(item) || ("kind" in item && item.kind === "call");
 }
 
 export type Step = "up" | "down" | "left" | "right";
 
-/** The box reached from `from` by an arrow key: along an edge where there is one that way, else the nearest. */
+/** The box for an arrow key: along an edge in that direction if there is one, else the nearest box. */
 export function neighbour(scene: Scene, from: Box | Group, step: Step): Box | null {
   const along = scene.direction === "TB" ? { up: -1, down: 1, left: 0, right: 0 }[step] : { up: 0, down: 0, left: -1, right: 1 }[step];
   const byId = new Map(scene.boxes.map(b => [b.id, b]));

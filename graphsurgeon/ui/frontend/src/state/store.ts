@@ -1,4 +1,4 @@
-// The view state: the part of the state that the page has before Python, or without it. Listeners receive each change.
+// The view state: state that the page changes before Python, or without it. Listeners receive each change.
 import type { PaneName, Verbs } from "../model/verbs";
 import type { Tool } from "../canvas/pointer";
 import type { Boundary, Edge, Takers } from "../model/types";
@@ -16,7 +16,7 @@ export interface LensOf {
 }
 
 export interface ViewState {
-  /** The selection, by pane; that of the source is Python's `selected` with the changes that Python has not answered yet. */
+  /** The selection of each pane. For the source it is Python's `selected`, with the changes that Python has not answered yet. */
   selected: Record<PaneName, ReadonlySet<string>>;
   /** The first of two ends: the tensor of a connection, or the op or tensor of an edit. */
   armed: {
@@ -24,13 +24,13 @@ export interface ViewState {
     tensor: string;
     pane: PaneName;
     box: string;
-    /** boxes of the consumers that are meant */ only?: string[] | undefined;
+    /** boxes whose consumers change */ only?: string[] | undefined;
   } | null;
   /** The possible consumers of the tensor of a connection, after the answer of the kernel. */
   takers: Takers | null;
-  /** The boxes that are shown alone; the others fade. */
+  /** The only boxes that are not faded. */
   lens: LensOf | null;
-  /** A boundary that is looked at before it is chosen. */
+  /** A suggested boundary that is previewed. */
   tried: Boundary | null;
   /** The tool: the effect of a plain drag on the canvas. */
   tool: Tool;
@@ -38,17 +38,17 @@ export interface ViewState {
   picking: { ask: string; take(tensor: string): void } | null;
   /** The edge that the inspector shows. */
   edge: Edge | null;
-  /** The change of the plan that is looked at. */
+  /** The current change of the plan. */
   change: { pane: PaneName; name: string } | null;
-  /** Entries of the legend that fade, ahead of Python's answer; null when Python's is right. */
+  /** Faded entries of the legend before Python's answer; null to use Python's entries. */
   faded: string[] | null;
   /** The pattern of the current selection: the boxes that were selected before the search. */
   alike: string[] | null;
-  /** The pane that keys mean. */
+  /** The active pane, in which keys act. */
   active: PaneName;
   /** Which panels are open at the sides. */
   sides: { outline: boolean; inspector: boolean; plan: boolean };
-  /** Whether only one pane is shown although there is room for two. */
+  /** Whether only one pane is shown although there is space for two. */
   alone: boolean;
 }
 
