@@ -148,12 +148,15 @@ class TrainingFacts:
         for one in self.effects:
             if id(one.top) in self.kept:
                 continue
+            ops = [base.index[op] for op in map(self._now, one.call.ops) if op in base.index]
+            if ops and not one.losses:
+                effects += [one] if region[ops].any() else []
+                continue
             takes, gives = ([t for t in map(self._now, side) if op_name(t) in base.index]
                             for side in (one.call.inputs, one.call.outputs))  # fmt: skip
             cuts = frozenset(map(base.tensor, takes))
             goals = [(op, port) for op, port in map(base.tensor, gives) if (op, port) not in cuts]
-            own = base.mask(base.index[op] for op in map(self._now, one.call.ops) if op in base.index)
-            own &= backward(base, base.mask(op for op, _ in goals), cuts)
+            own = base.mask(ops) & backward(base, base.mask(op for op, _ in goals), cuts)
             if (region & own).any() or (not own.any() and any(t in ends or region[base.tensor(t)[0]] for t in gives)):
                 effects.append(one)
         return effects

@@ -294,6 +294,8 @@ def report(copied: CopyResult) -> list[str]:
 def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
     """Returns a function that describes attributes as bytes; functions that differ only in names are equal.
 
+    A copied custom gradient has another name than its original, and is equal to it.
+
     Args:
         graph: the graph with the functions.
     """
@@ -311,6 +313,8 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
 
     def means(value: Any) -> bytes:
         kind = value.WhichOneof("value") if hasattr(value, "WhichOneof") else ""
+        if kind == "s" and value.s.startswith(b"CustomGradient-"):
+            return bytes(value.s.partition(b"-copy-")[0])
         if kind != "func" and not (kind == "list" and value.list.func):
             return attribute_bytes(value)
         other = type(value)()

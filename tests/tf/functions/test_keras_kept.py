@@ -312,6 +312,20 @@ def test_a_loss_of_a_region_is_that_of_its_layers():
     assert len(part.losses) == 1
 
 
+class Watches(layers.Layer):
+    """Adds a loss, and returns its input."""
+
+    def call(self, x):
+        self.add_loss(keras.ops.sum(x))
+        return x
+
+
+def test_a_layer_that_only_adds_a_loss_still_adds_it():
+    made = gs.open(chain(Watches(name="watches"))).keras_layer()
+    made(ROWS)
+    np.testing.assert_allclose(made.losses, [ROWS.sum()], rtol=1e-5)
+
+
 def plan_of_three(model, places):
     ed = gs.open(model)
     plan = ed.plan()
@@ -336,6 +350,14 @@ def test_ops_in_three_places_keep_every_layer_between_them():
     want = ed.session().run(next(iter(ed.outputs.values())), {"x:0": ROWS})
     np.testing.assert_allclose(new(ROWS), want, rtol=1e-5)
     assert np.abs(np.asarray(new(ROWS, training=True)) - want).max() > 1e-3
+
+
+def test_a_layer_with_a_custom_gradient_is_kept_next_to_a_change():
+    """A changed graph has its own copy of the gradient, under another name."""
+    model = chain(layers.Dense(6, "silu", name="first"), layers.Dense(6, "silu", name="second"))
+    new = plan_of_three(model, ("first",)).keras_model()
+    assert not new.surgery.rebuilt
+    assert new.surgery.kept == ("first", "second", "head")
 
 
 def test_regions_with_the_same_variable_are_one_layer():
