@@ -20,7 +20,7 @@ from ..graph.open_graph import OpenedFile, OpenedGraph
 from ..graph.provenance import OpOrigin, claim, leave, orphans_of
 from ..graph.tf_types import TFGraph, TFOp
 from ..plan.effect import PlanResult
-from ..plan.plan import Plan
+from ..plan.plan import Plan, without_muted
 from ..plan.result import AppliedOps
 from ..plan.step_text import steps_text
 from ..plan.steps import CopyStep
@@ -476,7 +476,7 @@ class Timeline:
         from ..tf.run.progress import Phases, phase
 
         self._refuse_foreign(plan)
-        plan = plan.awake()
+        plan = without_muted(plan)
         if not plan.steps:
             how = "Give it a step: ed.plan().copy(...)"
             raise PlanError("apply(plan)", "the plan is empty", how, kind=Kind.PLAN)

@@ -404,7 +404,7 @@ class Trace:
         source = self._source(name)
         if source in self.by_tensor:
             return self.by_tensor[source]
-        raise SelectionError(request, f"{name!r} has no numbers: {self.why_not(name)}", self._instead())
+        raise SelectionError(request, f"{name!r} has no numbers: {self._why_not(name)}", self._instead())
 
     def __getitem__(self, tensor: Any) -> TensorStats:
         """Returns the summary of a tensor; in a loop, of the last round, or of the first round that is not finite."""
@@ -449,7 +449,7 @@ class Trace:
             sources[name] = source
         return sources
 
-    def why_not(self, tensor: str) -> str:
+    def _why_not(self, tensor: str) -> str:
         """Returns why a tensor has no numbers.
 
         Args:

@@ -346,17 +346,6 @@ class Plan:
         one = steps.unmuted(self.steps[step])
         return self.with_step(step, steps.MutedStep(one) if on else one)
 
-    def awake(self) -> Plan:
-        """Returns the plan without its muted steps. `Editor.apply` applies this plan.
-
-        Example:
-            >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
-            >>> len(Plan(g).rename("y", to="z").with_muted(0).awake())
-            0
-        """
-        active = tuple(step for step in self.steps if not isinstance(step, steps.MutedStep))
-        return self if len(active) == len(self.steps) else replace(self, steps=active)
-
     # -- edits of existing ops -------------------------------------------------------------------
 
     def reroute(
@@ -861,12 +850,6 @@ class Plan:
         """``append`` (no existing op changes) or ``materialise`` (a new graph is built)."""
         return self.effect.mode
 
-    def anew(self) -> Plan:
-        """Returns the same plan in the mode ``materialise``: the new graph also contains all ops of the old graph."""
-        plan = replace(self)
-        plan.__dict__["effect"] = replace(self.effect, mode="materialise")
-        return plan
-
     def check(self) -> tuple[Fault, ...]:
         """Returns all faults; empty if the plan can be applied."""
         effect = self.effect
@@ -899,3 +882,15 @@ class Plan:
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         return self.preview()._repr_mimebundle_(**options)
+
+
+def without_muted(plan: Plan) -> Plan:
+    """Returns a plan without its muted steps. `Editor.apply` applies this plan.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> len(without_muted(Plan(g).rename("y", to="z").with_muted(0)))
+        0
+    """
+    active = tuple(step for step in plan.steps if not isinstance(step, steps.MutedStep))
+    return plan if len(active) == len(plan.steps) else replace(plan, steps=active)

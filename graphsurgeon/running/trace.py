@@ -36,7 +36,7 @@ from ..graph.tensor_stats import Watch
 from ..graph.trace import Trace
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES
-from ..plan.plan import Plan
+from ..plan.plan import Plan, without_muted
 from ..plan.subject import EditorLike
 from .feeds import asked_by_default, given, made_up, missing, placeholders, refuse_no_seed
 
@@ -217,17 +217,24 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
         raise PlanError(f"trace(memory={memory!r})", "the value is not a number of bytes", how)
 
 
+def materialized(plan: Plan) -> Plan:
+    """Returns the same plan in the mode ``materialise``: the new graph also contains all ops of the old graph."""
+    copy = replace(plan)
+    copy.__dict__["effect"] = replace(plan.effect, mode="materialise")
+    return copy
+
+
 def _tried(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
     """Returns an editor of the graph after a plan, with all values, in a separate graph."""
     if not isinstance(plan, Plan):
         raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
-    plan = plan.awake()
+    plan = without_muted(plan)
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
     about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
     result: EditorLike = make(OpenedGraph(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
     try:
-        result.apply(plan.anew() if plan.steps else plan)
+        result.apply(materialized(plan) if plan.steps else plan)
     except PlanError as error:
         if error.kind not in (Kind.PLAN, Kind.FOREIGN_PLAN):
             raise

@@ -18,7 +18,7 @@ from ..graph.variables import VariableInfo
 from ..plan.dependencies import policies
 from ..plan.effect import PlanResult
 from ..plan.fault import Fault
-from ..plan.plan import Plan
+from ..plan.plan import Plan, without_muted
 from ..plan.step_text import step_text
 from ..plan.steps import CopyStep, MutedStep, unmuted
 from ..view.boxes import Item
@@ -257,7 +257,7 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
             {"from": c.tensor, "to": c.to, "input": c.input, "was": c.was or ""} for c in effect.connections[:_MOST]
         ],
         "code": plan.to_code() if plan.steps else "",
-        "ready": bool(plan.awake().steps) and not faults,
+        "ready": bool(without_muted(plan).steps) and not faults,
         "applied": applied,
     }
 

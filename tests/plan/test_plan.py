@@ -15,6 +15,7 @@ from graphsurgeon.plan.effect import InferenceResult
 from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.step_text import step_text
+from graphsurgeon.running.trace import materialized
 from tests.plain import net, plain
 from tests.refusal import reads, refuses
 
@@ -252,7 +253,7 @@ def test_what_has_no_name_is_not_an_op_or_a_tensor(thing):
 def test_any_plan_can_be_carried_out_in_a_new_graph():
     g = net()
     plan = Plan(g).copy(select(g, scope="net"), to="copy", unmapped="placeholder")
-    anew = plan.anew()
+    anew = materialized(plan)
     assert (plan.mode, anew.mode) == ("append", "materialise")
     assert anew.steps == plan.steps
     assert anew.after().names == plan.after().names

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from graphsurgeon.plan.plan import without_muted
 from tests.refusal import refuses
 from tests.screen.screens import row_of_ops, tf1, traits
 
@@ -59,7 +60,7 @@ def test_a_plan_of_muted_steps_alone_is_not_applied():
     for step in range(3):
         screen.mute_step(step)
     assert not traits(screen)["plan"]["ready"]
-    assert screen.draft.awake().steps == ()
+    assert without_muted(screen.draft).steps == ()
     with refuses(PlanError, "apply(plan)", "the plan is empty", "Give it a step"):
         screen.apply()
 

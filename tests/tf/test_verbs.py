@@ -100,7 +100,7 @@ VERBS: dict[str, Callable[[Plan, Any, dict[str, str]], Plan]] = {
 def test_the_table_has_every_verb():
     methods = inspect.getmembers(Plan, inspect.isfunction)
     verbs = {name for name, one in methods if inspect.signature(one).return_annotation == "Plan"}
-    others = {name for name in verbs if name.startswith(("_", "with_"))} | {"cured", "awake", "anew"}
+    others = {name for name in verbs if name.startswith(("_", "with_"))} | {"cured"}
     assert verbs - others == set(VERBS)
 
 

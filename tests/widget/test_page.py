@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.plan.menu import Recipe
+from graphsurgeon.plan.plan import without_muted
 from tests.browser.hands import painted
 from tests.widget.subject import HOSTILE, plain_screen
 
@@ -823,7 +824,7 @@ def test_a_step_is_edited_and_muted_in_the_plan_bar(widget_page):
     shown.settle("mute_step")
     assert shown.page.locator(".gs-steps s").count() == 1
     assert shown.page.get_by_role("button", name="Mute: copy").get_attribute("aria-pressed") == "true"
-    assert shown.widget._screen.draft.awake().steps == ()
+    assert without_muted(shown.widget._screen.draft).steps == ()
 
 
 def test_without_a_kernel_what_needs_one_is_grey(widget_page):

@@ -19,7 +19,7 @@ from ...graph.names import outer_name, renamed_end
 from ...graph.trace import FirstDifference, Trace
 from ...graph.variables import PLACEHOLDER_TYPES
 from ...plan.effect import PlanResult
-from ...plan.plan import Plan
+from ...plan.plan import Plan, without_muted
 from ...plan.subject import EditorLike
 from ...view.paint import Paint
 from ..run_results import RunOverlay
@@ -69,7 +69,7 @@ def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], how: Mapp
     Raises:
         PlanError: there is no plan, or it cannot be applied.
     """
-    plan = plan.awake()
+    plan = without_muted(plan)
     if not plan.steps:
         raise PlanError("run(of='plan')", "there is no plan", "Copy or change something first, or run the graph")
     return _compare_traces(subject, subject, plan.effect, plan.after(), feeds, how, {"plan": plan})
