@@ -538,7 +538,7 @@ def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
         return []
     why = (
         "a variable cannot be recomputed" if call.is_variable
-        else "the copy reads the variables themselves, and takes no values" if values is not None
+        else "the copy reads the variables themselves, so values= has no use" if values is not None
         else "a recomputed tensor needs a namespace" if not call.scope
         else ""
     )  # fmt: skip

@@ -203,7 +203,7 @@ def test_a_mapping_the_wrong_way_round_is_told_with_what_to_type():
     with pytest.warns(UserWarning, match="which is computed") as reported:
         gs.connect({"a": first, "b": second}, {"b/x:0": "a/out:0"})
     (text,) = [str(one.message) for one in reported]
-    assert "connect(['a', 'b']): 'b/x:0', a placeholder, takes the place of 'a/out:0', which is computed" in text
+    assert "connect(['a', 'b']): 'b/x:0', a placeholder, replaces 'a/out:0', which is computed" in text
     assert "If 'a/out:0' is to feed 'b/x:0', type {'a/out:0': 'b/x:0'}" in text
 
 
@@ -292,7 +292,7 @@ def test_a_checkpoint_without_a_shard(tmp_path):
     ("names", "connections", "kind", "words"),
     [
         ((1, "dec"), {}, PlanError, ["1 is not a name for a graph", "'g1'"]),
-        (("dec", "Dec"), {}, PlanError, ["'dec' and 'Dec' are one scope to TensorFlow", "another name"]),
+        (("dec", "Dec"), {}, PlanError, ["'dec' and 'Dec' are the same scope in TensorFlow", "another name"]),
         (("enc", "dec"), [("enc/out:0", "dec/in:0")], PlanError, ["is not a mapping", "{'enc/out:0': 'dec/in:0'}"]),
         (("enc", "dec"), {"enc/out:0": "dec/out:0"}, PlanError, ["nothing in dec reads 'dec/out:0'", "as 'dec/in:0'"]),
         (

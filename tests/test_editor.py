@@ -193,7 +193,7 @@ def test_a_result_that_is_not_the_preview(monkeypatch):
     ed = gs.open(graph)
     plan = ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep")
     monkeypatch.setattr(copying, "differences", lambda effect, after: ["'t/y' differs"])
-    with refuses(PlanError, "the result is not what was previewed: 't/y' differs", "Report this, with plan.to_code()"):
+    with refuses(PlanError, "the result differs from the preview: 't/y' differs", "Report this, with plan.to_code()"):
         ed.apply(plan)
     assert ed.history == []
     assert ed.graph is graph

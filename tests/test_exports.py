@@ -194,7 +194,7 @@ class Slow:
 
 
 @pytest.mark.parametrize(
-    ("engines", "sentence"), [([], "no layout engine is live"), ([Slow()], "Graphviz did not finish within 10 s")]
+    ("engines", "sentence"), [([], "no layout engine is available"), ([Slow()], "Graphviz did not finish within 10 s")]
 )
 def test_without_a_layout_there_is_a_sentence_in_place_of_the_picture(engines, sentence, monkeypatch):
     levels.forget()

@@ -349,7 +349,7 @@ def test_the_history_tells_where_values_came_from():
     ed.session()
     lines = ed.history.text(times=False).splitlines()
     assert lines[2].strip() == (
-        "1 variable gets what a plan gave it: t/v1; 2 variables start from their initial values: w, v1"
+        "1 variable gets its value from a plan: t/v1; 2 variables start from their initial values: w, v1"
     )
     assert ed.history[0].values in ed.history._repr_html_()
     ed.undo()

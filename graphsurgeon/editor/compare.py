@@ -158,7 +158,7 @@ def compare(
         source.snapshot.tensor(name, f"compare({name!r})")
     if session is not None and getattr(session, "graph", None) is not source.graph:
         problem = "this is not a session of the original's graph"
-        raise PlanError("compare(session=...)", problem, "Give one of that graph, as ed.session(session) does; or none")
+        raise PlanError("compare(session=...)", problem, "Give a session of that graph, or leave session= out")
     original = session if session is not None else source.session()
     rows: list[Difference] = []
     first, unknown = None, ""

@@ -262,7 +262,7 @@ def _untrained_reasons(plan: Plan, models: Mapping[str, _Model], request: str) -
         raise PlanError(
             request,
             "; ".join(untrained_text(refused)),
-            f"Give values={{{first!r}: session}}; or take initial values: values={{{first!r}: {INITIAL!r}}}"
+            f"Give values={{{first!r}: session}}; or use initial values: values={{{first!r}: {INITIAL!r}}}"
             + (", or values='initial' for all" if len(names) > 1 else ""),
         )
     return reasons
@@ -283,7 +283,9 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
     for name in graphs:
         before = names_by_key.setdefault(name.strip("/").lower(), name)
         if before != name:
-            raise PlanError(request, f"{before!r} and {name!r} are one scope to TensorFlow", "Give one another name")
+            raise PlanError(
+                request, f"{before!r} and {name!r} are the same scope in TensorFlow", "Give one of them another name"
+            )
     unknown = [name for name in values if name not in graphs]
     if unknown:
         problem = f"values= names {unknown[0]!r}, which is not a graph here"
@@ -348,7 +350,7 @@ def _tensor_of_word(word: str, editor: Editor, side: str, request: str) -> str:
             return mapping[word]
     tensors = layer_ends(snapshot, editor.layers, [word], request)
     if len(tensors) > 1:
-        problem = f"the layer {word!r} gives {few(map(repr, tensors))}"
+        problem = f"the layer {word!r} has several outputs: {few(map(repr, tensors))}"
         raise SelectionError(request, problem, "Choose one of these")
     return tensor_name(tensors[0])
 
@@ -356,9 +358,7 @@ def _tensor_of_word(word: str, editor: Editor, side: str, request: str) -> str:
 def _proposal(name: str, error: SelectionError) -> str:
     """Returns the suggestion of an error of a graph, with the names of the supergraph."""
     if error.kind is Kind.UNKNOWN_NAME and not error.names:
-        return (
-            f"Nothing there has a similar name; gs.open(graphs[{name!r}]).find('part of the name') lists what there is"
-        )
+        return f"Nothing there has a similar name; gs.open(graphs[{name!r}]).find('part of the name') lists its ops"
     return error.proposing(lambda one: under(name, one))
 
 
@@ -389,9 +389,7 @@ def _warn_reversed(models: Mapping[str, _Model], request: str) -> None:
                 and not _is_fed(target.editor.snapshot, into)
             ):
                 old = under(target.name, into)
-                problem = (
-                    f"{source_tensor!r}, a placeholder, takes the place of {old!r}, which is computed: output -> input"
-                )
+                problem = f"{source_tensor!r}, a placeholder, replaces {old!r}, which is computed: output -> input"
                 warn(
                     str(
                         PlanError(

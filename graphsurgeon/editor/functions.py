@@ -43,8 +43,8 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
     updates = updates_left_out(graph, takes, gives, also)
     if updates:
         warn(
-            f"{request}: {few(map(repr, updates))} keep averages or counts of what it computes, and do not run: no "
-            f"output needs them. Run them along with also={updates[:3]!r}, "
+            f"{request}: {few(map(repr, updates))} keep averages or counts of its results, and do not run: no "
+            f"output needs them. To run them, give also={updates[:3]!r}, "
             "or use ed.keras_layer, which runs them in training"
         )
     return function

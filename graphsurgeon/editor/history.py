@@ -33,7 +33,7 @@ def before(editor: EditorLike) -> Any:
     """Returns an editor of the graph before the last plan, as `Editor.before` does."""
     live_events = [event for event in editor.history if not event.undone]
     if not live_events:
-        raise PlanError("before()", "no plan is applied", "Apply one first; ed.redo() does again what was undone")
+        raise PlanError("before()", "no plan is applied", "Apply a plan first, or redo an undone one: ed.redo()")
     event = live_events[-1]
     if event.before is None:
         return editor
@@ -493,7 +493,7 @@ class Timeline:
                 phase("reading back")
                 differences = self._read_back(plan, result)
                 if differences:
-                    what = f"the result is not what was previewed: {differences[0]}"
+                    what = f"the result differs from the preview: {differences[0]}"
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()", kind=Kind.PLAN)
                 applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
                 record_bytes = noted(effect, before, result.graph, number) if record else b""
@@ -635,8 +635,8 @@ def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> Pl
     again = f"Make the plan again with {', '.join(scopes)}" if scopes else "Make the plan again under a scope"
     return PlanError(
         request,
-        f"{problem.rstrip('.')}; TensorFlow cannot give back the nodes it had taken by then: {stay}, "
-        "and all else is as it was",
+        f"{problem.rstrip('.')}; TensorFlow cannot delete the ops that it had added by then: {stay}, "
+        "and nothing else has changed",
         f"{suggestion}{again}",
         kind=kind,
     )

@@ -111,7 +111,7 @@ class StepEncoder:
                     arrays = {str(getattr(k, "name", k)): one.read() if hasattr(one, "read") else one
                             for k, one in values.items()}  # fmt: skip
                     return serialize(arrays, self._other)
-            self.lost.append("the arrays that give variables their values are too large to be kept")
+            self.lost.append("the arrays with the values of variables are too large to be kept")
             return None
         snapshot = getattr(values, "snapshot", None)
         if isinstance(snapshot, Graph):

@@ -34,7 +34,7 @@ class ValueReport:
 
     Example:
         >>> print(ValueReport({"v": "w", "b": "b"}, ["t/w"], []))
-        2 variables keep their values ('w' as 'v'); 1 variable gets what a plan gave it: t/w
+        2 variables keep their values ('w' as 'v'); 1 variable gets its value from a plan: t/w
     """
 
     carried: dict[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class ValueReport:
             carried_text = f"{counted(len(self.carried), 'variables')} keep{'s its value' if one else ' their values'}"
             parts.append(carried_text + (f" ({few(renamed)})" if renamed else ""))
         for names, single, plural in (
-            (self.planned, "gets what a plan gave it", "get what a plan gave them"),
+            (self.planned, "gets its value from a plan", "get their values from a plan"),
             (self.initial, "starts from its initial value", "start from their initial values"),
         ):
             if names:
@@ -568,5 +568,5 @@ def _lost_warnings(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
         return []
     have = "has no value: its initialiser reads" if len(lost) == 1 else "have no value: their initialisers read"
     paths = few(list(dict.fromkeys(map(repr, lost.values()))))
-    problem = f"{counted(len(lost), 'variables')} {have} {paths}, which is not there: {few(list(lost))}"
+    problem = f"{counted(len(lost), 'variables')} {have} {paths}, which does not exist: {few(list(lost))}"
     return [str(PlanError("session()", problem, "Give them values: ed.restore(checkpoint)"))]

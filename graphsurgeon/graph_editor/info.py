@@ -177,7 +177,7 @@ class TmpInfo:
         """
         if not name.startswith(self.scope):
             raise WrongValue(f"copy(..., src_scope={self.scope!r})", f"{name!r} does not belong to source scope "
-                             f"{self.scope!r}", "Choose a scope that holds all ops of the view")  # fmt: skip
+                             f"{self.scope!r}", "Choose a scope that contains all ops of the view")  # fmt: skip
         return self.scope_ + name[len(self.scope) :]
 
     def new_collection(self, name: Any) -> Any:

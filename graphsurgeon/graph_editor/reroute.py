@@ -127,8 +127,8 @@ def _notify_sessions(graph: TFGraph) -> None:
     stale = rewiring.stale_sessions(graph)
     if stale:
         tell(
-            f"{counted(len(stale), 'open sessions')} of the edited graph: what a session has run, it goes "
-            "on running with the old edges. Make a new tf.compat.v1.Session after an edit"
+            f"{counted(len(stale), 'open sessions')} of the edited graph: a session that has run an op continues "
+            "to run it with the old edges. Make a new tf.compat.v1.Session after an edit"
         )
 
 

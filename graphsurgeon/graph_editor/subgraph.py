@@ -220,7 +220,7 @@ class SubGraphView:
         for op in self._ops:
             if op.name == op_name:
                 return op
-        raise WrongValue(f"find_op_by_name({op_name!r})", "it is not in the subgraph", "print(sgv) lists what is")
+        raise WrongValue(f"find_op_by_name({op_name!r})", "it is not in the subgraph", "print(sgv) lists its ops")
 
     def __str__(self) -> str:
         if not self:

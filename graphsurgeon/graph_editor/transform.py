@@ -441,7 +441,7 @@ def graph_replace(
     if not ops and not direct_targets:
         olds = [t.name for t in tensors] + list(variables)
         request = f"graph_replace([{few(map(repr, [t.name for t in targets]))}], {{{few(map(repr, olds))}: ...}})"
-        raise WrongValue(request, "targets and replacements are not connected: no target depends on what is replaced",
+        raise WrongValue(request, "targets and replacements are not connected: no target depends on a replaced tensor",
                          "Give tensors that the targets are computed from: ge.get_backward_walk_ops(targets) lists "
                          "their ops")  # fmt: skip
     if not ops:

@@ -132,7 +132,9 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
             graph = top.graph
         elif graph is not top.graph:
             raise WrongValue(
-                "get_unique_graph(...)", f"{top.name!r} is of another graph than the rest", "Give those of one graph"
+                "get_unique_graph(...)",
+                f"{top.name!r} is of another graph than the rest",
+                "Give ops and tensors of one graph",
             )
     if graph is None and not none_if_empty:
         raise WrongValue("get_unique_graph([])", "an empty list has no graph", "Give at least one op or tensor")

@@ -76,7 +76,9 @@ def merge(
     elif how == "shared" and not pairs:
         pairs = {one.inputs[key]: two.inputs[key] for key in one.inputs if key in two.inputs}
         if not pairs:
-            problem = f"no input of {names[0]!r}, {_ends_text(one.inputs)}, has the name of one of {names[1]!r}"
+            problem = (
+                f"no input of {names[0]!r}, {_ends_text(one.inputs)}, has the same name as an input of {names[1]!r}"
+            )
             more = f"{_ends_text(two.inputs)}: connections={{'{names[0]} input': '{names[1]} input'}}"
             raise context.refused(problem, f"Give the inputs to share, from {more}")
     elif how == "beside" and pairs:

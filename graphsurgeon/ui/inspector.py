@@ -225,7 +225,9 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
     rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
     if kind in graph.unknown:
         of = package_of(kind)
-        rows.append(["unknown", f"TensorFlow does not know this type here{f'; it is likely of {of}' if of else ''}"])
+        rows.append(
+            ["unknown", f"the installed TensorFlow does not have this type{f'; it is likely of {of}' if of else ''}"]
+        )
     if getattr(node, "device", ""):
         rows.append(["device", node.device])
     together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()

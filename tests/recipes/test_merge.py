@@ -74,7 +74,7 @@ def test_side_by_side_on_one_input():
         ({"how": "behind"}, "how='behind' is not valid"),
         ({"names": "ab"}, "names='ab' is not a pair of names"),
         ({"how": "beside", "connections": {"y": "other"}}, "how='beside' connects nothing, but connections are given"),
-        ({"how": "shared"}, "no input of 'first', 'x', has the name of one of 'second'"),
+        ({"how": "shared"}, "no input of 'first', 'x', has the same name as an input of 'second'"),
     ],
     ids=["no way", "no names", "joined and not", "nothing shared"],
 )

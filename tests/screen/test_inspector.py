@@ -246,7 +246,7 @@ def test_a_box_says_which_layer_it_is_or_is_in():
 def test_ops_of_unknown_types():
     ops = [("net/x", "Placeholder", []), ("net/tok", "SentencepieceOp", ["net/x"])]
     tree = Tree(Graph.of(ops, unknown=frozenset({"SentencepieceOp"})))
-    reported = "TensorFlow does not know this type here; it is likely of tensorflow_text"
+    reported = "the installed TensorFlow does not have this type; it is likely of tensorflow_text"
     assert details_of(tree, "net/tok", op_facts)["rows"][1] == ["unknown", reported]
     words = "1 op of a type that TensorFlow does not know here, 'SentencepieceOp' (tensorflow_text)"
     assert ["unknown", words] in details_of(tree, "net/", op_facts)["rows"]

@@ -60,7 +60,7 @@ def test_a_copy_that_is_stopped_later_says_what_stays(monkeypatch, words):
     plan = there.plan().copy(gs.open(m.graph).select(), to="a", values=m.session)
     with stopped_at(monkeypatch, words) as stop:
         there.apply(plan)
-    assert "stay in graph as orphans, and all else is as it was" in stop.value.__notes__[0]
+    assert "stay in graph as orphans, and nothing else has changed" in stop.value.__notes__[0]
     assert not there.graph.get_all_collection_keys()
     assert there.orphans
     assert len(there.select()) == 0

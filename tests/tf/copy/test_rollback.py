@@ -305,8 +305,8 @@ def test_a_result_that_is_not_the_preview_is_taken_back(monkeypatch):
     monkeypatch.setattr("graphsurgeon.tf.copy.append.differences", lambda *args: ["'t/y' differs"])
     with refuses(
         PlanError,
-        "apply(plan): the result is not what was previewed: 't/y' differs; TensorFlow cannot give "
-        "back the nodes it had taken",
+        "apply(plan): the result differs from the preview: 't/y' differs; TensorFlow cannot "
+        "delete the ops that it had added",
         "Report this, with plan.to_code(). Make the plan again with to='t_2'",
     ):
         made.ed.apply(made.make("t"))  # fmt: skip

@@ -291,7 +291,7 @@ class TestWithAnUnknownOp:
         assert str(gs.diff(ed, gs.open(tiny()))).count("\n")
         assert ed.screen.details("y")["rows"][:2] == [
             ["type", "Sqare"],
-            ["unknown", "TensorFlow does not know this type here"],
+            ["unknown", "the installed TensorFlow does not have this type"],
         ]
         assert ed.find("is:unknown") == ["y"]
         assert ed.to_code().count("gs.open(") == 1

@@ -140,7 +140,7 @@ def test_untrained_values_are_connected_only_when_asked_for(kind, tmp_path):
     pairs = {"a/y:0": "b/x:0"}
     with refuses(
         PlanError, "connect(['a', 'b'])", f"3 variables have initial values, {NOWHERE}: b/w, b/b, b/global_step",
-        "Give values={'b': session}; or take initial values: values={'b': 'initial'}",
+        "Give values={'b': session}; or use initial values: values={'b': 'initial'}",
     ):  # fmt: skip
         gs.connect({"a": trained, "b": net(kind)}, pairs)
     one = gs.connect({"a": trained, "b": net(kind)}, pairs, values={"b": "initial"})
