@@ -262,7 +262,7 @@ class _CopyCall:
 
     @property
     def is_variable(self) -> bool:
-        """Whether a variable is to be copied."""
+        """Whether the call copies a variable."""
         return hasattr(self.thing, "initializer")
 
     def tell(self) -> None:
@@ -464,7 +464,7 @@ def _needed_block(source: Any, target: str) -> Selection:
 
 
 def _keep_originals(call: _CopyCall, names: set[str]) -> None:
-    """If a gradient op was copied, makes its copy refer to the copy of its forward op."""
+    """Makes the copies of gradient ops refer to the copies of their forward ops."""
     from .tf import graph_parts
 
     source, scope = call.thing.graph, call.scope

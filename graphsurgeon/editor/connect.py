@@ -111,7 +111,7 @@ def _released(
 
 @dataclass
 class _Model:
-    """One of the graphs: its name, its editor, and what replaces its tensors."""
+    """One of the graphs to connect: its name, its editor, and the replacements of its tensors."""
 
     name: str
     editor: Editor
@@ -120,7 +120,7 @@ class _Model:
     replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
     feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
     given: set[str] = field(default_factory=set)  # its tensors that other graphs read
-    shared: list[str] = field(default_factory=list)  # its variables that are those of an earlier graph
+    shared: list[str] = field(default_factory=list)  # its variables that it shares with an earlier graph
 
 
 def connect(
@@ -478,7 +478,7 @@ def _several(things: Any) -> list[Any]:
 
 
 def _pass_through(models: dict[str, _Model]) -> None:
-    """If a graph reads a replaced tensor of another graph, makes it read the replacement."""
+    """Makes graphs that read a replaced tensor of another graph read its replacement."""
     whole = {under(m.name, t): new for m in models.values() for t, new in m.replaced.items()}
     for model in models.values():
         for tensor, new in model.replaced.items():
@@ -513,7 +513,7 @@ def _share(models: Iterable[_Model], request: str) -> None:
 
 
 def _parts_of(graph: Graph, variables: Iterable[str]) -> Mask:
-    """The ops that only initialize variables, or read them for no other op."""
+    """Returns the ops that only initialize some variables, and their reads without other consumers."""
     parts = np.zeros(graph.size, np.bool_)
     for name in variables:
         info = graph.state.variables[name]

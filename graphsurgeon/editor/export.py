@@ -16,7 +16,7 @@ from ..graph.lazy_graph import pending
 THEMES = ("auto", "dark", "light")
 LARGEST = 5 << 20
 """The maximum compressed size of a graph in a page, in bytes."""
-_ATTRIBUTES = 3_000_000  # letters of attributes that a page holds
+_ATTRIBUTES = 3_000_000  # maximum letters of attributes in a page
 
 
 PATIENCE = 1.0

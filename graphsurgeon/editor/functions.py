@@ -85,7 +85,7 @@ def layer_of(
 
 
 def _training_facts(editor: EditorLike) -> Any:
-    """What Keras adds to the graph of an editor."""
+    """Returns properties of the opened Keras model that its graph does not contain; empty for other graphs."""
     from ..tf.functions.keras_training import TrainingFacts
 
     origin = editor.opened.origin

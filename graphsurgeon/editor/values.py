@@ -1,4 +1,4 @@
-"""The values of an editor's variables in all its graphs and sessions, and the session that holds them."""
+"""The values of an editor's variables, in all its graphs and sessions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Values:
         self._applied_events: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
         self._own_sessions: weakref.WeakSet[Any] = weakref.WeakSet()
         self._graph_versions: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._assigned_steps: frozenset[int] = frozenset()  # steps whose values a session has got
+        self._assigned_steps: frozenset[int] = frozenset()  # steps whose values a session has received
         if opened.session is not None:
             timeline.log.session = weakref.ref(opened.session)
         if hasattr(opened.values, "stored"):

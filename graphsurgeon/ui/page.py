@@ -63,9 +63,9 @@ def pack(
         most: the maximum number of boxes; boxes of upper levels come first.
 
     Returns:
-        ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``helpers``, ``tensors`` with
-        ``reads``, ``controls`` with ``waits``, ``kinds`` of hidden ops, the words of ``families``, and ``shut``,
-        the number of boxes whose inside is left out.
+        ``rows``: boxes, parents first; ``open``: names of boxes that are open at first; ``helpers``: hidden ops, and
+        their ``kinds``; ``tensors`` and ``reads``: tensors and their consumers; ``controls`` and ``waits``: the same
+        for control inputs; ``families``: their texts; ``shut``: the number of boxes without their contents.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])

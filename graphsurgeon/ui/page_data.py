@@ -155,7 +155,7 @@ def receipt(effect: PlanResult) -> str:
 
 
 def _variable_rows(copied: CopyResult, preview: Preview) -> list[dict[str, str]]:
-    """The policy of each variable of a copy: own, shared, frozen or replaced."""
+    """Returns a row for each variable of a copy with its policy: own, shared, frozen or replaced."""
     rows = [(v.info, v.name, v.policy, preview.start_of(copied, v.was, v.policy)) for v in copied.variables]
     rows += [(v, v.op, "share", "those of the original") for v in copied.shared]
     for sub in copied.closure.substitutes:

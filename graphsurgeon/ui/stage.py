@@ -352,7 +352,7 @@ class Stage:
         return self.same and bool(self.draft(state).steps)
 
     def _pane_spec(self, state: State, pane: str) -> PaneSpec:
-        """The subject of the picture of a pane."""
+        """Returns the subject of the picture of a pane."""
         tree, draft = self.tree(state, pane), self.draft(state)
         marks, graph = dict(draft.preview().marks) if pane == "destination" else {}, self.graph(state, pane)
         for name in self.subject(pane).orphans:

@@ -25,28 +25,28 @@ class Facts(Protocol):
     """Facts on ops beyond the snapshot."""
 
     def attribute_text(self, value: Any) -> str:
-        """An attribute in words."""
+        """Returns an attribute as text."""
 
     def documentation(self, op_type: str) -> str:
-        """The description of an op type; empty if it is not known."""
+        """Returns the description of an op type; empty if it is not known."""
 
     def op_types(self, query: str = ..., like: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
-        """Op types that match, best first, with their descriptions."""
+        """Returns matching op types, best first, with their descriptions."""
 
     def attributes(self, node: TFNodeDef) -> Iterable[tuple[str, str, list[str]]]:
-        """The editable attributes of an op: name, value, and all possible values if these are few."""
+        """Returns the editable attributes of an op: name, value, and all possible values if these are few."""
 
     def constant_value(self, node: TFNodeDef, most: int = ...) -> Any:
-        """The array in a constant; None for other ops, or if it is larger than `most` bytes."""
+        """Returns the array in a constant; None for other ops, or if it is larger than `most` bytes."""
 
     def body(self, graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
-        """The snapshot of the body of a function that an op calls; earlier results are in `cache`."""
+        """Returns the snapshot of the body of a function that an op calls; `cache` has earlier results."""
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
-        """The number of floating-point operations of ops, 0 if unknown, and whether it is per example."""
+        """Returns the number of floating-point operations of ops, 0 if unknown, and whether it is per example."""
 
     def pattern(self, selection: Selection) -> Any:
-        """The pattern of a selection."""
+        """Returns the pattern of a selection."""
 
     def check_inserted(self, op_type: str, name: str) -> None:
         """Refuses an op type that cannot be inserted on an edge."""
@@ -67,10 +67,10 @@ class DraftStorage(Protocol):
         """A line that identifies the process."""
 
     def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
-        """A text of a plan and of the marked tensors: inputs, outputs and included ones."""
+        """Returns a text of a plan and of the marked tensors: inputs, outputs and included ones."""
 
     def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
-        """The plan and the marks of a text, and notes on them."""
+        """Returns the plan and the marks of a text, and notes about them."""
 
 
 _HELPERS = VARIABLE_TYPES | ASKING_TYPES | {"Assign", "Const", "ReadVariableOp"}

@@ -61,7 +61,7 @@ def _tooltip(text: str) -> Any:
 def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digraph:
     """Returns a picture in a `graphviz.Digraph`, with labels and scopes as clusters.
 
-    Nodes are called b0, b1, ... in reading order; labels and tooltips hold the names.
+    Nodes are named b0, b1, ... in reading order; labels and tooltips contain the names.
 
     Args:
         tree: the graph, with its hidden helpers.

@@ -153,7 +153,7 @@ class _Flow:
         return [self.entering(mask) for mask in after] or [self.entering(inside)]
 
     def below(self, inside: Mask) -> list[list[Tensor]]:
-        """Tensors that all leaving tensors are computed through: the leaving ones, then fewer and fewer below."""
+        """Returns cuts below some ops: sets of tensors that all paths from them cross, lower cuts being narrower."""
         part = reached(self.source, self.reader, inside) & ~inside
         order, place = self._ordered(part)
         place[place >= 0] += 1

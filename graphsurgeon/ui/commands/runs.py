@@ -301,7 +301,7 @@ def forget_run(stage: Stage, state: State) -> State:
 
 
 def _call_arguments(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
-    """Returns the arguments of `trace` for the part to run: none for the whole graph, else the selected ops.
+    """Returns the arguments of `trace` for the part to run: empty for the whole graph, else the selected ops.
 
     Raises:
         SelectionError: if nothing is selected.
