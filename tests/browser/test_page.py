@@ -283,7 +283,7 @@ def test_an_aborted_layout_leaves_the_picture_and_a_sentence(shows):
     box(page, "net/").dblclick()
     until_said(page, "laying out")
     page.keyboard.press("Escape")
-    until_said(page, "it was cancelled. The picture stays as it was")
+    until_said(page, "it was cancelled. The picture did not change")
     assert page.locator(".gs-item").count() == before
 
 

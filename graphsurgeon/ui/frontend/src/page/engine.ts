@@ -96,7 +96,7 @@ export class Engine {
 
   /** Lays out DOT text within `limit` ms; a newer call stops an older one. */
   run(dot: string, limit: number): Promise<string> {
-    this.stop("a newer picture was asked for");
+    this.stop("a newer picture was requested");
     const worker = this.started();
     if (!worker) return new Promise(done => done(render(this.module, dot)));
     const id = this.#next++;

@@ -272,7 +272,7 @@ export class PageModel extends LocalModel {
         if (!this.engine)
           throw new No(
             "laying out the picture",
-            "this browser does not run WebAssembly, so the page shows its first picture only",
+            "this browser does not run WebAssembly, so the page only shows its first picture",
             "Open it in a newer browser",
           );
         this.#say(`laying out ${unplaced.boxes.length} boxes`, "busy");
@@ -302,7 +302,7 @@ export class PageModel extends LocalModel {
       );
     }
     if (error instanceof Stopped)
-      return new No("laying out the picture", error.message, "The picture stays as it was; fold a scope and try again");
+      return new No("laying out the picture", error.message, "The picture did not change. Fold a scope and try again");
     return error;
   }
 

@@ -31,7 +31,7 @@ async function show(): Promise<void> {
   } catch (error) {
     // the static picture stays
     const said = document.getElementById("gs-said");
-    if (said) said.textContent = `This browser shows the picture only: ${error instanceof Error ? error.message : error}`;
+    if (said) said.textContent = `This browser only shows the static picture: ${error instanceof Error ? error.message : error}`;
   }
 }
 

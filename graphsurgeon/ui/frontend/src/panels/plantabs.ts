@@ -145,7 +145,7 @@ export const tables = {
             small("Mute", () => ask("mute_step", { step: i, on: !off }), `Mute: ${text}`, {
               verb: "mute_step",
               "aria-pressed": String(off),
-              title: off ? "Do this step again" : "Skip this step, but keep it in the plan",
+              title: off ? "Include this step again" : "Skip this step, but keep it in the plan",
             }),
             i > 0 && small("\u2191", () => ask("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`, { verb: "move_step" }),
             i < last && small("\u2193", () => ask("move_step", { step: i, before: i + 2 }), `Later: ${text}`, { verb: "move_step" }),

@@ -233,7 +233,7 @@ export class Popup {
       [tag("in", "\u25b7 in"), "boundary input"],
       [tag("out", "\u25c1 out"), "boundary output"],
       [tag("leak", "\u26a0 leak"), "leak: the region reads it, but no boundary input covers it"],
-      [kbd(SIGN.new), "new, by the plan; dashed outline"],
+      [kbd(SIGN.new), "added by the plan; dashed outline"],
       [kbd(SIGN.changed), "changed by the plan"],
       [kbd(SIGN.shape), "another output shape, because of a change upstream"],
       [kbd(SIGN.orphan), "orphan: no longer used, or removed by the plan"],

@@ -14,7 +14,7 @@ export class Room {
     "aria-label": "Height of the widget",
     "aria-valuemin": LEAST,
     tabindex: 0,
-    title: "Drag to change the height; double click: as it was",
+    title: "Drag to change the height; double-click to reset",
   });
   #view: Element | null = null;
   #observer: ResizeObserver | null = null;
