@@ -56,7 +56,7 @@ def test_of_two_steps_it_is_the_last_and_names_follow():
 
 def test_where_ops_were_only_added_it_is_the_same_editor():
     ed = gs.open(trained())
-    with refuses(PlanError, "before()", "no plan is applied", "Apply one first"):
+    with refuses(PlanError, "before()", "no plan is applied", "Apply a plan first"):
         ed.before()
     ed.apply(ed.plan().copy(ed.select(), to="again"))
     assert ed.before() is ed

@@ -207,7 +207,9 @@ def test_a_session_of_another_graph_is_refused():
         tf.constant(1.0, name="x")
     done = ed.apply(ed.plan().copy(ed.select(), to="t"))
     for session in (tf.compat.v1.Session(graph=tf.Graph()), "no session"):
-        with refuses(PlanError, "compare(session=...)", "not a session of the original's graph", "ed.session(session)"):
+        with refuses(
+            PlanError, "compare(session=...)", "not a session of the original's graph", "session of that graph"
+        ):
             gs.compare(ed, done, session=session)
 
 

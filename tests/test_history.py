@@ -289,7 +289,7 @@ def test_rebuild_keeps_orphans_that_something_reads():
     ed.undo()
     done = ed.rebuild()
     assert [n for n in ed.snapshot.names if n.startswith(("t/", "mine"))] == ["t/y", "mine"]
-    assert any("1 orphan that other ops need stays" in w for w in done.effect.warnings)
+    assert any("1 orphan kept, because other ops need it" in w for w in done.effect.warnings)
     assert ed.orphans == {"t/y"}
 
 

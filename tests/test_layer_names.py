@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -170,25 +171,16 @@ REFUSED = {
     "recipes.set_input.tensor", "recipes.use_averages.outputs",
 }  # fmt: skip
 
-#: Parameters of type Any that take no op, tensor or selection of the graph.
+#: The types of parameters that take ops, tensors or selections.
+TAKES_NAMES = re.compile(r"\b(OpLike|OpsLike|TensorLike|TensorsLike|TensorMap|FeedDict|Selection|Any)\b")
+#: Parameters of such a type that take no op, tensor or selection of the graph.
 OTHERS = {
-    "layers themselves": ("Editor.layer.name", "Editor.select.layer", "Editor.select.things"),
-    "arguments and ops of a pattern": ("Editor.match.inputs", "Editor.match.where", "Plan.replace.inputs",
-                                       "Plan.replace.where", "recipes.cut_preprocessing.patterns",
-                                       "recipes.cut_postprocessing.patterns"),
+    "layers themselves": ("Editor.layer.name", "Editor.select.layer"),
+    "arguments and ops of a pattern": ("Editor.match.inputs", "Editor.match.where", "Plan.replace.inputs", "Plan.replace.where"),
     "functions and op types": ("Plan.insert.op", "Plan.replace.by", "recipes.insert_after.op"),
-    "values": ("Editor.save.values", "Editor.function.values", "Editor.keras_layer.values", "Editor.keras_model.values",
-               "Plan.copy.values", "Plan.rename.values", "Plan.set_attr.value", "recipes.frozen.values",
-               "recipes.merge.values", "gs.connect.values"),
-    "files": ("Editor.to_code.path", "Editor.restore.checkpoint", "Editor.save.path",
-              "recipes.rename_checkpoint.checkpoint", "recipes.rename_checkpoint.path",
-              "recipes.restore_averages.checkpoint"),
+    "values": ("Plan.set_attr.value",),
     "policies of variables": ("Plan.copy.variables", "Plan.with_policy.policy", "gs.connect.variables"),
-    "options": ("Editor.session.config", "Plan.insert.attributes", "Plan.adapt.dtype", "Plan.adapt.shape",
-                "Plan.adapt.options", "recipes.set_input.shape", "recipes.set_input.dtype",
-                "recipes.insert_after.attributes"),
-    "graphs": ("recipes.merge.other", "gs.connect.graphs", "gs.compare.source", "gs.compare.copy", "gs.diff.a",
-               "gs.diff.b"),
+    "options": ("Editor.session.config", "Plan.insert.attributes", "Plan.adapt.options", "recipes.insert_after.attributes"),
     "given to Editor.save as they are": ("Editor.check.feeds",),
     "tested below": ("recipes.recompute.blocks", "recipes.strip_dropout.exclude"),
 }  # fmt: skip
@@ -209,7 +201,7 @@ def parameters() -> set[str]:
                 continue
             for key, one in inspect.signature(function).parameters.items():
                 text = str(one.annotation)
-                if key != "thing" and one.annotation is not one.empty and ("Any" in text or "Selection" in text):
+                if key != "thing" and one.annotation is not one.empty and TAKES_NAMES.search(text):
                     found.add(f"{owner}.{name}.{key}")
     return found
 

@@ -97,7 +97,10 @@ def test_all_places_list_the_same_kinds_of_files(tmp_path, capsys):
     assert command.main(["view", str(tmp_path / "none.pb")]) == 1
     assert kinds in capsys.readouterr().err
     page = (ROOT / "docs" / "reference" / "command_line.md").read_text()
-    assert kinds in " ".join(page.replace("`", "").split())
+    text = " ".join(page.replace("`", "").split())
+    for kind in ("GraphDef (.pb, .pbtxt)", "MetaGraph (.meta)", ".keras file", "SavedModel folder", "(.gz)"):
+        assert kind in text
+        assert kind.strip("()") in kinds
 
 
 @pytest.mark.parametrize("name", ["classifier", "frozen", "training", "transformer"])

@@ -360,8 +360,8 @@ def test_bug_20_walks_from_a_tensor_are_told_apart_in_the_documentation():
     assert [op.name for op in ge.get_forward_walk_ops(y.op)] == ["y", "z"]
     assert [op.name for op in ge.get_backward_walk_ops(y)] == [op.name for op in ge.get_backward_walk_ops(y.op)]
     for walk in (ge.get_forward_walk_ops, ge.get_backward_walk_ops):
-        assert "tensors: then" in walk.__doc__
-    assert "starts, forward, from the ops that read it" in ge.select.__doc__
+        assert "or tensors, to start from" in walk.__doc__
+    assert "A forward walk from a tensor starts from its consumers" in ge.select.__doc__
 
 
 def test_bug_21_original_ops_may_come_in_any_order():

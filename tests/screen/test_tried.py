@@ -118,7 +118,7 @@ def test_another_step_takes_the_run_of_a_plan_away():
 def test_an_applied_plan_is_compared_with_what_was_before():
     ed = gs.open(trained())
     screen = ed.screen
-    with refuses(PlanError, "before()", "no plan is applied", "Apply one first"):
+    with refuses(PlanError, "before()", "no plan is applied", "Apply a plan first"):
         screen.run(of="applied")
     screen.bypass("net/b")
     screen.apply()

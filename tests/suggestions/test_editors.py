@@ -251,10 +251,10 @@ TABLE: list[tuple[Any, ...]] = [
     ("editor/compare.py:compare", "first_difference(", lambda ed: gs.compare(ed, copied(ed), feeds={"x:0": X}),
      lambda ed, said: eval(said[said.index("ed.trace"):].rstrip("."), {"ed": ed, "plan": copied(ed), "feeds": {
          "x:0": X, "loose:0": X, "other:0": X, "whole:0": X, "wide:0": X[:, :3], "narrow:0": X[:, :3]}})),
-    ("editor/compare.py:compare#2", "or none",
+    ("editor/compare.py:compare#2", "leave session= out",
      lambda ed: gs.compare(ed, net(), outputs="z:0", feeds={"x:0": X}, session=held().session()),
      lambda ed, _: gs.compare(ed, net(), outputs="z:0", feeds={"x:0": X})),
-    ("editor/compare.py:compare#2", "ed.session(session)",
+    ("editor/compare.py:compare#2", "Give a session of that graph",
      lambda ed: gs.compare(ed, net(), outputs="z:0", feeds={"x:0": X}, session=held().session()),
      lambda ed, _: gs.compare(ed, net(), outputs="z:0", feeds={"x:0": X}, session=ed.session())),
     ("editor/transfer.py:transfer", "{'source': 'target'}", lambda ed: gs.transfer(ed, held(), names="w"),

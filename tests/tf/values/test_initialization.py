@@ -232,8 +232,10 @@ def test_a_checkpoint_that_is_not_there_any_more_is_named_and_another_is_restore
             ed.restore(moved)
         assert ed.session().run("y:0", feeds).tolist() == [5.0, 6.0, 7.0]
         ed = gs.open(thing, trust=True)
-        lost = re.escape(f"session(): 2 variables have no value: their initialisers read {str(place)!r}, which is not")
-        with pytest.warns(UserWarning, match=rf"^{lost} there: w, b\.\nGive them values: ed\.restore\(checkpoint\)\."):
+        lost = re.escape(
+            f"session(): 2 variables have no value: their initialisers read {str(place)!r}, which does not"
+        )
+        with pytest.warns(UserWarning, match=rf"^{lost} exist: w, b\.\nGive them values: ed\.restore\(checkpoint\)\."):
             session = ed.session()
         with pytest.raises(tf.errors.FailedPreconditionError, match=r"uninitialized|Could not find variable"):
             session.run("y:0", feeds)
