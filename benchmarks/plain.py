@@ -100,7 +100,7 @@ def place(scene: Any, *, direction: str = "auto", **_: Any) -> PlacedScene:
     places = {box.id: i for i, box in enumerate(boxes)}
     edges = [replace(e, d=paths[places[e.source], places[e.target]]) for e in scene.edges]
     w, h = right - left + 2 * MARGIN, top - bottom + 2 * MARGIN
-    edge_routes.put(boxes, groups, edges, w)
+    edge_routes.place_labels(boxes, groups, edges, w)
     return PlacedScene(scene.rev, w, h, direction, boxes, groups, edges, dict(scene.stats), {})
 
 

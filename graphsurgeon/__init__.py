@@ -23,15 +23,14 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .plan.menu import register_recipe
+from .plan.recipe_registry import register_recipe
 
 if TYPE_CHECKING:
     from . import recipes as recipes
     from .editor import examples as examples
     from .editor.applied import Applied
-    from .editor.compare import Comparison, compare
+    from .editor.compare import Comparison, compare, diff
     from .editor.connect import connect
-    from .editor.diff import diff
     from .editor.editor import Editor
     from .editor.open import open
     from .editor.recover import recover
@@ -43,15 +42,15 @@ if TYPE_CHECKING:
     from .graph.diff import Diff
     from .graph.graph import Graph
     from .graph.layers import Layer, Layers
-    from .graph.match.match import Match, Matches
-    from .graph.match.pattern import Pattern
+    from .graph.pattern import Pattern
+    from .graph.pattern_match import Match, Matches
     from .graph.reports import Restored, Saved, Transferred
     from .graph.selection import OpView, Selection
     from .graph.trace import Trace
     from .plan.fault import Fault
-    from .plan.menu import Recipe
     from .plan.plan import Plan
     from .plan.preview import Preview
+    from .plan.recipe_registry import Recipe
     from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
     from .replica.cluster import LocalCluster, local_cluster
     from .replica.duplicate import duplicate
@@ -127,9 +126,8 @@ __all__ = [
 
 _NAMES = {
     ".editor.applied": "Applied",
-    ".editor.compare": "Comparison compare",
+    ".editor.compare": "Comparison compare diff",
     ".editor.connect": "connect",
-    ".editor.diff": "diff",
     ".editor.editor": "Editor",
     ".errors": "LayoutError OpenError PlanError SelectionError StalePlanError SurgeryError TrustError",
     ".evolve.candidate": "Candidate candidate crossover",
@@ -138,8 +136,8 @@ _NAMES = {
     ".graph.diff": "Diff",
     ".graph.graph": "Graph",
     ".graph.layers": "Layer Layers",
-    ".graph.match.match": "Match Matches",
-    ".graph.match.pattern": "Pattern",
+    ".graph.pattern_match": "Match Matches",
+    ".graph.pattern": "Pattern",
     ".graph.reports": "Restored Saved Transferred",
     ".graph.selection": "OpView Selection",
     ".graph.trace": "Trace",
@@ -185,7 +183,7 @@ def __dir__() -> list[str]:
 
 
 def _recipes() -> tuple[Recipe, ...]:
-    from .recipes.table import TABLE
+    from .recipes.menu import TABLE
 
     return TABLE
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OpenError, SurgeryError, counted
-from .graph.atomic_files import write_whole
+from .graph.atomic_files import write_atomic
 from .graph.open_graph import KINDS
 
 FORMATS: dict[str, Callable[[Any, Any], str]] = {
@@ -144,7 +144,7 @@ def _view(options: argparse.Namespace) -> int:
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.flush()
     else:
-        write_whole(options.output, text.encode("utf-8"))
+        write_atomic(options.output, text.encode("utf-8"))
         print(f"{editor.title}: {counted(len(editor), 'ops')}, written to {options.output}", file=sys.stderr)
         if form == "html" and not options.no_open and not webbrowser.open(Path(options.output).resolve().as_uri()):
             print(f"graphsurgeon: no browser was found; open {options.output} yourself", file=sys.stderr)

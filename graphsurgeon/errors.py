@@ -214,17 +214,19 @@ def one_of(word: str, choices: Iterable[str]) -> str:
 
 def did_you_mean(word: str, choices: Iterable[str], otherwise: str = NOTHING_NEAR) -> str:
     """Returns a sentence that proposes the nearest names; `otherwise` if no name is near."""
-    return _proposed(nearest(word, choices), otherwise)
+    return _proposal_text(nearest(word, choices), otherwise)
 
 
-def _proposed(names: Iterable[str], otherwise: str) -> str:
+def _proposal_text(names: Iterable[str], otherwise: str) -> str:
     text = " or ".join(map(repr, names))
     return f"Did you mean {text}?" if text else otherwise
 
 
 def unknown_name(request: str, problem: str, similar: Sequence[str]) -> SelectionError:
     """Returns the error for a name that does not exist, with the similar names."""
-    return SelectionError(request, problem, _proposed(similar, NOTHING_NEAR), kind=Kind.UNKNOWN_NAME, names=similar)
+    return SelectionError(
+        request, problem, _proposal_text(similar, NOTHING_NEAR), kind=Kind.UNKNOWN_NAME, names=similar
+    )
 
 
 def warn(text: str) -> None:
@@ -270,11 +272,11 @@ def one_or_all(names: Sequence[str]) -> Any:
     return names[0] if len(names) == 1 else list(names)
 
 
-def ended(code: int) -> str:
+def exit_text(code: int) -> str:
     """Returns how a failed process ended. Its exit code is an error code, or minus the number of a signal.
 
     Example:
-        >>> ended(-11), ended(3)
+        >>> exit_text(-11), exit_text(3)
         ('died (SIGSEGV)', 'died (code 3)')
     """
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"code {code}"

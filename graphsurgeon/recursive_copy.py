@@ -22,8 +22,8 @@ from .editor.open import open
 from .errors import PlanError, SelectionError
 from .graph.argument_types import Named, ValueSource
 from .graph.graph import Graph
-from .graph.names import free_name, op_name, under, valid_name
-from .graph.selection import Selection, listed
+from .graph.names import free_name, join_scope, op_name, valid_name
+from .graph.selection import Selection, selection_from
 from .graph.tf_types import TFGraph
 from .graph.training import downstream, writers_of
 
@@ -355,7 +355,7 @@ def _find(call: _CopyCall) -> Any:
     """Returns the copy of the requested thing; None if there is no copy."""
     from .tf.values.variables import variable_objects
 
-    thing, name = call.thing, under(call.scope, call.thing.name)
+    thing, name = call.thing, join_scope(call.scope, call.thing.name)
     replacement = call.known.get(f"{op_name(name)}:0")
     if call.is_variable:
         return variable_objects(call.graph).get(op_name(name)) if replacement is None else replacement
@@ -371,7 +371,7 @@ def _require_copy(call: _CopyCall) -> Any:
     result = _find(call)
     if result is not None:
         return result
-    name = under(call.scope, call.thing.name)
+    name = join_scope(call.scope, call.thing.name)
     first = "copy_variable_to_graph" if call.is_variable else "copy_to_graph"
     problem = f"there is no copy {name!r} of it in that graph"
     raise SelectionError(
@@ -402,7 +402,7 @@ def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
     # 2. Find existing copies, from earlier calls or in the caller's variables.
     books = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(thing.graph, {})
     copied_ops = books.setdefault((scope, frozenset(waits)), set())
-    reuse = {name: under(scope, name) for name in copied_ops}
+    reuse = {name: join_scope(scope, name) for name in copied_ops}
     reuse.update({} if waits else _replacements(call, source, destination))
     # 3. Copy the rest, with current values as initial values if a session is given.
     constants, apart = _current(source, block, set(reuse), values)
@@ -416,7 +416,7 @@ def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
             plan = _with_initial_value(plan, source.snapshot, info, scope, array)
         for name in readers:
             if name not in reuse:
-                plan = plan.add_control(under(scope, name), waits)
+                plan = plan.add_control(join_scope(scope, name), waits)
         copied_ops.update(_apply(call, destination, plan, fresh))
     return _require_copy(call)
 
@@ -426,7 +426,7 @@ def _apply(call: _CopyCall, destination: Any, plan: Any, fresh: Selection) -> se
     faults, scope = plan.check(), call.scope
     if faults:
         there, free = plan.base.index, free_name(scope or "copy", plan.base.taken)
-        is_taken = scope in there or any(under(scope, name) in there for name in fresh)
+        is_taken = scope in there or any(join_scope(scope, name) in there for name in fresh)
         how = f"Choose another namespace: {free!r} is free" if is_taken else faults[0].suggestion
         raise PlanError(call.request, faults[0].problem, how)
     applied = destination.apply(plan, record=False)  # the collections are the same as in 2016
@@ -443,7 +443,7 @@ def _apply(call: _CopyCall, destination: Any, plan: Any, fresh: Selection) -> se
 
 
 def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
-    return listed(graph, (graph.index[name] for name in names))
+    return selection_from(graph, (graph.index[name] for name in names))
 
 
 def _needed_block(source: Any, target: str) -> Selection:
@@ -473,10 +473,10 @@ def _keep_originals(call: _CopyCall, names: set[str]) -> None:
         if original is None:
             continue
         try:
-            copy = call.graph.get_operation_by_name(under(scope, original.name))
+            copy = call.graph.get_operation_by_name(join_scope(scope, original.name))
         except KeyError:
             continue
-        graph_parts.set_original(call.graph.get_operation_by_name(under(scope, name)), copy)
+        graph_parts.set_original(call.graph.get_operation_by_name(join_scope(scope, name)), copy)
 
 
 def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, str]:
@@ -486,7 +486,7 @@ def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, s
     graph, there = source.snapshot, destination.snapshot
     reuse = {}
     for info in graph.state.variables.values():
-        variable = call.known.get(f"{under(call.scope, info.op)}:0")
+        variable = call.known.get(f"{join_scope(call.scope, info.op)}:0")
         if variable is None:
             continue
         own = there.state.variables.get(variable.op.name)
@@ -569,7 +569,7 @@ def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Select
         warnings.warn(
             f"{request}: {calls[0]!r} calls a function once more, which may set variables again", stacklevel=4
         )
-    return listed(graph, affected.ops), [graph.names[i] for i in (affected.ops & reads).nonzero()[0].tolist()]
+    return selection_from(graph, affected.ops), [graph.names[i] for i in (affected.ops & reads).nonzero()[0].tolist()]
 
 
 # -- values -------------------------------------------------------------------------------------------------
@@ -597,16 +597,16 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict
 
 def _with_initial_value(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
     """Returns the plan with a constant as the initial value of one copied variable."""
-    from .tf.values.variables import constantly
+    from .tf.values.variables import constant_function
 
     name = f"{info.initializer}/value"
-    while name in there.index or under(scope, name) in plan.base.index:
+    while name in there.index or join_scope(scope, name) in plan.base.index:
         name += "_"
     return plan.insert(
-        constantly(array),
-        on=under(scope, info.initial_value),
-        only=[under(scope, info.initializer)],
-        name=under(scope, name),
+        constant_function(array),
+        on=join_scope(scope, info.initial_value),
+        only=[join_scope(scope, info.initializer)],
+        name=join_scope(scope, name),
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.variables import CollectionEntry, GraphState, VariableInfo
-from graphsurgeon.plan.effect import InferenceResult
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.plan_result import InferenceResult
 
 Shape = tuple[int | None, ...] | None
 SILENT = ("NoOp", "AssignVariableOp")

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.editor.diff import diff
+from graphsurgeon.editor.compare import diff
 from graphsurgeon.errors import LayoutError, OpenError, SelectionError
 from tests.cost import growth, lines
 from tests.graphs import model, tiny

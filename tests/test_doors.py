@@ -9,7 +9,7 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph import concurrency
-from graphsurgeon.graph.concurrency import BusyError, RWLock, entered
+from graphsurgeon.graph.concurrency import BusyError, RWLock, acquire_all
 from tests.refusal import refuses
 from tests.until import until
 
@@ -59,7 +59,7 @@ def test_a_reader_goes_in_again_while_a_writer_waits():
     with door.reading():
         writer = threading.Thread(target=write)
         writer.start()
-        until(lambda: concurrency._queue)
+        until(lambda: concurrency._waiting_requests)
         with door.reading():  # would wait for the writer, who waits for us
             assert not done.is_set()
     writer.join()
@@ -92,7 +92,7 @@ def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
     writes = 0
     while not stop.is_set():
         with door.writing():
-            until(lambda: concurrency._queue or stop.is_set())
+            until(lambda: concurrency._waiting_requests or stop.is_set())
         writes += 1
     thread.join()
     assert len(seen) == 20
@@ -102,7 +102,9 @@ def test_readers_are_not_kept_out_by_a_writer_that_comes_again_and_again():
 def test_a_reader_that_gives_up_leaves_no_place_behind(monkeypatch):
     door = RWLock()
     with door.writing():
-        monkeypatch.setattr(concurrency._changed, "wait_for", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        monkeypatch.setattr(
+            concurrency._lock_condition, "wait_for", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         thread = threading.Thread(target=lambda: _interrupted(door))
         thread.start()
         thread.join()
@@ -110,7 +112,7 @@ def test_a_reader_that_gives_up_leaves_no_place_behind(monkeypatch):
     with door.writing():
         pass
     assert not door.is_reader()
-    assert not concurrency._queue
+    assert not concurrency._waiting_requests
 
 
 def _interrupted(door):
@@ -120,14 +122,14 @@ def _interrupted(door):
 
 def waiting(count):
     """Waits until so many requests wait."""
-    until(lambda: len(concurrency._queue) == count)
+    until(lambda: len(concurrency._waiting_requests) == count)
 
 
 def inside(done, *args, **options):
     """A thread that goes through doors and says so."""
 
     def work():
-        with entered(*args, **options):
+        with acquire_all(*args, **options):
             done.append(options or "beside")
 
     thread = threading.Thread(target=work, daemon=True)
@@ -137,11 +139,11 @@ def inside(done, *args, **options):
 
 def test_several_doors_are_taken_at_once_and_none_is_held_while_another_is_waited_for():
     one, other, done = RWLock(), RWLock(), []
-    with entered([other]):
+    with acquire_all([other]):
         both = inside(done, alone=[one, other])
         waiting(1)
         assert one._alone is None  # not held
-        with entered(alone=[one]):  # who is inside of a door waits for nobody who only waits
+        with acquire_all(alone=[one]):  # who is inside of a door waits for nobody who only waits
             assert not done
     both.join(10)
     assert done == [{"alone": [one, other]}]
@@ -149,7 +151,7 @@ def test_several_doors_are_taken_at_once_and_none_is_held_while_another_is_waite
 
 def test_who_came_first_goes_in_first():
     door, done = RWLock(), []
-    with entered([door]):
+    with acquire_all([door]):
         threads = [inside(done, alone=[door])]
         waiting(1)
         threads.append(inside(done, [door]))
@@ -162,7 +164,7 @@ def test_who_came_first_goes_in_first():
 
 def test_who_may_need_others_inside_gets_them_inside_though_a_writer_came_first():
     door, done = RWLock(), []
-    with entered([door], open_ended=True):
+    with acquire_all([door], open_ended=True):
         writer = inside(done, alone=[door])
         waiting(1)
         inside(done, [door]).join(10)
@@ -173,12 +175,12 @@ def test_who_may_need_others_inside_gets_them_inside_though_a_writer_came_first(
 
 def test_waiting_ends_in_time():
     door = RWLock()
-    with entered([door]):
+    with acquire_all([door]):
         failed = []
 
         def work():
             try:
-                with entered(alone=[door], timeout=0.01):
+                with acquire_all(alone=[door], timeout=0.01):
                     pass
             except BusyError as error:
                 failed.append(error)
@@ -187,10 +189,10 @@ def test_waiting_ends_in_time():
         thread.start()
         thread.join(10)
         assert len(failed) == 1
-    assert not concurrency._queue
+    assert not concurrency._waiting_requests
 
 
 def test_a_thread_that_is_inside_may_be_alone_there_when_nobody_else_is():
     door = RWLock()
-    with entered([door]), entered(alone=[door]):
+    with acquire_all([door]), acquire_all(alone=[door]):
         assert door.is_alone()

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.running.feeds import given, last_outputs, made_up, only_computes
+from graphsurgeon.running.feeds import last_outputs, only_computes, random_feeds, resolve_feeds
 from tests.graphs import tf1
 from tests.refusal import refuses
 
@@ -16,10 +16,10 @@ from tests.refusal import refuses
 def test_an_array_takes_the_dtype_of_its_tensor():
     with tf.Graph().as_default() as graph:
         tf1.placeholder(tf.float16, [None, 2], name="x")
-    fed = given(gs.open(graph), {"x": [[1, 2]]}, "trace")
+    fed = resolve_feeds(gs.open(graph), {"x": [[1, 2]]}, "trace")
     assert fed["x:0"].dtype == np.float16
     with refuses(PlanError, "trace('x:0')", "the shape (2,)", "(?, 2) of float16"):
-        given(gs.open(graph), {"x:0": [1, 2]}, "trace")
+        resolve_feeds(gs.open(graph), {"x:0": [1, 2]}, "trace")
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +50,14 @@ def fed():
     ],
 )
 def test_what_says_the_same_in_the_dtype_of_its_tensor_is_taken(fed, name, value, dtype):
-    array = given(fed, {name: value}, "trace")[f"{name}:0"]
+    array = resolve_feeds(fed, {name: value}, "trace")[f"{name}:0"]
     assert array.dtype == dtype
     assert np.array_equal(array, np.asarray(value, array.dtype if name == "c" else None))
 
 
 def test_texts_are_taken_as_they_are(fed):
     for texts in (["a", "b"], np.array([b"a"]), np.array([b"a", "b"], object)):
-        assert given(fed, {"words": texts}, "trace")["words:0"].tolist() == list(texts)
+        assert resolve_feeds(fed, {"words": texts}, "trace")["words:0"].tolist() == list(texts)
 
 
 @pytest.mark.parametrize(
@@ -80,26 +80,26 @@ def test_texts_are_taken_as_they_are(fed):
 )
 def test_what_would_say_something_else_is_refused(fed, name, value, problem, suggestion):
     with refuses(PlanError, f"trace('{name}:0')", problem, suggestion):
-        given(fed, {name: value}, "trace", random=True)
+        resolve_feeds(fed, {name: value}, "trace", random=True)
 
 
 def test_a_name_that_is_none_is_told_what_can_be_fed(fed):
     with refuses(SelectionError, "there is no tensor 'pictures:0'", "Feed one of: 'x:0', 'n:0', 'c:0'"):
-        given(fed, {"pictures": 1}, "trace")
+        resolve_feeds(fed, {"pictures": 1}, "trace")
     with refuses(SelectionError, "there is no tensor 'wods:0'", "Did you mean 'words'?"):
-        given(fed, {"wods": 1}, "trace")
+        resolve_feeds(fed, {"wods": 1}, "trace")
     with refuses(SelectionError, "there is no tensor 'pictures:0'", "No name is similar"):
-        given(gs.open(tf.Graph()), {"pictures": 1}, "trace")
+        resolve_feeds(gs.open(tf.Graph()), {"pictures": 1}, "trace")
 
 
 def test_what_is_no_mapping_is_refused(fed, tmp_path):
     for thing, shown, kind in ((3, "3", "int"), ([[1, 2]], "...", "list"), (np.zeros(9), "...", "ndarray")):
         problem = f"trace(feeds={shown}): an object of type {kind} is not a mapping"
         with refuses(PlanError, problem, "Give {'x:0': array}"):
-            given(fed, thing, "trace")
+            resolve_feeds(fed, thing, "trace")
     np.save(tmp_path / "one.npy", np.zeros(3))
     with refuses(PlanError, "the file contains one array without the name of a tensor", "Give {'x:0': np.load("):
-        given(fed, tmp_path / "one.npy", "trace")
+        resolve_feeds(fed, tmp_path / "one.npy", "trace")
 
 
 def test_what_nobody_can_ask_for_says_why(tmp_path):
@@ -122,13 +122,13 @@ def test_what_is_made_up_has_dtype_and_shape():
         tf1.placeholder(tf.float32, name="any")
         tf1.placeholder(tf.string, [None], name="text")
     ed, random = gs.open(graph), np.random.RandomState(0)
-    made = made_up(ed, ["x:0"], random, "trace")["x:0"]
+    made = random_feeds(ed, ["x:0"], random, "trace")["x:0"]
     assert (made.shape, made.dtype) == ((1, 2), np.int64)
     why = (
         "'any:0' (float32 (...)), 'text:0' (string (?)) need feeds: random values need a numeric dtype and a known rank"
     )
     with refuses(PlanError, why, "Give feeds={'any:0': array, 'text:0': array}."):
-        made_up(ed, ["any:0", "x:0", "text:0"], random, "trace")
+        random_feeds(ed, ["any:0", "x:0", "text:0"], random, "trace")
 
 
 def test_what_is_in_a_branch_is_no_output():

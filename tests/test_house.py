@@ -156,7 +156,7 @@ class _MessageReads(ast.NodeVisitor):
                 return getattr(inner, "id", "") in {"error", *self._errors} or self._is_message(inner)
             if name == "getattr" and len(node.args) > 1:
                 return isinstance(node.args[1], ast.Constant) and node.args[1].value in _MESSAGES
-            if name == "words_of":
+            if name == "error_text":
                 return True
             return isinstance(node.func, ast.Attribute) and self._is_message(node.func.value)
         if isinstance(node, ast.IfExp):
@@ -242,18 +242,18 @@ def message_reads(code: str) -> list[tuple[str, int, str]]:
 
 #: The places that read a text of TensorFlow, Keras or protobuf, whose errors do not have the fact in another form.
 _READS_OTHERS = {
-    "tf/copy/append.py": {"_refusal"},
-    "tf/edit/validation.py": {"Scratch._imported"},
+    "tf/copy/append.py": {"_import_error"},
+    "tf/edit/validation.py": {"Scratch._import_nodes"},
     "tf/open/layers.py": {"keras_model"},
     "tf/private/sessions.py": {"has_loaded"},
-    "tf/run/errors.py": {"words_of", "out_of_memory", "unfed", "remedy"},
-    "tf/run/traced_run.py": {"_named"},
+    "tf/run/errors.py": {"error_text", "out_of_memory", "unfed_placeholder", "suggested_fix"},
+    "tf/run/traced_run.py": {"_failed_ops"},
     "tf/save/converters.py": {"_error_row", "_interpret"},
     "tf/values/checkpoints.py": {"Checkpoint._whole"},
-    "tf/values/initialization.py": {"start", "_stuck"},
-    "tf/values/sessions.py": {"placed", "fill_tables"},
+    "tf/values/initialization.py": {"start", "_dependency_error"},
+    "tf/values/sessions.py": {"translate_errors", "fill_tables"},
     "tf/values/variables.py": {"errors_if_empty", "errors_if_closed"},
-    "tf/protos.py": {"decoded", "lacks_memory"},
+    "tf/protos.py": {"decode", "lacks_memory"},
     # It puts other names into a suggestion, and branches on nothing.
     "errors.py": {"SurgeryError.proposing"},
 }
@@ -287,7 +287,7 @@ def test_code_reads_no_message():
         "[w for w in plan.effect.warnings if 'seed' in w]",
         "for w in done.notes:\n    w.startswith('leak')",
         "try: ...\nexcept ValueError as refusal:\n    'closed' in str(refusal)",
-        "said = words_of(error)\n'closed' in said",
+        "said = error_text(error)\n'closed' in said",
         "text = f'{error.problem}.'\ntext.endswith('gone.')",
         "match error.problem:\n    case 'gone': ...",
     ],

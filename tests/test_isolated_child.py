@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.editor.worker_main import run
-from graphsurgeon.graph.arrays import packed
+from graphsurgeon.graph.arrays import pack_arrays
 from graphsurgeon.running.trace import ANSWER, FEEDS, GRAPH
 from tests.test_isolated import endless
 
@@ -22,7 +22,7 @@ def test_it_writes_the_trace_of_what_it_is_asked_for(tmp_path, capsys):
         x = tf1.placeholder(tf.float32, [2], name="x")
         tf.multiply(x, tf1.get_variable("w", initializer=3.0, use_resource=True), name="y")
     gs.open(graph).save(tmp_path / GRAPH, values="initial")
-    np.savez(tmp_path / FEEDS, **packed({"x:0": np.array([1.0, 2.0], np.float32)}, "feed"))
+    np.savez(tmp_path / FEEDS, **pack_arrays({"x:0": np.array([1.0, 2.0], np.float32)}, "feed"))
     run(tmp_path, {"title": "net", "fetches": ["y:0"], "how": HOW}, threading.Event())
     trace = gs.Trace.load(tmp_path / ANSWER)
     assert trace.results["y:0"].tolist() == [3.0, 6.0]

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.editor import journal
-from graphsurgeon.editor.journal import Records, clean, folder, journals, line, offered
+from graphsurgeon.editor.journal import Records, clean, folder, journals, line, recovery_notice
 from graphsurgeon.errors import OpenError
 from tests.journals import kept_in, small
 from tests.refusal import refuses
@@ -244,7 +244,7 @@ def test_a_spoilt_journal_is_not_offered_and_does_no_harm(path, place):
     gc.collect()
     for data in (b"", b"\xff" * 100, ONE.replace(b"gs1", b"gs9"), line({"kind": "journal"}), line({"kind": "plan"})):
         file.write_bytes(data)
-        assert offered(gs.open(path).opened.file, place) == "" or data == line({"kind": "plan"})
+        assert recovery_notice(gs.open(path).opened.file, place) == "" or data == line({"kind": "plan"})
 
 
 def test_no_handle_stays_open(path, place):

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.recipes.recipe_context import unread
 from graphsurgeon.recipes.signature import rows
-from graphsurgeon.recipes.subject import unread
 from tests.graphs import tf1
 
 X = np.float32([1.0, 2.0])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import graphsurgeon as gs
-from graphsurgeon.tf.values.transfer import giver_of
+from graphsurgeon.tf.values.transfer import value_provider
 from tests.graphs import KINDS, model, put
 from tests.refusal import refuses
 from tests.tiers import examples
@@ -397,12 +397,12 @@ def test_an_editor_and_its_values_give_the_same(part, tmp_path):
     assert "values=src" in plan.to_code()
     done = dst.apply(plan)
     np.testing.assert_array_equal(dst.session().run(done["net/w"]), wanted)
-    assert giver_of(src.values) is giver_of(src) is src.values
+    assert value_provider(src.values) is value_provider(src) is src.values
 
 
 @pytest.mark.parametrize("other", [None, {}, {"w": 1.0}, "initial", 3])
 def test_nothing_else_is_an_editor(other):
-    assert giver_of(other) is None
+    assert value_provider(other) is None
 
 
 def one_variable(start):

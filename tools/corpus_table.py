@@ -41,7 +41,7 @@ KINDS: dict[str, Callable[[Any, str], Any]] = {
     **RECIPES,
 }
 #: Which graphs some of them are for.
-ONLY: dict[str, Callable[[Any], bool]] = {"trained": runs.trains, "served": signatures.served, **APPLIES}
+ONLY: dict[str, Callable[[Any], bool]] = {"trained": runs.trains, "served": signatures.signature_tensors, **APPLIES}
 
 
 LATE = "not within its time"

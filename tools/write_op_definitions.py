@@ -38,7 +38,7 @@ def main() -> None:
     folder = Path(registry.__file__).parent / registry.FOLDER
     folder.mkdir(exist_ok=True)
     data = definitions().SerializeToString(deterministic=True)
-    path = folder / f"{registry.installed()}.pb.gz"
+    path = folder / f"{registry.installed_version()}.pb.gz"
     path.write_bytes(gzip.compress(data, 9, mtime=0))
     print(f"{path}: {path.stat().st_size:,} bytes")
 

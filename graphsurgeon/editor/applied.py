@@ -11,11 +11,11 @@ from ..errors import SelectionError, counted, one_of
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFGraph
 from ..graph.variables import VARIABLE_TYPES
+from ..plan.applied_ops import AppliedOps
 from ..plan.copy_result import CopyResult
-from ..plan.effect import PlanResult, Replacement
 from ..plan.plan import Plan
-from ..plan.result import AppliedOps
-from ..plan.step_text import steps_text
+from ..plan.plan_result import PlanResult, Replacement
+from ..plan.step_code import steps_text
 from ..plan.steps import EditStep
 
 
@@ -91,9 +91,9 @@ class Applied:
             SelectionError: the op was not copied.
         """
         if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "as_tensor")):
-            from ..tf.copy.attachments import moved
+            from ..tf.copy.attachments import copy_item
 
-            return moved(key, self.graph, self.__getitem__, lambda name: None)
+            return copy_item(key, self.graph, self.__getitem__, lambda name: None)
         name = str(getattr(key, "name", key))
         owner = getattr(key, "graph", None) if not isinstance(key, str) else None
         as_variable = not isinstance(key, str) and hasattr(key, "initializer")
@@ -138,7 +138,7 @@ class Applied:
         return outputs[0] if outputs and self.scope is None else ""
 
     @cached_property
-    def _stayed(self) -> dict[str, str]:
+    def _old_names(self) -> dict[str, str]:
         """Name of an op in the graph built anew -> its name in the old graph."""
         names = self.effect.base.names
         new = self.effect.renamed
@@ -163,8 +163,8 @@ class Applied:
             old = copied.original(op_name)
             if old is not None:
                 return _element(copied.source.owner, old, port)
-        if self.effect.mode == "materialise" and op_name in self._stayed:
-            return _element(self.effect.base.owner, self._stayed[op_name], port)
+        if self.effect.mode == "materialise" and op_name in self._old_names:
+            return _element(self.effect.base.owner, self._old_names[op_name], port)
         copied_ops = [name for c in self.copies for name in c.names]
         problem = f"{op_name!r} has no original op"
         raise SelectionError(f"original({name!r})", problem, one_of(op_name, copied_ops))
@@ -238,7 +238,7 @@ class Applied:
         """
         lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
         initial = untrained_text(self.untrained)
-        empty = [sentence for copied in self.copies for sentence in copied.emptied]
+        empty = [sentence for copied in self.copies for sentence in copied.missing_state]
         return [*self.notes, *self.plan.notes, *initial, *lost, *empty]
 
     def _holds(self, name: str) -> bool:

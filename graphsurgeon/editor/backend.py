@@ -9,16 +9,16 @@ from ..errors import OpenError
 from ..graph.control_flow import Loop
 from ..graph.graph import Graph, Mask
 from ..graph.layers import Layers
-from ..graph.lazy_graph import pending
-from ..graph.match.pattern import Pattern
+from ..graph.lazy_graph import lazy_graph_of
+from ..graph.pattern import Pattern
 from ..graph.tf_types import TFNodeDef
 from ..plan.adapters import Adapter
 from ..plan.backend import Backend, BuiltSubgraph, GraphOpener, InsertionSite
-from ..plan.check import unknown_fault
 from ..plan.copy_result import CopyResult
-from ..plan.effect import InferenceResult, PlanResult
 from ..plan.fault import Fault
 from ..plan.plan import Plan
+from ..plan.plan_result import InferenceResult, PlanResult
+from ..plan.static_checks import unknown_fault
 from .history import layers_of, log_of
 
 
@@ -29,7 +29,7 @@ def new_plan(graph: Graph) -> Plan:
 
 def _refusal(graph: Graph) -> OpenError | None:
     """Returns the error if TensorFlow refuses the whole graph of a snapshot, so that it can only be viewed."""
-    waiting = pending(graph.owner)
+    waiting = lazy_graph_of(graph.owner)
     if waiting is None:
         return None
     waiting.judge()
@@ -51,10 +51,10 @@ class _TensorFlow(Backend):
         return layers_of(graph)
 
     def settled(self, graph: Graph) -> Graph:
-        from ..tf.functions.inline import unfolded
-        from ..tf.open.snapshot import materialized
+        from ..tf.functions.inline import inline_unfolded
+        from ..tf.open.snapshot import materialize_graph
 
-        return materialized(graph) if graph.unfolded is None else unfolded(graph)
+        return materialize_graph(graph) if graph.unfolded is None else inline_unfolded(graph)
 
     def value_faults(self, effect: PlanResult) -> list[Fault]:
         from ..tf.copy.append import value_faults
@@ -77,14 +77,14 @@ class _TensorFlow(Backend):
         return parts_of(thing)
 
     def notes(self, copied: CopyResult) -> list[str]:
-        from ..tf.functions.library import report
+        from ..tf.functions.library import describe_functions
 
-        return report(copied) if _refusal(copied.source) is None else []
+        return describe_functions(copied) if _refusal(copied.source) is None else []
 
-    def unproved(self, copied: CopyResult) -> dict[str, str]:
-        from ..tf.copy.append import unproved_of
+    def untrained_copies(self, copied: CopyResult) -> dict[str, str]:
+        from ..tf.copy.append import initial_values_of
 
-        return unproved_of(copied) if _refusal(copied.source) is None else {}
+        return initial_values_of(copied) if _refusal(copied.source) is None else {}
 
     def opener(self, graph: Graph) -> GraphOpener | None:
         return log_of(graph)
@@ -106,12 +106,12 @@ class _TensorFlow(Backend):
 
         return trace_sites(function, sites, graph, request)
 
-    def adapting(self, adapter: Adapter) -> Callable[..., Any]:
-        from ..tf.edit.builders import adapting
+    def adapter_builder(self, adapter: Adapter) -> Callable[..., Any]:
+        from ..tf.edit.builders import adapter_builder
 
-        return adapting(adapter)
+        return adapter_builder(adapter)
 
-    def collapsed(
+    def collapse_builder(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
     ) -> Callable[..., Any]:
         from ..tf.edit.builders import collapse_ops
@@ -123,7 +123,7 @@ class _TensorFlow(Backend):
 
         return branch_of(graph, call, answers)
 
-    def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
+    def unroll_builder(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
         from ..tf.edit.builders import unroll_loop
 
         return unroll_loop(graph, op, loop, times)

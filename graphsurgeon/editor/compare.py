@@ -1,7 +1,8 @@
-"""Comparison of an original and its copy on the same feeds: differences of outputs, and the first op that differs."""
+"""Compares two graphs: their structure, or an original and its copy on the same feeds."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,20 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import Kind, PlanError, SelectionError, SurgeryError, few
-from ..graph.argument_types import FeedDict, GraphSource, PathLike, TensorLike
-from ..graph.diff import attribute_bytes, pair
+from ..errors import Kind, LayoutError, PlanError, SelectionError, SurgeryError, few
+from ..graph.argument_types import FeedDict, GraphSource, Named, OpLike, PathLike, TensorLike
+from ..graph.diff import Diff, attribute_bytes, pair
+from ..graph.diff import diff as core_diff
 from ..graph.graph import Graph
-from ..graph.lazy_graph import identity
+from ..graph.lazy_graph import graph_identity
 from ..graph.names import op_name, outer_name, tensor_name
+from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
+from ..graph.rewiring import graph_without_ops
 from ..graph.tf_types import TFSession
 from ..graph.trace import FirstDifference, refuse_no_tolerance
-from ..graph.training import unseeded
+from ..graph.training import unseeded_ops
+from ..plan.dependencies import needed_ops
 from ..plan.plan import Plan
-from ..running.feeds import asked_by_default, given, made_up, placeholders
+from ..running.feeds import default_fetches, placeholders, random_feeds, resolve_feeds
 from ..running.trace import trace
 from .applied import Applied
+from .editor import Editor
+from .history import layers_of
+from .open import open
 
 if TYPE_CHECKING:
     from .editor import Editor
@@ -148,12 +156,12 @@ def compare(
     if isinstance(copy, Applied) and copy.effect.mode == "materialise" and not copy.copies:
         source, copy = _before_and_after(source, copy)
     parts: list[Applied | _CopyByName] = [_CopyByName(source, _editor(copy))] if not isinstance(copy, Applied) else [
-        part for part in copy.parts if identity(part.copies[0].source.owner) is identity(source.graph)
+        part for part in copy.parts if graph_identity(part.copies[0].source.owner) is graph_identity(source.graph)
     ] or [copy]  # fmt: skip
     several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
     layers = ReferenceResolver(source.snapshot, source.layers, "compare()")
     output_names = None if several is None else [tensor_name(t) for t in layers.ends(several)]
-    fed_here = given(source, feeds, "compare")
+    fed_here = resolve_feeds(source, feeds, "compare")
     for name in output_names or ():
         source.snapshot.tensor(name, f"compare({name!r})")
     if session is not None and getattr(session, "graph", None) is not source.graph:
@@ -217,9 +225,7 @@ class _CopyByName:
     def outputs(self) -> list[str]:
         """Returns the outputs of both graphs: the known ones, or all without consumers whose ops only compute."""
         opened_outputs = [name for name in self.source.opened.ends[1] if name in self]
-        return opened_outputs or [
-            name for name in asked_by_default(self.source, "compare()", "outputs") if name in self
-        ]
+        return opened_outputs or [name for name in default_fetches(self.source, "compare()", "outputs") if name in self]
 
 
 def same_places(ours: Graph, theirs: Graph) -> dict[str, str]:
@@ -261,7 +267,7 @@ def _all_feeds(
     """Returns the feeds of the original: the given ones, and random feeds for other placeholders."""
     needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
     ends = [name for name in [*needed.boundary.inputs, *placeholders(source, needed)] if name not in feeds]
-    return {**feeds, **made_up(source, dict.fromkeys(ends), np.random.RandomState(seed), "compare")}
+    return {**feeds, **random_feeds(source, dict.fromkeys(ends), np.random.RandomState(seed), "compare")}
 
 
 def _differences(
@@ -290,7 +296,7 @@ def _first_difference(
     try:
         ours = trace(source, fed, names, session=original)
         graph = ours.graph
-        random = [graph.names[op] for op in unseeded(graph)]
+        random = [graph.names[op] for op in unseeded_ops(graph)]
         called = _tensor_map(source, copy, [*ours, *(f"{op}:0" for op in random)])
         drawn = {called[f"{op}:0"].partition(":")[0]: op for op in random if f"{op}:0" in called}
         fetches = [copy[name] for name in names]
@@ -359,3 +365,95 @@ def _difference(name: str, expected: Any, got: Any) -> Difference:
         largest = float("inf")
     scale = float(np.abs(np.nan_to_num(a.astype(np.complex128))).max()) if a.size else 0.0
     return Difference(name, largest, largest / scale if scale else largest, equal)
+
+
+def diff(
+    a: GraphSource,
+    b: GraphSource,
+    *,
+    by: str = "name",
+    mapping: Mapping[str, OpLike | None] | Mapping[Named, OpLike | None] | None = None,
+) -> Diff:
+    """Returns the differences between two graphs: ops, inputs, control inputs, attributes, devices, shapes.
+
+    Functions are compared by their computation, not by their names. Ops of undone plans are left out.
+
+    Args:
+        a, b: the old and the new graph: an editor, an earlier `Editor.snapshot`, or anything that `open` accepts, such
+            as a `tf.Graph`, a session, a path or a TF2 object.
+        by: how ops are paired: by ``name``; by ``structure`` too, if names differ; or only by the ``mapping``.
+        mapping: op of `a` -> op of `b`, by names or objects; None means that the op has no partner.
+
+    Returns:
+        a `Diff`: print it, or read `counts`, `table()` and `marks`. As the last line of a cell it is drawn: both graphs
+        in one picture, with added, removed and changed ops marked, and counted in folded scopes.
+
+    Raises:
+        OpenError: a graph cannot be read.
+        SelectionError: `by` or the mapping is not valid.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> def graph(axis):
+        ...     with tf.Graph().as_default() as made:
+        ...         x = tf.compat.v1.placeholder(tf.float32, [2, 3], name="x")
+        ...         tf.concat([x, x], axis=axis, name="y")
+        ...     return made
+        >>> print(diff(graph(0), graph(1)))
+        graph -> graph: 1 attribute changed, 1 output of another dtype or shape
+        attributes
+          y/axis value: int32 (): 0 -> int32 (): 1
+        dtypes and shapes
+          y:0: float32 (4, 3) -> float32 (2, 6)
+    """
+    from ..tf.functions.library import attribute_digest
+    from ..tf.open.op_facts import attribute_text
+
+    if mapping is not None and not isinstance(mapping, Mapping):
+        raise SelectionError(f"diff(mapping={mapping!r})", "that is not a mapping", "Give {'op of a': 'op of b'}")
+    old, new = _snapshot(a), _snapshot(b)
+    if mapping is not None:
+        ours, theirs = (ReferenceResolver(graph, layers_of(graph), "diff(mapping=...)") for graph in (old, new))
+        mapping = {ours.op(a): None if b is None else theirs.op(b) for a, b in mapping.items()}
+    means = (
+        attribute_digest(old.origin),
+        attribute_digest(new.origin),
+    )  # a graph built anew has functions of other names
+    return replace(core_diff(old, new, by, mapping, attribute_text, means), draw=picture)
+
+
+def picture(difference: Diff) -> dict[str, str]:
+    """Returns a difference drawn, as mime type -> text; nothing if it cannot be drawn."""
+    from ..ui.pane import picture_html
+    from ..view.comparison import contrast
+    from ..view.layout import place
+    from ..view.svg import to_svg
+
+    try:
+        svg = to_svg(place(contrast(difference)).to_dict(), title=repr(difference), legend=_legend(difference))
+    except LayoutError:
+        return {}
+    return {"image/svg+xml": svg, "text/html": picture_html(svg, repr(difference))}
+
+
+def _legend(difference: Diff) -> list[tuple[str, str]]:
+    from ..view.boxes import elide
+
+    marks = Counter(difference.marks.values())
+    words = {"new": "only in {b}: {n}", "removed": "only in {a}: {n}", "changed": "in both, changed: {n}"}
+    a, b = (elide(graph.title, 40) for graph in (difference.a, difference.b))
+    if a == b:
+        a, b = "the first", "the second"
+    return [(state, text.format(a=a, b=b, n=f"{marks[state]:,}")) for state, text in words.items() if marks[state]]
+
+
+def _snapshot(thing: Any) -> Graph:
+    if isinstance(thing, Graph):
+        return thing
+    editor = thing if isinstance(thing, Editor) else open(thing)
+    graph = editor.snapshot
+    orphans = orphan_mask(graph)
+    if not orphans.any():
+        return graph
+    removed = orphans & ~needed_ops(graph, ~orphans)  # orphans are not a difference, unless they have consumers
+    return graph_without_ops(graph, np.flatnonzero(removed).tolist())

@@ -14,8 +14,8 @@ from ..errors import Kind, PlanError, SelectionError, few, warn
 from ..graph.argument_types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.boundary import Tensor
 from ..graph.graph import Graph, Mask
-from ..graph.layers import ends as layer_ends
-from ..graph.names import SINGLES, op_name, tensor_name, under, valid_name
+from ..graph.layers import expand_layers as layer_ends
+from ..graph.names import SINGLES, join_scope, op_name, tensor_name, valid_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphan_mask
 from ..graph.reports import untrained_text
@@ -75,7 +75,7 @@ def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed: Collection[i
             todo += _unread(graph)
         if graph.types[op] in FEED_TYPES:
             for holder in dict.fromkeys(graph.data.row(op).tolist()):
-                todo += _released(graph, holder, removed, replaced_tensors, constants)
+                todo += _unused_holder_ops(graph, holder, removed, replaced_tensors, constants)
     return RemovableOps(removed, constants)
 
 
@@ -93,7 +93,7 @@ def _free(graph: Graph, op: int, removed: Mask, replaced_tensors: set[Tensor], f
     return all(removed[i] or graph.types[i] == "NoOp" for i in graph.control_consumers.row(op).tolist())
 
 
-def _released(
+def _unused_holder_ops(
     graph: Graph, holder: int, removed: Mask, replaced_tensors: set[Tensor], constants: dict[str, Any]
 ) -> list[int]:
     """Returns a queue or iterator that no remaining op reads from, with the ops that fill and query it."""
@@ -199,7 +199,7 @@ def connect(
         for start in starts if isinstance(starts, (list, tuple, set)) else [starts]:
             target, into = _end(start, models, request)
             _refuse_unread(target, into, request)
-            _replace(target, into, source.name, under(source.name, tensor), request)
+            _replace(target, into, source.name, join_scope(source.name, tensor), request)
             source.given.add(tensor)
     order = _order(models, request)
     _warn_reversed(models, request)
@@ -210,7 +210,7 @@ def connect(
     if variables == "copy":
         _share(order, request)
     for model in order:
-        plan = _copied(plan, model, variables, device, collections)
+        plan = _with_copy(plan, model, variables, device, collections)
     faults = plan.check()
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -232,10 +232,11 @@ def _ends_of(models: list[_Model], inner_ends: Mapping[str, Any], side: str, edi
     They keep their names. If two have the same name, the names of their graphs are their prefixes.
     """
     ends = [
-        (model.name, key, under(model.name, tensor))
+        (model.name, key, join_scope(model.name, tensor))
         for model in models
         for key, tensor in getattr(model.editor, side).items()
-        if tensor not in inner_ends[model.name] and under(model.name, tensor.partition(":")[0]) in editor.snapshot.index
+        if tensor not in inner_ends[model.name]
+        and join_scope(model.name, tensor.partition(":")[0]) in editor.snapshot.index
     ]
     keys = [key for _, key, _ in ends]
     return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in ends}
@@ -251,7 +252,7 @@ def _untrained_reasons(plan: Plan, models: Mapping[str, _Model], request: str) -
     refused: dict[str, str] = {}
     for copied in plan.effect.copies:
         model = models[copied.step.to]
-        why = model.editor.untrained() if model.values is None else plan.backend.unproved(copied)
+        why = model.editor.untrained() if model.values is None else plan.backend.untrained_copies(copied)
         own = [v for v in copied.variables if v.policy == "copy" and not v.info.local]
         mine = {v.name: why[v.was] for v in own if v.was in why}
         reasons |= mine
@@ -330,7 +331,7 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
             return models[name], tensor
     rest = (thing, thing.partition("/")[2])
     candidates = [
-        under(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index
+        join_scope(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index
     ]
     raise PlanError(
         request,
@@ -359,7 +360,7 @@ def _proposal(name: str, error: SelectionError) -> str:
     """Returns the suggestion of an error of a graph, with the names of the supergraph."""
     if error.kind is Kind.UNKNOWN_NAME and not error.names:
         return f"Nothing there has a similar name; gs.open(graphs[{name!r}]).find('part of the name') lists its ops"
-    return error.proposing(lambda one: under(name, one))
+    return error.proposing(lambda one: join_scope(name, one))
 
 
 def _refuse_unread(target: _Model, into: str, request: str) -> None:
@@ -370,10 +371,10 @@ def _refuse_unread(target: _Model, into: str, request: str) -> None:
         placeholders = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
         placeholders = [n for n in placeholders if len(graph.consumers.row(graph.index[n]))][:4]
         how = "Name a tensor that is read" + (
-            f", as {few([repr(under(target.name, f'{n}:0')) for n in placeholders])}" if placeholders else ""
+            f", as {few([repr(join_scope(target.name, f'{n}:0')) for n in placeholders])}" if placeholders else ""
         )
         raise PlanError(
-            request, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how
+            request, f"nothing in {target.name} reads {join_scope(target.name, into)!r}: feeding it does nothing", how
         )
 
 
@@ -388,7 +389,7 @@ def _warn_reversed(models: Mapping[str, _Model], request: str) -> None:
                 and start not in source.replaced
                 and not _is_fed(target.editor.snapshot, into)
             ):
-                old = under(target.name, into)
+                old = join_scope(target.name, into)
                 problem = f"{source_tensor!r}, a placeholder, replaces {old!r}, which is computed: output -> input"
                 warn(
                     str(
@@ -408,7 +409,7 @@ def _is_fed(graph: Graph, tensor: str) -> bool:
 def _replace(target: _Model, into: str, source: str, tensor: str, request: str) -> None:
     before = target.replaced.get(into)
     if before is not None and before != tensor:
-        name = under(target.name, into)
+        name = join_scope(target.name, into)
         raise PlanError(request, f"{name!r} is fed twice: by {before!r} and by {tensor!r}", "Choose one of them")
     target.replaced[into], target.feeds[into] = tensor, source
 
@@ -463,8 +464,8 @@ def _with_placeholders(
             name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models
         )
         if is_used:
-            problem = f"the name {name!r} for the new input {under(model.name, tensor)!r} is taken"
-            raise PlanError(request, problem, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
+            problem = f"the name {name!r} for the new input {join_scope(model.name, tensor)!r} is taken"
+            raise PlanError(request, problem, f"Give it another: inputs={{{join_scope(model.name, tensor)!r}: 'name'}}")
         specs[name] = model.editor.tensor(tensor) if spec is None else spec
         _replace(model, tensor, "", f"{name}:0", request)
     graph = graph_with_placeholders(specs, request)
@@ -479,7 +480,7 @@ def _several(things: Any) -> list[Any]:
 
 def _pass_through(models: dict[str, _Model]) -> None:
     """Makes graphs that read a replaced tensor of another graph read its replacement."""
-    whole = {under(m.name, t): new for m in models.values() for t, new in m.replaced.items()}
+    whole = {join_scope(m.name, t): new for m in models.values() for t, new in m.replaced.items()}
     for model in models.values():
         for tensor, new in model.replaced.items():
             while new in whole:
@@ -504,10 +505,10 @@ def _share(models: Iterable[_Model], request: str) -> None:
             if first is model or first.values is not first.editor or model.values is not model.editor:
                 continue
             if np.array_equal(first.editor.value(variable), model.editor.value(name), equal_nan=True):
-                model.replaced[f"{name}:0"] = f"{under(first.name, variable)}:0"
+                model.replaced[f"{name}:0"] = f"{join_scope(first.name, variable)}:0"
                 model.shared.append(name)
             else:
-                differing.append(under(model.name, name))
+                differing.append(join_scope(model.name, name))
     if differing:
         warn(f"{request}: {few(map(repr, differing))} of several models, with different values: each has its own copy")
 
@@ -526,7 +527,7 @@ def _parts_of(graph: Graph, variables: Iterable[str]) -> Mask:
     return parts
 
 
-def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections: str) -> Plan:
+def _with_copy(plan: Plan, model: _Model, variables: Any, device: Any, collections: str) -> Plan:
     snapshot = model.editor.snapshot
     cuts = [snapshot.tensor(name) for name in model.replaced]
     needed = {snapshot.tensor(name)[0] for name in model.given if name not in model.replaced}

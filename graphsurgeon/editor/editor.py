@@ -14,24 +14,24 @@ from ..graph.compatibility import TARGETS, Compatibility, Unconvertible
 from ..graph.concurrency import gc_paused
 from ..graph.explain import Path, WhyNot, explain
 from ..graph.graph import Graph, TensorInfo
-from ..graph.layers import Layer, Layers, fitting, made_by
-from ..graph.lazy_graph import pending
-from ..graph.match.match import STEPS, Matches, match
-from ..graph.names import op_name, renamed_end
-from ..graph.op_packages import refused
+from ..graph.layers import Layer, Layers, match_layers, ops_of_layers
+from ..graph.lazy_graph import lazy_graph_of
+from ..graph.names import op_name, rename_input
+from ..graph.op_packages import refusal_text
 from ..graph.open_graph import OpenedGraph, Signature
+from ..graph.pattern_match import STEPS, Matches, match
 from ..graph.provenance import OpOrigin, orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.reports import Restored, Saved
 from ..graph.security import Risks, origins, risks
-from ..graph.selection import OpView, Selection, select, words_of
+from ..graph.selection import OpView, Selection, name_patterns, select
 from ..graph.tf_types import TFSession
 from ..graph.trace import Trace
-from ..plan.menu import registered_recipes
 from ..plan.plan import Plan
+from ..plan.recipe_registry import registered_recipes
 from ..plan.resolve.remove import RemovalBlockers, find_removal_blockers
 from ..plan.steps import RebuildStep
-from ..running.convertibility import check, explained
+from ..running.convertibility import check, explain_unfreezable
 from ..running.trace import feeds_needed, trace
 from .applied import Applied
 from .backend import new_plan
@@ -171,7 +171,7 @@ class Editor:
             problem = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
             raise PlanError(request, problem, f"Open it in another editor, gs.open(folder, {how}), or ed.undo() first")
         previous, self.opened = self.opened, serving.other(name)
-        if (waiting := pending(previous.graph)) is not None:
+        if (waiting := lazy_graph_of(previous.graph)) is not None:
             waiting.leave()
         self._timeline = Timeline(self.opened, changes=self.changes)
         self.values = Values(self.opened, self._timeline)
@@ -188,11 +188,11 @@ class Editor:
         live = self._timeline.log.now()
         lost = [*self.opened.serving.notes]
         lost += [text for event in live if event.applied for text in event.applied.warnings]
-        if (waiting := pending(self.snapshot.owner)) is not None:
+        if (waiting := lazy_graph_of(self.snapshot.owner)) is not None:
             waiting.judge()
-        lost += filter(None, [refused(self.snapshot)])
+        lost += filter(None, [refusal_text(self.snapshot)])
         renamed = self.history.renamed
-        results = tuple(renamed_end(tensor, renamed) for tensor in self.opened.outputs.values())
+        results = tuple(rename_input(tensor, renamed) for tensor in self.opened.outputs.values())
         new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)
         reach = "" if self.opened.live else self.risks().words
         lost += [f"{reach}; ed.risks() lists them"] if reach else []
@@ -392,8 +392,10 @@ class Editor:
 
         input_tensors, output_tensors = tensors("inputs", inputs), tensors("outputs", outputs)
         if name is not None:
-            name = ReferenceResolver(graph, layers, f"select(name={name!r})").ops(words_of(name, "name"))
-        layer_calls = made_by(one for word in words_of(layer, "layer") or () for one in fitting(layers, word))
+            name = ReferenceResolver(graph, layers, f"select(name={name!r})").ops(name_patterns(name, "name"))
+        layer_calls = ops_of_layers(
+            one for word in name_patterns(layer, "layer") or () for one in match_layers(layers, word)
+        )
         graph = self._around((scope, name, input_tensors, output_tensors, layer_calls))
         about: dict[str, Any] = {"inputs": input_tensors, "outputs": output_tensors, "layer": layer, "layers": layers}
         selection = select(graph, scope=scope, op=op, name=name, **about)
@@ -452,7 +454,7 @@ class Editor:
             SelectionError: if there is no such op, or the selection is empty.
         """
         selection = what if isinstance(what, Selection) else self._resolver(f"removal_blockers({what!r})").ops(what)
-        return find_removal_blockers(self.snapshot, selection, self.opened.served(self.history.renamed))
+        return find_removal_blockers(self.snapshot, selection, self.opened.signature_tensors(self.history.renamed))
 
     def match(
         self,
@@ -635,9 +637,9 @@ class Editor:
     @property
     def trusted(self) -> bool:
         """Whether the graph may run: your program made it, `risks` lists no ops, or you have trusted it."""
-        from ..tf.run.sessions import distrusted
+        from ..tf.run.sessions import untrusted_reason
 
-        return not distrusted(self.snapshot.owner)
+        return not untrusted_reason(self.snapshot.owner)
 
     def trust(self) -> Editor:
         """Allows a graph from a file to run, including the ops that `risks` lists; returns this editor.
@@ -1063,7 +1065,7 @@ class Editor:
                 overwrite=overwrite,
             )  # fmt: skip
         except Unconvertible as error:
-            raise explained(self, error, outputs) from error
+            raise explain_unfreezable(self, error, outputs) from error
         if self.journal is not None and saved.format != "checkpoint":
             self.journal.saved(os.path.abspath(path))
         return saved

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import OpenError, SurgeryError, counted, did_you_mean
 from ..graph.graph import Graph
-from ..graph.lazy_graph import pending
+from ..graph.lazy_graph import lazy_graph_of
 
 THEMES = ("auto", "dark", "light")
 LARGEST = 5 << 20
@@ -37,7 +37,7 @@ def infer(graph: Graph) -> None:
         with suppress(OpenError):  # the shapes stay as the file states them
             graph.live  # noqa: B018
 
-    if pending(graph.owner) is not None and is_loaded():
+    if lazy_graph_of(graph.owner) is not None and is_loaded():
         # not a daemon: a process that exits inside TensorFlow may crash
         thread = threading.Thread(target=contextvars.copy_context().run, args=(make,), name="graphsurgeon-shapes")
         thread.start()

@@ -65,7 +65,7 @@ def save(
         settings: the other arguments of `Editor.save`.
     """
     from ..tf.save.save import SaveRequest, save
-    from ..tf.values.initialization import unproved
+    from ..tf.values.initialization import with_initial_value
     from ..tf.values.transfer import values_of
 
     _refuse_odd(f"save({path!r})", path, settings["names"], settings["signatures"], settings["tags"])
@@ -79,7 +79,7 @@ def save(
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
         variables = [info for info in base.state.variables.values() if not info.local]
-        lacking = unproved(values if own else value_source, base.owner, variables, options.request)
+        lacking = with_initial_value(values if own else value_source, base.owner, variables, options.request)
         options = replace(options, untrained=lacking)
     source = values.reader if own else values_of(value_source)
     uninitialized = values.uninitialized | _empty_locals(base, source, options)
@@ -90,7 +90,7 @@ def save(
 
 def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
     """Returns names of local variables without a value to save, for example because they were not initialized."""
-    from ..tf.values.initialization import holding
+    from ..tf.values.initialization import initialized_variables
 
     local_variables = [info for info in base.state.variables.values() if info.local]
     if not local_variables or options.kind == "graph_def":
@@ -100,7 +100,7 @@ def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
     if isinstance(source, Mapping):
         return names - {str(key).removesuffix(":0") for key in source}
     return (
-        names - holding(source, local_variables, options.request)
+        names - initialized_variables(source, local_variables, options.request)
         if getattr(source, "graph", None) is base.owner
         else names
     )

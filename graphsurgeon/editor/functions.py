@@ -10,13 +10,13 @@ from ..errors import PlanError, SelectionError, counted, few, one_or_all, warn
 from ..graph.boundary import region
 from ..graph.calls import CallTree
 from ..graph.graph import Graph
-from ..graph.layers import Layers, moved
+from ..graph.layers import Layers, update_layers
 from ..graph.names import op_name, tensor_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..graph.variables import PLACEHOLDER_TYPES
-from ..plan.subject import EditorLike
+from ..plan.editor_like import EditorLike
 from .values import Values
 
 
@@ -213,10 +213,10 @@ _LISTED_MOST = 4
 
 def _value_source(editor: EditorLike, values: Any) -> Any:
     """Returns the source of values: a session, a mapping, or a function that returns a session."""
-    from ..tf.values.transfer import giver_of
+    from ..tf.values.transfer import value_provider
 
     values = editor.values if values is None else values
-    giver = giver_of(values)
+    giver = value_provider(values)
     return values if giver is None else giver.reader
 
 
@@ -247,13 +247,15 @@ def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[A
         values: the values of its variables.
         calls: the call ops to replace, by name or object; empty for all.
     """
-    from ..tf.functions.inline import inlined
-    from ..tf.functions.insides import body
+    from ..tf.functions.function_bodies import function_body
+    from ..tf.functions.inline import inline_calls
     from ..tf.open.snapshot import snapshot
 
-    expansion = inlined(graph, calls)
+    expansion = inline_calls(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
     ends_now = {key: expansion.tensors.get(name, name) for key, name in opened.outputs.items()}
-    layers = moved(opened.layers, graph, CallTree(snapshot(expansion.graph), body), expansion.tensors, call)
+    layers = update_layers(
+        opened.layers, graph, CallTree(snapshot(expansion.graph), function_body), expansion.tensors, call
+    )
     about = {"code": opened.code + call, "session": None, "values": values.in_other(expansion.graph), "layers": layers}
     return replace(opened, graph=expansion.graph, outputs=ends_now, ends=((), ()), lack="", **about), call

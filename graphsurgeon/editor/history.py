@@ -13,18 +13,18 @@ from ..errors import Kind, PlanError, StalePlanError, SurgeryError, counted
 from ..graph.calls import CallTree
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
-from ..graph.layers import NO_LAYERS, Layers, copied, moved
-from ..graph.lazy_graph import LiveGraphAttribute, current, identity, made, pending
-from ..graph.names import free_name, op_name, renamed_again
+from ..graph.layers import NO_LAYERS, Layers, copy_layers, update_layers
+from ..graph.lazy_graph import LiveGraphAttribute, graph_identity, lazy_graph_of, materialize, materialized_graph
+from ..graph.names import compose_renamings, free_name, op_name
 from ..graph.open_graph import OpenedFile, OpenedGraph
-from ..graph.provenance import OpOrigin, claim, leave, orphans_of
+from ..graph.provenance import OpOrigin, mark_orphans, orphans_of, unmark_orphans
 from ..graph.tf_types import TFGraph, TFOp
-from ..plan.effect import PlanResult
+from ..plan.applied_ops import AppliedOps
+from ..plan.editor_like import EditorLike
 from ..plan.plan import Plan, without_muted
-from ..plan.result import AppliedOps
-from ..plan.step_text import steps_text
+from ..plan.plan_result import PlanResult
+from ..plan.step_code import steps_text
 from ..plan.steps import CopyStep
-from ..plan.subject import EditorLike
 from .applied import Applied
 from .transfer import transfer
 
@@ -169,7 +169,9 @@ class Log:
         """Returns whether opening the graph again gives the same graph as a snapshot, as nothing was changed since."""
         if self.follows is not None and self.follows[0].at(self.follows[1]):
             return False
-        return graph.owner is current(self.graph()) and (graph.size == self.size or (self.live and not self.events))
+        return graph.owner is materialized_graph(self.graph()) and (
+            graph.size == self.size or (self.live and not self.events)
+        )
 
     def at(self, moment: int) -> list[Event]:
         """Returns the plans that were applied, and not undone, at a moment, oldest first."""
@@ -242,7 +244,7 @@ class History(list[Event]):
         names: dict[str, str] = {}
         for event in self:
             if not event.undone and event.before is not None:
-                names = renamed_again(names, event.applied.effect.renamed)
+                names = compose_renamings(names, event.applied.effect.renamed)
         return names
 
     def table(self) -> list[dict[str, Any]]:
@@ -328,14 +330,14 @@ def _layers_after(
     event: Event, layers: Layers, copies: list[tuple[Layers, dict[str, str], str]], graph: Graph
 ) -> Layers:
     """Returns the layers after a plan: the earlier layers with their current ops, and the layers of copies."""
-    from ..tf.functions.insides import body
+    from ..tf.functions.function_bodies import function_body
 
-    calls, effect = CallTree(graph, body), event.applied.effect
+    calls, effect = CallTree(graph, function_body), event.applied.effect
     if event.before is not None and layers:
         names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
         how = f"step {event.number}, {event.text}"
-        layers = moved(layers, effect.base, calls, {**effect.renamed, **names}, how)
-    new = [layer for layers_before, names, scope in copies for layer in copied(layers_before, calls, names, scope)]
+        layers = update_layers(layers, effect.base, calls, {**effect.renamed, **names}, how)
+    new = [layer for layers_before, names, scope in copies for layer in copy_layers(layers_before, calls, names, scope)]
     return replace(layers, items=(*layers.items, *new)) if new else layers
 
 
@@ -392,9 +394,9 @@ class Timeline:
         changes: Changes | None = None,
     ) -> None:
         self._graph = opened.graph
-        waiting = pending(opened.graph)
+        waiting = lazy_graph_of(opened.graph)
         size = len(opened.graph.get_operations()) if waiting is None else waiting.read.size
-        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(identity(opened.graph)), follows)
+        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(graph_identity(opened.graph)), follows)
         self.log.editor, self.log.file = weakref.ref(self), opened.file
         self._snapshot = snapshot
         self.log.first_layers = opened.layers
@@ -405,13 +407,13 @@ class Timeline:
     @property
     def graph(self) -> TFGraph:
         """The live graph. The graph of a file is made on first access."""
-        live: TFGraph = made(self._graph)
+        live: TFGraph = materialize(self._graph)
         return live
 
     @property
     def live(self) -> TFGraph:
         """The live graph. Stand-in ops replace ops unknown to TensorFlow, which `Graph.refused_ops` lists."""
-        live: TFGraph = made(self._graph, whole=False)
+        live: TFGraph = materialize(self._graph, whole=False)
         return live
 
     @property
@@ -422,7 +424,7 @@ class Timeline:
     @property
     def snapshot(self) -> Graph:
         """The current graph as an immutable value; read from the file if the live graph was not needed yet."""
-        waiting = pending(self._graph)
+        waiting = lazy_graph_of(self._graph)
         if waiting is None:
             from ..tf.open.snapshot import snapshot
 
@@ -471,7 +473,7 @@ class Timeline:
             return self._apply_plan(plan, values, record)
 
     def _apply_plan(self, plan: Plan, values: VariableStore, record: bool) -> Applied:
-        from ..tf.copy.append import carry_out, materialise, next_step, noted
+        from ..tf.copy.append import apply_effect, materialize, next_step, record_plan
         from ..tf.copy.imports import SavedState
         from ..tf.run.progress import Phases, phase
 
@@ -488,21 +490,21 @@ class Timeline:
         saved_state, layer_copies, event = SavedState(before), (self.layers, _layers_copied(effect)), None
         try:
             with bar:
-                result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
+                result = apply_effect(effect, before) if plan.mode == "append" else materialize(effect)
                 self._graph = result.graph
                 phase("reading back")
-                differences = self._read_back(plan, result)
+                differences = self._verify_prediction(plan, result)
                 if differences:
                     what = f"the result differs from the preview: {differences[0]}"
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()", kind=Kind.PLAN)
                 applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
-                record_bytes = noted(effect, before, result.graph, number) if record else b""
+                record_bytes = record_plan(effect, before, result.graph, number) if record else b""
                 about: dict[str, Any] = {"record": record_bytes}
                 if result.graph is not before:
                     about["before"] = before
                     removed = {effect.base.names[i] for i in effect.removed}
                     for op, step in orphans_of(before).items():
-                        leave(result.graph, [] if op in removed else [effect.renamed.get(op, op)], step)
+                        mark_orphans(result.graph, [] if op in removed else [effect.renamed.get(op, op)], step)
                 event = Event.of(number, applied, time.perf_counter() - start, **about)
                 event.layers = _layers_after(event, *layer_copies, self.snapshot)
                 if result.graph is not before:
@@ -517,7 +519,7 @@ class Timeline:
             orphans = saved_state.put_back(effect.copies)
             if not orphans:
                 raise
-            leave(before, orphans, next_step(before, self.events))
+            mark_orphans(before, orphans, next_step(before, self.events))
             late = late_failure(error, plan, orphans)
             if isinstance(error, Exception):
                 raise late from error
@@ -528,22 +530,22 @@ class Timeline:
 
     def undo(self) -> Event:
         """Undoes the last applied plan, as `Editor.undo` does."""
-        from ..tf.copy.append import withdraw
+        from ..tf.copy.append import remove_from_collections
 
         event = next((e for e in reversed(self.events) if not e.undone), None)
         if event is None:
             raise PlanError("undo()", "there is nothing to undo", "Apply a plan first")
-        return self._turn(event, event.before, withdraw)
+        return self._turn(event, event.before, remove_from_collections)
 
     def redo(self) -> Event:
         """Redoes the plan that was undone last, as `Editor.redo` does."""
-        from ..tf.copy.append import restore
+        from ..tf.copy.append import restore_collections
 
         live = max((e.number for e in self.events if not e.undone), default=0)
         event = next((e for e in self.events if e.undone and not e.dropped and e.number > live), None)
         if event is None:
             raise PlanError("redo()", "there is nothing to redo", "Undo a plan first")
-        return self._turn(event, event.applied.graph, restore)
+        return self._turn(event, event.applied.graph, restore_collections)
 
     def _turn(self, event: Event, other: Any, change: Callable[[Any, bytes], None]) -> Event:
         """Undoes or redoes a plan.
@@ -562,9 +564,9 @@ class Timeline:
             change(event.applied.made, event.record)
             graph, names = event.applied.graph, event.applied.made.ops
             if event.undone:
-                claim(graph, names)
+                unmark_orphans(graph, names)
             else:
-                leave(graph, names, event.number)
+                mark_orphans(graph, names, event.number)
         event.undone, event.turns = not event.undone, turns
         self.changes.tell()
         return event
@@ -575,7 +577,7 @@ class Timeline:
             old.drop()
         self.events.append(event)
 
-    def _read_back(self, plan: Plan, applied_ops: AppliedOps) -> list[str]:
+    def _verify_prediction(self, plan: Plan, applied_ops: AppliedOps) -> list[str]:
         """Reads the resulting graph, and returns its differences from the prediction of the plan."""
         from ..tf.copy.append import differences
         from ..tf.open.snapshot import confirm_snapshot

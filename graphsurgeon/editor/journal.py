@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OpenError, counted
-from ..graph.atomic_files import lock, why
+from ..graph.atomic_files import lock, write_failure
 from ..graph.open_graph import OpenedFile
 from ..plan.serialization import NotSerializable
 from ..plan.steps import Step
@@ -94,7 +94,7 @@ class Records:
             raise OpenError(request, f"it cannot be read: {error.strerror}", "Check its permissions") from error
         journal, torn = cls(), lines.pop()  # the last part is empty, or an incomplete record
         for number, text in enumerate(lines):
-            record = _read(text, request)
+            record = _parse_record(text, request)
             if record is None:
                 remaining = len(lines) - number - 1
                 if remaining or torn:
@@ -121,7 +121,7 @@ class Records:
         return count + drafted
 
 
-def _read(text: bytes, request: str) -> dict[str, Any] | None:
+def _parse_record(text: bytes, request: str) -> dict[str, Any] | None:
     """Returns one record; None if it is damaged."""
     parts = text.split(b" ", 3)
     if len(parts) != 4 or not parts[0].startswith(b"gs") or not parts[0][2:].isdigit() or not parts[1].isdigit():
@@ -166,7 +166,7 @@ class Journal:
         self._place = place = self.place
         self.path: Path | None = None
         self.notes: list[str] = []
-        self.offer = offered(log.file, place) if log.file is not None and place is not None else ""
+        self.offer = recovery_notice(log.file, place) if log.file is not None and place is not None else ""
         self._end, self._number, self._last = 0, -1, 0
         self._recorded: set[int] = set()
         self._sources: dict[str, int] = {}
@@ -195,9 +195,9 @@ class Journal:
                 self._last = turn
                 continue
             kind = "plan" if at == 0 else "undo" if at % 2 else "redo"
-            with self._writing():
+            with self._errors_as_note():
                 about = self._plan(event) if at == 0 else {}
-                self._put({"kind": kind, "number": event.number, "turn": at, **about})
+                self._write_record({"kind": kind, "number": event.number, "turn": at, **about})
                 self._recorded.add(event.number)
             self._last = turn
 
@@ -212,18 +212,18 @@ class Journal:
         while common < min(len(steps), len(self._drafted)) and steps[common] is self._drafted[common]:
             common += 1
         if not common == len(steps) == len(self._drafted):
-            with self._writing():
+            with self._errors_as_note():
                 encoder = StepEncoder(self, state.draft.base, ()) if steps else None
                 new = [encoder.step(one) for one in steps[common:]] if encoder is not None else []
                 lost = encoder.lost if encoder is not None else []
-                self._put({"kind": "draft", "keep": common, "steps": new, "lost": lost})
+                self._write_record({"kind": "draft", "keep": common, "steps": new, "lost": lost})
             self._drafted = steps
         marks = [list(part) for part in (state.marks.inputs, state.marks.outputs, state.marks.included)]
         views = [[k, sorted(v.unfolded), list(v.selected), list(v.at)] for k, v in state.views.items()]
         now = {"marks": marks, "views": views}
         if now != self._last_screen:
-            with self._writing():
-                self._put({"kind": "look", **now})
+            with self._errors_as_note():
+                self._write_record({"kind": "look", **now})
             self._last_screen = now
 
     def saved(self, path: str) -> None:
@@ -233,11 +233,11 @@ class Journal:
             path: the written file or folder.
         """
         if self._recorded:
-            with self._writing():
-                self._put({"kind": "saved", "path": path})
+            with self._errors_as_note():
+                self._write_record({"kind": "saved", "path": path})
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _errors_as_note(self) -> Iterator[None]:
         """Ends the journal with a note if writing fails. The edit itself goes on."""
         if self._place is None:
             return (yield)
@@ -246,7 +246,7 @@ class Journal:
         except NotSerializable as error:
             self._stop(str(error))
         except OSError as error:
-            self._stop(why(error, self._place))
+            self._stop(write_failure(error, self._place))
         except Exception as error:
             self._stop(f"{type(error).__name__}: {error}")
 
@@ -254,7 +254,7 @@ class Journal:
         self._place = None
         self.notes.append(f"the journal ends here, and later edits are not in it: {text}")
 
-    def _put(self, record: dict[str, Any]) -> None:
+    def _write_record(self, record: dict[str, Any]) -> None:
         """Writes a record, and waits until it is on the disk."""
         if self._place is None:
             return
@@ -310,7 +310,7 @@ class Journal:
         record = {"kind": "source", "of": _source(log, when)}
         text = json.dumps(record)
         if text not in self._sources:
-            self._put(record)
+            self._write_record(record)
             self._sources[text] = len(self._sources)
         return self._sources[text]
 
@@ -437,7 +437,7 @@ def clean(place: Path, key: str) -> None:
                 one.unlink()
 
 
-def offered(file: OpenedFile, place: Path) -> str:
+def recovery_notice(file: OpenedFile, place: Path) -> str:
     """Returns a sentence about the unsaved work in the newest journal of a file; empty if there is none.
 
     A journal of this process, and a journal that an editor is writing to, are not offered.

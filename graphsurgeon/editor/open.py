@@ -81,9 +81,9 @@ def open(
         >>> ed.session().run(ed.outputs, {ed.inputs["x"]: [1.0, 2.0]})
         {'output': array([3., 6.], dtype=float32)}
     """
-    from ..tf.open.source import opened
+    from ..tf.open.source import open_source
 
-    source = opened(thing, tags, signature, function, training, raw, trust, timeout)
+    source = open_source(thing, tags, signature, function, training, raw, trust, timeout)
     editor = Editor(replace(source, title=title) if title else source)
     if source.file is None and journal:
         problem = f"a journal needs a file, and {editor.title} did not come from one"

@@ -112,7 +112,7 @@ class _JournalReader:
         """Opens the graph of a record, and repeats the plans that the record lists."""
         if "from" in of:
             editor = self.opened(of["from"], changed, journal)
-            editor = editor.inlined(*_inlined(of["call"]))
+            editor = editor.inlined(*_inlined_calls(of["call"]))
         else:
             path, options = of["path"], dict(of["options"])
             option_names = {"tags", "signature", "function", "training", "raw", "title"}
@@ -226,7 +226,7 @@ def _main(path: str) -> Path:
     return inside[0] if inside else folder
 
 
-def _inlined(call: Any) -> list[str]:
+def _inlined_calls(call: Any) -> list[str]:
     """Returns the calls that were inlined, from the text of the record, which is parsed as literals."""
     text = str(call)
     if not (text.startswith(".inlined(") and text.endswith(")")):

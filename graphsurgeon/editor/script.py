@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import PlanError, counted
-from ..graph.atomic_files import refuse_there, write_whole
+from ..graph.atomic_files import ensure_writable, write_atomic
 from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
-from ..plan.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
+from ..plan.code import IMPORTS, arrays_code, open_code, plan_lines, shapes_text
 from ..plan.function_source import Sources
 from ..plan.steps import CopyStep, RebuildStep, RenameStep
 from .applied import Applied
@@ -45,14 +45,14 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
     work = _Script(os.path.basename(target).rpartition(".")[0] + ".npz" if arrays else "")
     text, arrays_to = work.text(log, snapshot), os.path.join(os.path.dirname(target), work.beside)
     for file in [arrays_to] * bool(work.saved) + [target] * bool(target):
-        refuse_there(file, overwrite, f"to_code({target!r})")
+        ensure_writable(file, overwrite, f"to_code({target!r})")
     try:
         if work.saved:
             buffer = io.BytesIO()
             np.savez(buffer, **work.saved)
-            write_whole(arrays_to, buffer.getvalue())
+            write_atomic(arrays_to, buffer.getvalue())
         if target:
-            write_whole(target, text.encode())
+            write_atomic(target, text.encode())
     except OSError as error:
         problem = f"it cannot be written: {error.strerror or error}"
         raise PlanError(f"to_code({target!r})", problem, "Choose a file in an existing folder") from error
@@ -106,12 +106,12 @@ class _Script:
                 self._open[number] = (log, events_at, word)
                 self._redo(log, events_at[len(events) :], word)
                 return word
-        word = self._opened(log)
+        word = self._open_code(log)
         self._open.append((log, events_at, word))
         self._redo(log, events_at, word)
         return word
 
-    def _opened(self, log: Log) -> str:
+    def _open_code(self, log: Log) -> str:
         word = "ed" if log is self._main else "src"
         if word in self._words:
             word += str(sum(used_word.startswith(word) for used_word in self._words) + 1)
@@ -121,7 +121,7 @@ class _Script:
             self._lines.append(f"{word} = {self._at(parent, when)}{call}")
             return word
         code = "gs.open(tf.Graph())" if log.live and not log.size else log.code
-        self._lines.append(f"{word} = {opening(code, log.title, self._sources)}")
+        self._lines.append(f"{word} = {open_code(code, log.title, self._sources)}")
         return word
 
     def _redo(self, log: Log, events: list[Event], word: str) -> None:
@@ -207,14 +207,14 @@ class _Script:
 
     def values(self, step: CopyStep | RenameStep) -> str:
         """Returns code for the source of the values of a copy, or of renamed variables."""
-        from ..tf.values.transfer import giver_of
+        from ..tf.values.transfer import value_provider
 
         assert self._event is not None
         source_values, applied = step.values, self._event.applied
         source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
         stored_values, again = _values_of(step, applied), self._provider_of(source_values, source)
         # Only the editor can fill tables.
-        editor = giver_of(source_values)
+        editor = value_provider(source_values)
         exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
         if again is not None and not exact and _has_values(again[1], source_values, stored_values):
             return self.of(again[0])

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 from ..errors import PlanError, SurgeryError
 from ..graph.graph import Graph
-from ..graph.match.pattern import Pattern
 from ..graph.open_graph import OpenedFile
+from ..graph.pattern import Pattern
 from ..graph.selection import Query, Selection
 from ..plan.plan import Plan
 from ..plan.serialization import NotDeserializable, NotSerializable, deserialize, serialize
@@ -293,7 +293,7 @@ class DraftCodec:
         """
         request, how, other = "put_back()", "Run the code of the plan in a cell, or discard it", ""
         try:
-            data = json.loads(_unpressed(text))
+            data = json.loads(_decompress(text))
             if data["of"].rpartition(", ")[2] != self.of.rpartition(", ")[2]:
                 other = "it was made for another graph of this name"
             plan = StepDecoder(request, self._editors.__getitem__).plan(self._editors[0], data["steps"])
@@ -328,7 +328,7 @@ class DraftCodec:
         return self._logs.index(log)
 
 
-def _unpressed(text: str) -> bytes:
+def _decompress(text: str) -> bytes:
     reader = zlib.decompressobj()
     data = reader.decompress(base64.b64decode(text, validate=True), MOST_RECORD)
     if not reader.eof:

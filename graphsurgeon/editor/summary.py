@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import counted, few
-from ..graph.functions import inside
+from ..graph.functions import count_calls
 from ..graph.graph import Graph, Mask
 from ..graph.layers import NO_LAYERS, Layers
 from ..graph.names import op_name
 from ..graph.op_packages import unknown_rows
 from ..graph.open_graph import ServingInfo
 from ..graph.security import SAVERS
-from ..graph.traversal import backward, end_of, forward
+from ..graph.traversal import backward, follow_chain, forward
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
-from ..view.helpers import training_ops
+from ..view.helper_ops import training_ops
 
 NOTHING = ServingInfo()
 _HELPER_TYPES = (
@@ -67,7 +67,7 @@ def summary(
     rows = _signature_rows(serving)
     hidden_counts: dict[str, int] = {}
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
-    saving = _saving(graph)
+    saving = _saver_ops(graph)
     fed = [i for i in alive if graph.types[i].startswith("Placeholder")]
     ends = [i for i in _outputs(graph, results, new_ops) if graph.names[i] not in orphans]
     result_ops = {graph.index[op] for op in map(op_name, results) if op in graph.index}
@@ -81,7 +81,7 @@ def summary(
     tops = sorted(scopes.children(0), key=lambda s: -int(scopes.counts[s]))
     rows.append(("scopes", [f"{scopes.names[s]}/  {counted(int(scopes.counts[s]), 'ops')}" for s in tops]))
     rows.append(("layers", [layers.text] if layers else []))
-    calls, inner_count = inside(graph.nodes, graph.functions)
+    calls, inner_count = count_calls(graph.nodes, graph.functions)
     rows.append(("calls", [f"{counted(calls, 'ops')} with {counted(inner_count, 'ops')} inside"] if calls else []))
     variables = [v for v in graph.state.variables.values() if v.op not in orphans]
     rows.append(("variables", [f"{v.op}  {v.dtype} {v.shape}" for v in variables]))
@@ -108,7 +108,7 @@ def summary(
     return "\n".join(lines)
 
 
-def _saving(graph: Graph) -> Mask:
+def _saver_ops(graph: Graph) -> Mask:
     """Returns the ops that save or restore, the ops that only they need, and their descendants."""
     core = graph.typed(SAVERS)
     if not core.any():
@@ -135,7 +135,7 @@ def _signature_rows(serving: ServingInfo) -> list[tuple[str, list[str]]]:
 def _end(graph: Graph, layers: Layers, i: int) -> str:
     """Returns the text of an input or output, with the name of its layer if it has one."""
     info, name = graph.info(i, 0), graph.names[i]
-    giver = end_of(i, lambda op: next(iter(graph.data.row(op).tolist() * (graph.types[op] == "Identity")), None))
+    giver = follow_chain(i, lambda op: next(iter(graph.data.row(op).tolist() * (graph.types[op] == "Identity")), None))
     tensors = {f"{graph.names[op]}:0" for op in (i, giver)}
     by = [one.path for one in layers if tensors.intersection(one.outputs)]
     outer = [path for path in by if "/" not in path] or by

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError, counted, few, one_of
 from ..graph.argument_types import ValueSource
-from ..graph.names import starred
+from ..graph.names import expand_wildcard
 from ..graph.reports import Transferred
 
 if TYPE_CHECKING:
-    from ..tf.values.holders import ValueStore, VariableEntry
+    from ..tf.values.value_stores import ValueStore, VariableEntry
 
 
 def transfer(
@@ -62,8 +62,8 @@ def transfer(
         >>> [float(value) for value in b.session().run(b.graph.get_collection("variables"))]
         [10.0, 11.0, 2.0]
     """
-    from ..tf.values.holders import giving_side, side_of
     from ..tf.values.transfer import values_of
+    from ..tf.values.value_stores import source_store, value_store
 
     request = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")
     if names is not None and not isinstance(names, Mapping):
@@ -73,7 +73,7 @@ def transfer(
         raise PlanError(
             request, f"first={first!r} is not a number of layers", "Give a whole number, for example first=2"
         )
-    give, take = giving_side(source, request), side_of(values_of(to), request)
+    give, take = source_store(source, request), value_store(values_of(to), request)
     give.title, take.title = f"the source ({give.title})", f"the target ({take.title})"
     if not take.writable:
         raise PlanError(request, f"nothing can be written to {take.title}", "Give an editor, a session or a model")
@@ -133,7 +133,7 @@ def _by_names(
     pairs: dict[str, tuple[VariableEntry, VariableEntry]] = {}
     for old, new in names.items():
         old, new = str(old).removesuffix(":0"), str(new).removesuffix(":0")
-        hits = starred(old, new, sources, request) if "*" in old else {old: new} if old in sources else {}
+        hits = expand_wildcard(old, new, sources, request) if "*" in old else {old: new} if old in sources else {}
         if not hits:
             raise PlanError(request, f"{give.title} has no variable {old!r}", one_of(old, sources))
         for name, target in hits.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import PlanError, counted, few, warn
 from ..graph.graph import Graph
-from ..graph.lazy_graph import current, identity
+from ..graph.lazy_graph import graph_identity, materialized_graph
 from ..graph.names import op_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphans_of
@@ -91,7 +91,7 @@ class Values:
     def __init__(self, opened: OpenedGraph, timeline: Timeline) -> None:
         self._session, self._source = opened.session, opened.values
         self._timeline = timeline
-        self._first = weakref.ref(identity(opened.graph))
+        self._first = weakref.ref(graph_identity(opened.graph))
         self._has_initial_source = opened.values is not None or bool(opened.lack)
         self._missing_reason = opened.lack or (
             "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
@@ -99,7 +99,7 @@ class Values:
         same = getattr(opened.values, "same", {})
         self._names: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary(
-            {identity(opened.graph): {}} | same
+            {graph_identity(opened.graph): {}} | same
         )
         self._numbers = itertools.count(1 + max((n for names in same.values() for n in names.values()), default=-1))
         self._detached: dict[int, _DetachedValue] = {}
@@ -168,7 +168,7 @@ class Values:
         if self._source is None:
             return frozenset()  # the caller's session may have got its values in any way
         graph, variables = self._timeline.live, self.snapshot.state.variables
-        initialized = self._filed(graph, variables)
+        initialized = self._variables_in_file(graph, variables)
         missing = [v for v in variables.values() if v.op not in initialized]
         return frozenset(v.op for v in missing if not v.initializer or cannot_start(graph, v))
 
@@ -190,14 +190,14 @@ class Values:
         Without `initialise`, variables that the caller's session has not initialized stay without a value. With
         `quiet`, missing values give no warning, because the caller is about to set them.
         """
-        from ..tf.run.sessions import refuse_untrusted
+        from ..tf.run.sessions import require_trusted
 
         if session is not None and not (hasattr(session, "run") and hasattr(session, "graph")):
             problem = f"an object of type {type(session).__name__} is not a session"
             raise PlanError(f"session({session!r})", problem, "Give a tf.compat.v1.Session, or nothing")
-        refuse_untrusted(self.snapshot.owner, "session()")
+        require_trusted(self.snapshot.owner, "session()")
         own, timeline = session if session is not None else self._session, self._timeline
-        if own is not None and own.graph is not timeline.live and identity(own.graph) not in self._ids:
+        if own is not None and own.graph is not timeline.live and graph_identity(own.graph) not in self._ids:
             raise PlanError(
                 "session(session)",
                 f"this is not a session of {timeline.log.title}, neither of its current graph nor of one before a plan",
@@ -224,7 +224,7 @@ class Values:
             local: whether to include local variables, which are not expected to have a trained value.
             names: the variables to check; the values of others are not looked up. None: all.
         """
-        from ..tf.values.initialization import untrained
+        from ..tf.values.initialization import untrained_variables
         from ..tf.values.sessions import ValueAssignment
         from ..tf.values.variables import variable_infos
 
@@ -233,13 +233,13 @@ class Values:
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
         due, report = ValueAssignment(None, "untrained()"), ValueReport()
         initialized, before = self._initialized_before(graph, own, targets, due.request)
-        pending = self._pending(own, events) if own is not None and own.graph is graph else events
+        pending = self._pending_events(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
-        filed = own is None and self._source is not None and graph is self._opened()
+        filed = own is None and self._source is not None and graph is self._opened_graph()
         why = dict(self._source.untrained()) if filed else {}
         why |= self._reasons(graph, report, events, own)
         if own is not None and own.graph is graph:
-            why |= untrained(own)
+            why |= untrained_variables(own)
         return {info.op: why[info.op] for info in targets if info.op in why and (local or not info.local)}
 
     def value(self, name: str) -> Any:
@@ -260,8 +260,8 @@ class Values:
             or name not in self.snapshot.state.variables
         ):
             return None
-        number, filed = self._id(self._timeline.live, name), self._stored() or {}
-        return None if number in self._planned(self._timeline.log.now()) else filed.get(number)
+        number, filed = self._id(self._timeline.live, name), self._stored_values() or {}
+        return None if number in self._planned_values(self._timeline.log.now()) else filed.get(number)
 
     def in_other(self, graph: TFGraph) -> Any:
         """Returns the values for variables of the same names in another graph, in the form of a source of values."""
@@ -271,7 +271,7 @@ class Values:
         here, variables = self.graph, self.snapshot.state.variables
         both = {name: self._id(here, name) for name in variable_infos(graph) if name in variables}
         same = weakref.WeakKeyDictionary(
-            {one: dict(names) for one, names in self._ids.items()} | {identity(graph): both}
+            {one: dict(names) for one, names in self._ids.items()} | {graph_identity(graph): both}
         )
         untrained = partial(self.untrained, local=True)
         copied = self._copied_init_ops
@@ -290,13 +290,13 @@ class Values:
         self._names[after] = {old: new for old, new in renamed.items() if old not in old_names.values()} | later
         self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
 
-    def _called_now(self, graph: TFGraph) -> Mapping[str, str]:
+    def _current_names(self, graph: TFGraph) -> Mapping[str, str]:
         """Returns op of the opened graph -> its name in `graph`, which plans have made, if the name differs."""
         return self._names.get(graph, {})
 
-    def _filed(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
+    def _variables_in_file(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
         """Returns those of the named variables of a graph that have a value in the opened file."""
-        opened, covered = self._opened(), self._source.covered() if self._source is not None else frozenset()
+        opened, covered = self._opened_graph(), self._source.covered() if self._source is not None else frozenset()
         if graph is opened or opened is None:
             return covered & frozenset(names)
         numbers = {self._id(opened, name) for name in covered}
@@ -323,10 +323,10 @@ class Values:
         Raises:
             PlanError: a value cannot be read or set, or a table cannot be filled. A new session is then closed.
         """
-        from ..tf.values.sessions import new_session, placed
+        from ..tf.values.sessions import new_session, translate_errors
 
-        opened = self._opened()
-        if own is None and self._source is not None and graph is not opened and self._stored() is None:
+        opened = self._opened_graph()
+        if own is None and self._source is not None and graph is not opened and self._stored_values() is None:
             # Only a session of the opened graph can read the values.
             there = [event for event in events if event.applied.graph is opened]
             first, transferred = self._open_session(opened, None, config, there)
@@ -336,7 +336,7 @@ class Values:
             return new, report
         initialise = initialise or own is None or own in self._own_sessions
         request = "session()" if own is None or own.graph is graph else "session(old)"
-        with placed(lambda: own if own is not None else new_session(None, config), request):
+        with translate_errors(lambda: own if own is not None else new_session(None, config), request):
             if own is not None and own.graph is graph:
                 return own, self._assign_values(own, own, events, request, initialise)
             new = new_session(graph, config)
@@ -349,7 +349,7 @@ class Values:
 
     def _reasons(self, graph: TFGraph, report: ValueReport, events: list[Event], own: Any) -> dict[str, str]:
         """Returns the reason for each variable of the report that holds only its initial value."""
-        from ..tf.values.initialization import untrained
+        from ..tf.values.initialization import untrained_variables
 
         results = [event.applied.made for event in events]
         copied = {self._id(one.graph, name): why for one in results for name, why in one.untrained.items()}
@@ -357,15 +357,15 @@ class Values:
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
         why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
         if own is not None and own.graph is not graph:
-            old = untrained(own)
+            old = untrained_variables(own)
             why |= {name: old[was] for name, was in report.carried.items() if was in old}
         return why
 
-    def _lacking(self, graph: TFGraph, initial: Iterable[str]) -> list[str]:
+    def _missing_value_warnings(self, graph: TFGraph, initial: Iterable[str]) -> list[str]:
         """Returns warnings about variables of the file that start from initial values, for lack of other values."""
         if not self._has_initial_source:
             return []
-        opened = self._opened()
+        opened = self._opened_graph()
         ops = opened.get_operations()[: self._timeline.log.size] if opened is not None else []
         own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
         lacking = [name for name in initial if self._id(graph, name) in own]
@@ -384,18 +384,25 @@ class Values:
             events, initialise: as for `_open_session`.
             request: the request, for messages.
         """
-        from ..tf.values.initialization import holding, note_untrained, within_reach
-        from ..tf.values.sessions import ValueAssignment, fill_made, fill_tables, give, run_init_ops, set_bare
+        from ..tf.values.initialization import initialized_variables, note_untrained, within_reach
+        from ..tf.values.sessions import (
+            ValueAssignment,
+            apply_assignment,
+            fill_new_tables,
+            fill_tables,
+            run_init_ops,
+            set_without_initializers,
+        )
         from ..tf.values.variables import variable_infos
 
         graph, source, new = session.graph, self._source, session is not own
-        pending = self._pending(session, events)
+        pending = self._pending_events(session, events)
         if not new and not pending and self._graph_versions.get(session) == graph.version:
             return ValueReport()
         infos, removed = variable_infos(graph), self._removed_variables(graph)
         targets = [info for name, info in infos.items() if name not in removed]
         due, report = ValueAssignment(session, request, own), ValueReport()
-        filed = own is None and source is not None and graph is self._opened()
+        filed = own is None and source is not None and graph is self._opened_graph()
         if filed:
             source.fill(session)
         initialized, before = self._initialized_before(graph, own, targets, request)
@@ -403,32 +410,39 @@ class Values:
         ran = getattr(source, "init_ops", ()) if filed else ()
         if ran:  # the initialization ops of the file may have set more variables
             more = [info for info in targets if info.op not in initialized]
-            initialized |= holding(session, within_reach(graph, [*initialized, *ran], more), request)
+            initialized |= initialized_variables(session, within_reach(graph, [*initialized, *ran], more), request)
         if new and own is not None:
             bare = [(before[n], i) for i in targets if not i.initializer and (n := self._id(graph, i.op)) in before]
-            initialized = set_bare(
-                own, session, bare, source, self._filed(graph, [info.op for _, info in bare]), self._called_now
+            initialized = set_without_initializers(
+                own,
+                session,
+                bare,
+                source,
+                self._variables_in_file(graph, [info.op for _, info in bare]),
+                self._current_names,
             )
-            run_init_ops(session, source, self._called_now)
+            run_init_ops(session, source, self._current_names)
         for event in pending:
             if event.number in settled_events:
-                fill_made(session, event.applied.made)
+                fill_new_tables(session, event.applied.made)
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         if not initialise:
             due.initial, report.initial = [], []
-        give(due, [infos[name] for name in removed if name in infos])
+        apply_assignment(due, [infos[name] for name in removed if name in infos])
         if new and own is None and not filed:
-            run_init_ops(session, source, self._called_now)
+            run_init_ops(session, source, self._current_names)
         if new:
-            fill_tables(session, as_found=source is not None and graph is self._opened())
+            fill_tables(session, as_found=source is not None and graph is self._opened_graph())
         for event in pending:
             if event.number not in settled_events:
-                fill_made(session, event.applied.made)
+                fill_new_tables(session, event.applied.made)
         initialized |= due.names
         why = self._reasons(graph, report, events, own)
         why |= source.untrained() if filed else {}
         if own is None:
-            report.warnings += self._lacking(graph, [name for name in report.initial if not infos[name].local])
+            report.warnings += self._missing_value_warnings(
+                graph, [name for name in report.initial if not infos[name].local]
+            )
             report.warnings += _lost_warnings(graph, [info for info in targets if info.op not in initialized])
         note_untrained(session, infos.values(), why)
         if new and own is not None:
@@ -441,12 +455,14 @@ class Values:
     ) -> tuple[frozenset[str], dict[int, VariableInfo]]:
         """Returns the variables that hold a value, and variable -> its counterpart in another graph."""
         if own is None:
-            return self._filed(graph, [info.op for info in targets]) if graph is self._opened() else frozenset(), {}
+            return self._variables_in_file(
+                graph, [info.op for info in targets]
+            ) if graph is self._opened_graph() else frozenset(), {}
         if own.graph is graph:
             return self._initialized_in(own, targets, request), {}
         return frozenset(), self._before(own, request)
 
-    def _pending(self, session: TFSession, events: list[Event]) -> list[Event]:
+    def _pending_events(self, session: TFSession, events: list[Event]) -> list[Event]:
         """Returns the steps whose values a session has not received yet."""
         return [event for event in events if event.number not in self._applied_events.get(session, ())]
 
@@ -464,8 +480,8 @@ class Values:
         """Decides by the rule of `Values` which value each variable of a session gets."""
         from ..tf.values.initialization import cannot_start
 
-        planned, again = self._planned(events), self._planned(pending)
-        first = self._planned([event for event in pending if event.number not in self._assigned_steps])
+        planned, again = self._planned_values(events), self._planned_values(pending)
+        first = self._planned_values([event for event in pending if event.number not in self._assigned_steps])
         filed: dict[int, Any] | None = None
         for info in targets:
             name, number = info.op, self._id(graph, info.op)
@@ -481,22 +497,24 @@ class Values:
                 due.arrays[info] = self._detached[number].read()
                 report.carried[name] = self._detached[number].info.op
             elif info.initializer:
-                filed = self._stored() or {} if filed is None else filed
+                filed = self._stored_values() or {} if filed is None else filed
                 if number in filed:
                     due.arrays[info] = filed[number]
                 elif not cannot_start(graph, info):
                     due.initial.append(info)
                     report.initial.append(name)
 
-    def _planned(self, events: Iterable[Event]) -> dict[int, Any]:
+    def _planned_values(self, events: Iterable[Event]) -> dict[int, Any]:
         """Returns variable -> the value that the steps give it: an array, or an unread value of a checkpoint."""
         results = [event.applied.made for event in events]
         return {self._id(one.graph, name): value for one in results for name, value in one.values.items()}
 
-    def _stored(self) -> dict[int, Any] | None:
+    def _stored_values(self) -> dict[int, Any] | None:
         """Returns variable -> its value in the opened file, unread; None if only a session has the values."""
         stored = self._source.stored() if hasattr(self._source, "stored") else None
-        return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
+        return (
+            None if stored is None else {self._id(self._opened_graph(), name): value for name, value in stored.items()}
+        )
 
     def _before(self, old: Any, request: str) -> dict[int, VariableInfo]:
         """Returns variable -> its counterpart in an older session, for the variables that have a value there."""
@@ -514,10 +532,10 @@ class Values:
 
         The session is queried only for variables that had no value before: these may have been set since.
         """
-        from ..tf.values.initialization import holding
+        from ..tf.values.initialization import initialized_variables
 
         initialized = self._initialized.get(session, frozenset())
-        initialized |= holding(session, [info for info in infos if info.op not in initialized], request)
+        initialized |= initialized_variables(session, [info for info in infos if info.op not in initialized], request)
         self._initialized[session] = initialized
         return initialized
 
@@ -544,16 +562,16 @@ class Values:
             self._graph_versions[session] = session.graph.version
         self._assigned_steps |= numbers
 
-    def _opened(self) -> Any:
+    def _opened_graph(self) -> Any:
         """Returns the opened graph; None if it is deleted."""
-        return current(self._first())
+        return materialized_graph(self._first())
 
     def _removed_variables(self, graph: TFGraph) -> frozenset[str]:
         return frozenset(orphans_of(graph))
 
     def _id(self, graph: Any, name: str) -> int:
         """Returns the number of a variable, which is the same in all graphs that contain it."""
-        ids = self._ids.setdefault(identity(graph), {})
+        ids = self._ids.setdefault(graph_identity(graph), {})
         if name not in ids:
             ids[name] = next(self._numbers)
         return ids[name]
@@ -561,9 +579,9 @@ class Values:
 
 def _lost_warnings(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
     """Returns warnings about variables without a value because the checkpoint of their initialisers is missing."""
-    from ..tf.values.initialization import lost_checkpoint
+    from ..tf.values.initialization import missing_checkpoint
 
-    lost = {info.op: path for info in empty if info.initializer and (path := lost_checkpoint(graph, info))}
+    lost = {info.op: path for info in empty if info.initializer and (path := missing_checkpoint(graph, info))}
     if not lost:
         return []
     have = "has no value: its initialiser reads" if len(lost) == 1 else "have no value: their initialisers read"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SurgeryError
-from ..graph.arrays import unpacked
+from ..graph.arrays import unpack_arrays
 from ..running.trace import ANSWER, FAULT, FEEDS, GRAPH, REQUEST, STOP, trace
 from .open import open as open_graph
 
@@ -50,7 +50,7 @@ def run(folder: Path, request: Any, stopped: threading.Event) -> None:
         return not stopped.is_set()
 
     with np.load(folder / FEEDS, allow_pickle=False) as arrays:
-        fed = unpacked(dict(arrays), "feed")
+        fed = unpack_arrays(dict(arrays), "feed")
     editor = open_graph(folder / GRAPH, title=request["title"], trust=True)
     trace(editor, fed, request["fetches"], watch=watch, isolated=False, **request["how"]).save(folder / ANSWER)
 

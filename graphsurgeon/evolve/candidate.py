@@ -132,7 +132,7 @@ class Candidate:
             args = [texts.get(op_name(t), "…") for t in graph.input_names(number)]
             texts[name] = _op_formula(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
         text = texts.get(op_name(self.output), self.output)
-        return text[1:-1] if _wrapped(text) else text
+        return text[1:-1] if _is_bracketed(text) else text
 
     def __str__(self) -> str:
         return self.formula
@@ -154,10 +154,10 @@ def _op_formula(kind: str, args: Sequence[str], node: TFNodeDef) -> str:
         return f"({args[0]} {_INFIX[kind]} {args[1]})"
     if kind == "Identity":
         return args[0]
-    return f"{kind.lower()}({', '.join(a[1:-1] if _wrapped(a) else a for a in args)})"
+    return f"{kind.lower()}({', '.join(a[1:-1] if _is_bracketed(a) else a for a in args)})"
 
 
-def _wrapped(text: str) -> bool:
+def _is_bracketed(text: str) -> bool:
     """Whether the first bracket of a text closes with the last one."""
     depth = 0
     for at, character in enumerate(text):
@@ -496,9 +496,9 @@ def grow(
     Raises:
         PlanError: a function does not accept tensors of this dtype and shape, or returns others.
     """
-    from ..tf.run.trials import grown
+    from ..tf.run.trials import random_graph
 
-    graph, output = grown(inputs, functions, constants, depth, rng)
+    graph, output = random_graph(inputs, functions, constants, depth, rng)
     return candidate(graph, output, list(inputs))
 
 

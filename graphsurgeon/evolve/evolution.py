@@ -137,7 +137,7 @@ def evolve(
         >>> found.best.score < 1e-9
         True
     """
-    from ..tf.run.trials import arity, refuse_mixed, specs_of, workers_of
+    from ..tf.run.trials import arity, specs_of, uniform_specs, workers_of
 
     if callable(functions):
         functions = [functions]
@@ -152,7 +152,7 @@ def evolve(
     if not inputs or (not functions and not starters):
         how = "Give inputs= and functions=, or give graphs in initial=[...]"
         raise PlanError("evolve(...)", "no functions and no graphs to start from are given", how)
-    specs = refuse_mixed(inputs) if functions or rules else dict(inputs)
+    specs = uniform_specs(inputs) if functions or rules else dict(inputs)
     _refuse_other_inputs(starters, list(specs))
     for function in functions:
         arity(function)

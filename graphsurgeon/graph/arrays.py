@@ -67,8 +67,8 @@ def size_text(count: int) -> str:
 _PARTS = "::"
 
 
-def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
-    r"""Converts values to arrays that `np.savez` can write. `unpacked` converts them back.
+def pack_arrays(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
+    r"""Converts values to arrays that `np.savez` can write. `unpack_arrays` converts them back.
 
     Args:
         values: name -> array. Texts are bytes in object arrays, the form that a session returns.
@@ -76,7 +76,7 @@ def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
 
     Example:
         >>> values = {"a:0": np.array([b"x", b"y\0"], object), "b:0": np.float32(2)}
-        >>> {name: array.tolist() for name, array in unpacked(packed(values, "result"), "result").items()}
+        >>> {name: array.tolist() for name, array in unpack_arrays(pack_arrays(values, "result"), "result").items()}
         {'a:0': [b'x', b'y\x00'], 'b:0': 2.0}
     """
     arrays: dict[str, NDArray[Any]] = {}
@@ -95,8 +95,8 @@ def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
-    """Returns the values by name that were given to `packed`.
+def unpack_arrays(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
+    """Returns the values by name that were given to `pack_arrays`.
 
     Raises:
         TypeError: if a dtype is not known in this process.
@@ -117,7 +117,7 @@ def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
     return result
 
 
-def loaded(path: Any, request: str, suggestion: str) -> Any:
+def load_arrays(path: Any, request: str, suggestion: str) -> Any:
     """Returns the array of an ``.npy`` file, or the arrays of an ``.npz`` file by name.
 
     Args:
@@ -164,11 +164,11 @@ def same_numbers(one: Any, other: Any) -> bool:
     return bool(np.allclose(first, second, rtol=close, atol=close * scale, equal_nan=True))
 
 
-def can_be_made_up(info: TensorInfo) -> bool:
+def can_be_random(info: TensorInfo) -> bool:
     """Returns whether a tensor can be fed with random numbers: its rank is known, and it contains numbers.
 
     Example:
-        >>> can_be_made_up(TensorInfo("float32", (None, 2))), can_be_made_up(TensorInfo("string", ()))
+        >>> can_be_random(TensorInfo("float32", (None, 2))), can_be_random(TensorInfo("string", ()))
         (True, False)
     """
     return info.shape is not None and info.dtype.startswith(("float", "bfloat", "int", "uint", "bool"))

@@ -2,7 +2,7 @@
 
 New files are written to a new folder next to their target, flushed to the disk, and then renamed. Several files that
 belong together are moved one after another. The replaced files wait in the same folder, with a list of the moves. If
-the process is killed during the moves, `put_back` restores the earlier state.
+the process is killed during the moves, `recover_files` restores the earlier state.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .arrays import size_text
 #: None on Windows: the files of a killed process are not removed there.
 _fcntl: Any = import_module("fcntl") if find_spec("fcntl") is not None else None
 _ASIDE, _HELD, _MOVES, _BEFORE = ".being_written_", "held", "moves.json", ".before"
-_LISTED = ("before", "new")
+_LISTS = ("before", "new")
 _AT_CWD, _EXCHANGE = -100, 2
 #: Path -> the identity of the file that this process has written there.
 _written: dict[str, tuple[int, ...]] = {}
@@ -37,7 +37,7 @@ class TargetExistsError(PlanError):
     """A file already exists at the path to be written, and replacing it was not requested."""
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
     """Writes a file next to its target, and renames it to the target when all of it is on the disk.
 
     Args:
@@ -51,13 +51,13 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_whole(Path(folder, "a.txt"), b"text")
+        ...     write_atomic(Path(folder, "a.txt"), b"text")
         ...     Path(folder, "a.txt").read_text(), os.listdir(folder)
         ('text', ['a.txt'])
     """
     target = Path(path).resolve()  # a symbolic link is kept
     try:
-        with beside(target) as folder:
+        with staging_dir(target) as folder:
             new = os.path.join(folder, "new")
             with open(new, "wb") as file:
                 file.write(data)
@@ -67,11 +67,11 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
                 os.chmod(new, target.stat().st_mode & 0o777)
             os.replace(new, target)
     except OSError as error:
-        raise type(error)(error.errno, why(error, target.parent, len(data)), os.fspath(path)) from error
-    claim(target)
+        raise type(error)(error.errno, write_failure(error, target.parent, len(data)), os.fspath(path)) from error
+    record_write(target)
 
 
-def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
+def write_failure(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
     """Returns the reason why a file cannot be written; if the disk is full, with the missing space.
 
     Args:
@@ -80,7 +80,7 @@ def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
         needed: the number of bytes; 0 if it is not known.
 
     Example:
-        >>> why(PermissionError(errno.EACCES, "Permission denied"), ".")
+        >>> write_failure(PermissionError(errno.EACCES, "Permission denied"), ".")
         'Permission denied'
     """
     message = error.strerror or str(error)
@@ -107,7 +107,7 @@ def flush(path: str | os.PathLike[str]) -> None:
 # -- existing files -------------------------------------------------------------------------------
 
 
-def refuse_there(path: str | os.PathLike[str], overwrite: bool, request: str) -> None:
+def ensure_writable(path: str | os.PathLike[str], overwrite: bool, request: str) -> None:
     """Refuses a path with an existing file, unless its replacement was requested.
 
     A file that this process wrote, and that has not changed since, may be replaced, so that a cell that saves can run
@@ -123,7 +123,7 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, request: str) ->
         PlanError: if the file is read-only, or the path is a folder.
     """
     file = Path(path)
-    put_back(file.parent)
+    recover_files(file.parent)
     if not os.path.lexists(file):
         return
     if file.is_dir():
@@ -138,7 +138,7 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, request: str) ->
     )
 
 
-def claim(path: str | os.PathLike[str]) -> None:
+def record_write(path: str | os.PathLike[str]) -> None:
     """Records that this process has just written a file."""
     with suppress(OSError):
         _written[_key(path)] = _stamp(path)
@@ -157,15 +157,15 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
 
 
 @contextmanager
-def beside(path: str | os.PathLike[str]) -> Iterator[str]:
+def staging_dir(path: str | os.PathLike[str]) -> Iterator[str]:
     """Yields a new folder next to the target of a new file, and always removes the folder afterwards.
 
     Raises:
         OSError: if the folder cannot be made.
     """
     parent = os.path.dirname(os.path.abspath(path))
-    put_back(parent)
-    folder, lock_file = _made(parent)
+    recover_files(parent)
+    folder, lock_file = _marked_folder(parent)
     try:
         yield folder
     finally:
@@ -176,13 +176,13 @@ def beside(path: str | os.PathLike[str]) -> Iterator[str]:
             os.close(lock_file)
 
 
-def put(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequence[str] = ()) -> None:
+def install_files(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequence[str] = ()) -> None:
     """Moves new files and folders to their targets, either all of them or none.
 
     Args:
         moves: (current path, target path); an existing target is replaced. The last target is the main file: its old
             file is moved away first, and its new file is moved in last.
-        aside: the folder of `beside`; replaced files wait in it.
+        aside: the folder of `staging_dir`; replaced files wait in it.
         obsolete: other paths to remove.
 
     Raises:
@@ -190,11 +190,14 @@ def put(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequence[str] = 
     """
     old = [path for path in [*(new for _, new in reversed(moves)), *obsolete] if os.path.lexists(path)]
     before = [(os.path.join(aside, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
-    if len(moves) == 1 and (not old or (old == [moves[0][1]] and _exchanged(*moves[0]))):
+    if len(moves) == 1 and (not old or (old == [moves[0][1]] and _exchange(*moves[0]))):
         if not old:
             os.replace(*moves[0])
         return
-    plan = {"before": [[*_names(*one), ""] for one in before], "new": [[*_names(*one), _file(one[0])] for one in moves]}
+    plan = {
+        "before": [[*_names(*one), ""] for one in before],
+        "new": [[*_names(*one), _file_identity(one[0])] for one in moves],
+    }
     list_path = os.path.join(aside, _MOVES)
     with open(f"{list_path}.new", "w", encoding="utf-8") as file:
         json.dump(plan, file)
@@ -209,18 +212,18 @@ def put(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequence[str] = 
     except BaseException:
         _undo(aside)
         raise
-    with suppress(OSError):  # all files are at their targets, so `put_back` only deletes the list
+    with suppress(OSError):  # all files are at their targets, so `recover_files` only deletes the list
         os.unlink(list_path)
 
 
-def put_back(folder: str | os.PathLike[str]) -> list[str]:
+def recover_files(folder: str | os.PathLike[str]) -> list[str]:
     """Restores the files that a process was replacing in a folder when it was killed; returns the restored paths.
 
     If all new files were already at their targets, they stay there. Files that another process is writing at this
     moment, or that another program has written since, do not change.
 
     Example:
-        >>> put_back(".")
+        >>> recover_files(".")
         []
     """
     restored: list[str] = []
@@ -229,7 +232,7 @@ def put_back(folder: str | os.PathLike[str]) -> list[str]:
     except OSError:
         return restored
     for aside in folders:
-        with suppress(OSError), _held(aside) as mine:
+        with suppress(OSError), _exclusive(aside) as mine:
             if mine:
                 restored += _undo(aside)
                 shutil.rmtree(aside, ignore_errors=True)
@@ -245,12 +248,12 @@ def _undo(aside: str) -> list[str]:
     list_path, parent = os.path.join(aside, _MOVES), os.path.dirname(aside)
     if not os.path.exists(list_path):
         return []
-    moves = _read(list_path)
+    moves = _read_lists(list_path)
     back: list[str] = []
     new = [(os.path.join(aside, name), os.path.join(parent, to), file) for name, to, file in moves["new"]]
     if any(os.path.lexists(waiting) for waiting, _, _ in new):  # otherwise all new files are at their targets
         for waiting, path, file in reversed(new):
-            if not os.path.lexists(waiting) and file and _file(path) == file:
+            if not os.path.lexists(waiting) and file and _file_identity(path) == file:
                 os.replace(path, waiting)
         for name, to, _ in reversed(moves["before"]):
             place, path = os.path.join(aside, name), os.path.join(parent, to)
@@ -261,8 +264,8 @@ def _undo(aside: str) -> list[str]:
     return back
 
 
-def _read(list_path: str) -> dict[str, list[tuple[str, str, str]]]:
-    """Reads a list of moves: (name in this folder, name in the parent folder, `_file`).
+def _read_lists(list_path: str) -> dict[str, list[tuple[str, str, str]]]:
+    """Reads a list of moves: (name in this folder, name in the parent folder, `_file_identity`).
 
     A name never leads to another folder.
 
@@ -272,10 +275,10 @@ def _read(list_path: str) -> dict[str, list[tuple[str, str, str]]]:
     try:
         with open(list_path, encoding="utf-8") as text:
             moves: Any = json.load(text)
-        lists = {key: [(str(name), str(to), str(file)) for name, to, file in moves[key]] for key in _LISTED}
+        lists = {key: [(str(name), str(to), str(file)) for name, to, file in moves[key]] for key in _LISTS}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise OSError(errno.EINVAL, "it is not a list of moves", list_path) from error
-    names = [name for key in _LISTED for *pair, _ in lists[key] for name in pair]
+    names = [name for key in _LISTS for *pair, _ in lists[key] for name in pair]
     if any(os.path.basename(name) != name or name in ("", ".", "..") for name in names):
         raise OSError(errno.EINVAL, "a list of moves leads out of its folder", list_path)
     return lists
@@ -285,7 +288,7 @@ def _names(inside: str, path: str) -> list[str]:
     return [os.path.basename(inside), os.path.basename(path)]
 
 
-def _file(path: str) -> str:
+def _file_identity(path: str) -> str:
     """Returns the identity of a file, which does not depend on its name; empty if the file does not exist.
 
     Earlier files at the same path have another identity.
@@ -297,7 +300,7 @@ def _file(path: str) -> str:
     return f"{info.st_ino} {info.st_size} {info.st_mtime_ns}"
 
 
-def _made(parent: str) -> tuple[str, int]:
+def _marked_folder(parent: str) -> tuple[str, int]:
     """Makes a folder with a lock file, which marks the folder as in use.
 
     Returns:
@@ -315,7 +318,7 @@ def _made(parent: str) -> tuple[str, int]:
         os.close(number)
 
 
-def _left(aside: str) -> bool:
+def _cleanup_began(aside: str) -> bool:
     """Returns whether a process was killed while it removed the folder; removes empty folders."""
     names = os.listdir(aside)
     if not names:  # an abandoned folder; or a new folder, which the other process then makes again
@@ -324,12 +327,12 @@ def _left(aside: str) -> bool:
 
 
 @contextmanager
-def _held(aside: str) -> Iterator[bool]:
+def _exclusive(aside: str) -> Iterator[bool]:
     """Yields whether no other process uses the folder; if so, this process locks it until the end."""
     if _fcntl is None:
         yield False
         return
-    if _left(aside):
+    if _cleanup_began(aside):
         yield True
         return
     number = os.open(os.path.join(aside, _HELD), os.O_RDWR)
@@ -357,7 +360,7 @@ def lock(number: int, unknown: bool = True) -> bool:
     return True
 
 
-def _exchanged(new: str, path: str) -> bool:
+def _exchange(new: str, path: str) -> bool:
     """Exchanges two files or folders atomically, if the system can; returns whether it did."""
     if not sys.platform.startswith("linux"):
         return False

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import Kind, SelectionError, did_you_mean, few
 from .graph import Graph, Mask
-from .traversal import backward, forward, kept_edges
+from .traversal import backward, forward, uncut_edges
 from .variables import ASKING_TYPES, FEED_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES
 
 Tensor = tuple[int, int]
@@ -70,21 +70,21 @@ class Boundary:
         )
 
 
-def entering(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozenset()) -> list[Tensor]:
+def entering_tensors(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozenset()) -> list[Tensor]:
     """Returns the tensors that enter `mask`, in order of first use.
 
     Tensors in `cuts` are included even if they are computed inside.
     """
     rows = graph.data.rows
     cross = mask[rows] & ~mask[graph.data.node]
-    keep = kept_edges(graph, cuts)
+    keep = uncut_edges(graph, cuts)
     if keep is not None:
         cross |= mask[rows] & ~keep
     pairs = zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True)
     return list(dict.fromkeys(pairs))
 
 
-def leaving(graph: Graph, mask: Mask) -> list[Tensor]:
+def leaving_tensors(graph: Graph, mask: Mask) -> list[Tensor]:
     """Returns the tensors of `mask` with consumers outside, and outputs of its ops without consumers, in order."""
     rows = graph.data.rows
     cross = ~mask[rows] & mask[graph.data.node]
@@ -117,7 +117,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     cuts = frozenset(inputs)
     through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
     outputs_mask = graph.mask(t[0] for t in outputs if t not in through)
-    waits = _outside_rounds(graph, cuts)
+    waits = _is_counted_control(graph, cuts)
     ancestry = backward(graph, outputs_mask, cuts, waits=waits)
     if not cuts:
         return ancestry
@@ -128,13 +128,13 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
         if not ancestry[readers].any() and (op, port) not in through:
             unused.append(f"{graph.names[op]}:{port}")
     _refuse_unconnected(graph, unused, outputs, request)
-    core, fed = from_inputs(graph, cuts, ancestry), fed_from(graph, ancestry)
+    core, fed = ops_from_inputs(graph, cuts, ancestry), downstream_of_feeds(graph, ancestry)
     # An output that is computed only from a leak is kept, and its own inputs become the leaks.
     # Ops that only a leak needs, such as the weights of a layer above it, stay outside with the leak.
     return backward(graph, core | outputs_mask, cuts, within=ancestry & (core | ~fed) | outputs_mask, waits=waits)
 
 
-def from_inputs(graph: Graph, cuts: frozenset[Tensor], among: Mask) -> Mask:
+def ops_from_inputs(graph: Graph, cuts: frozenset[Tensor], among: Mask) -> Mask:
     """Returns the ops that compute something from tensors that are fed.
 
     Args:
@@ -142,12 +142,12 @@ def from_inputs(graph: Graph, cuts: frozenset[Tensor], among: Mask) -> Mask:
         cuts: the tensors.
         among: only these ops.
     """
-    keep = kept_edges(graph, cuts)
+    keep = uncut_edges(graph, cuts)
     first = graph.mask([]) if keep is None else graph.mask(graph.data.rows[~keep]) & among
     return forward(graph, first, control=False, within=among)
 
 
-def fed_from(graph: Graph, among: Mask, feeds: Mask | None = None) -> Mask:
+def downstream_of_feeds(graph: Graph, among: Mask, feeds: Mask | None = None) -> Mask:
     """Returns the ops that compute something from a feed that is among them, such as a placeholder or a queue.
 
     Args:
@@ -155,11 +155,11 @@ def fed_from(graph: Graph, among: Mask, feeds: Mask | None = None) -> Mask:
         among: only these ops.
         feeds: count only feeds among these.
     """
-    sources = among & graph.typed(FEED_TYPES) & ~_held(graph)
+    sources = among & graph.typed(FEED_TYPES) & ~_variable_arguments(graph)
     return forward(graph, sources if feeds is None else sources & feeds, control=False, within=among)
 
 
-def _held(graph: Graph) -> Mask:
+def _variable_arguments(graph: Graph) -> Mask:
     """Returns a mask of variables and, if calls are unfolded, of function arguments that represent a variable."""
     mask = graph.typed(VARIABLE_TYPES)
     arguments = np.flatnonzero(graph.typed(["_Arg"])).tolist() if graph.unfolded is not None else []
@@ -171,19 +171,19 @@ def _held(graph: Graph) -> Mask:
     return mask
 
 
-def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
+def _is_counted_control(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
     """Returns a mask of the control edges that count; None for all edges.
 
     If variables of a TF1 loop are cut, the control edges that only hold ops in this loop do not count.
     """
-    loops = {_round_of(graph, op) for op, _ in cuts} - {-1}
+    loops = {_loop_cond_of(graph, op) for op, _ in cuts} - {-1}
     if not loops:
         return None
-    controls = [op for op in dict.fromkeys(graph.control.node.tolist()) if _round_of(graph, op) in loops]
+    controls = [op for op in dict.fromkeys(graph.control.node.tolist()) if _loop_cond_of(graph, op) in loops]
     return ~np.isin(graph.control.node, controls)
 
 
-def _round_of(graph: Graph, op: int) -> int:
+def _loop_cond_of(graph: Graph, op: int) -> int:
     """Returns the LoopCond of the loop if an op provides a loop variable to the body of a loop; otherwise -1."""
     for source in graph.data.row(op)[:1].tolist() if graph.types[op] == "Identity" else ():
         op = source
@@ -198,7 +198,7 @@ def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...
     rows = graph.data.rows
     input_set = set(inputs)
     out = []
-    for op, port in entering(graph, mask, frozenset(inputs)):
+    for op, port in entering_tensors(graph, mask, frozenset(inputs)):
         if (op, port) in input_set:
             continue
         readers = rows[(graph.data.node == op) & (graph.data.port == port)]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import SelectionError
-from .edges import Edges, Ints, stacked
-from .functions import READ_BY_GRADIENT, Callee, called_by, given, gives_way, gradient_of, short_name
+from .edges import Edges, Ints, stack_edges
+from .functions import READ_BY_GRADIENT, Callee, argument_sources, callees_of, gradient_of, is_inlinable, short_name
 from .graph import Graph, TensorInfo, UnfoldedOrigin
-from .names import free_name, op_name, scopes_around, under
+from .names import free_name, join_scope, op_name, scopes_around
 
 MAX_EXPANDED_OPS = 200_000
 """The largest number of ops that unfolding makes. Functions that call functions twice can lead to any number."""
@@ -26,7 +26,7 @@ The dictionary caches the bodies: a function that many ops call with the same in
 """
 
 
-def _unread(graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
+def _read_uncached(graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
     raise LookupError(f"nothing reads the body of {function!r}")
 
 
@@ -95,7 +95,7 @@ class CallFrame:
 
     def named(self, op: int) -> str:
         """Returns the name of an op in the unfolded graph."""
-        return under(self.path, self.graph.names[op])
+        return join_scope(self.path, self.graph.names[op])
 
     @property
     def call_name(self) -> str:
@@ -113,13 +113,13 @@ class CallFrame:
         graph, count = self.around.graph, self.graph.types.count("_Arg")
         ends = graph.data.ends(self.call)
         if not self.gradient:
-            return given(graph.nodes[self.call], ends, count)
+            return argument_sources(graph.nodes[self.call], ends, count)
         tensors = [*ends] if self.around.calls[self.call].plain else []  # then come the gradients of its results
-        captures = self._read_beside if not tensors else []
+        captures = self._gradient_inputs if not tensors else []
         return [*tensors, *[None] * (count - len(tensors) - len(captures)), *captures][:count]
 
     @cached_property
-    def _read_beside(self) -> list[tuple[int, int] | None]:
+    def _gradient_inputs(self) -> list[tuple[int, int] | None]:
         """The tensors of the surrounding function that the gradient also reads, if the file lists them."""
         assert self.around is not None
         graph = self.around.graph
@@ -163,11 +163,11 @@ class CallFrame:
         kinds, first, kind_of = graph.kinds
         some = [graph.nodes[int(i)] for i in first]  # None if a plan will make it: other ops of its type may exist
         gradient_names = gradients.keys() - functions.keys()  # names of gradients: an op of any kind may have one
-        calling = [k for k in range(len(kinds)) if gradient_names or some[k] is None or called_by(some[k], functions)]
+        calling = [k for k in range(len(kinds)) if gradient_names or some[k] is None or callees_of(some[k], functions)]
         result = {}
         for op in np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else ():
             node = graph.nodes[op]
-            called: Sequence[Callee] = called_by(node, functions) if node is not None else ()
+            called: Sequence[Callee] = callees_of(node, functions) if node is not None else ()
             slope, _ = gradient_of(node, gradients, functions)
             if called or slope in functions:
                 result[op] = self._call(op, called, slope)
@@ -180,7 +180,7 @@ class CallFrame:
 
     def _call(self, op: int, called: Sequence[Callee], slope: str = "") -> CallSite:
         graph = self.graph
-        functions, name, plain = graph.functions, graph.names[op], gives_way(graph.nodes[op], graph.functions)
+        functions, name, plain = graph.functions, graph.names[op], is_inlinable(graph.nodes[op], graph.functions)
         missing = tuple(one.function for one in called if one.function not in functions)
         around = tuple(one.function for one in called if one.function in self.functions)
         inside = tuple(
@@ -206,7 +206,11 @@ class CallFrame:
         key = (call.op, called.below)
         if key not in self.inner:
             graph = read_body(self.graph, called.function, call.op)
-            path = under(under(self.path, call.scope), called.below) if called.below else under(self.path, call.scope)
+            path = (
+                join_scope(join_scope(self.path, call.scope), called.below)
+                if called.below
+                else join_scope(self.path, call.scope)
+            )
             functions = (*self.functions, called.function)
             self.inner[key] = CallFrame(graph, path, functions, call.op, self, called.below, called.gradient)
         return self.inner[key]
@@ -221,7 +225,7 @@ class CallTree:
         most: the largest number of ops that unfolding makes.
     """
 
-    def __init__(self, graph: Graph, body: BodyReader = _unread, most: int = MAX_EXPANDED_OPS) -> None:
+    def __init__(self, graph: Graph, body: BodyReader = _read_uncached, most: int = MAX_EXPANDED_OPS) -> None:
         self.base, self.most = graph, most
         cache: dict[Any, Graph] = {}
         self._body = lambda graph, function, op: body(graph, function, op, cache)
@@ -237,7 +241,7 @@ class CallTree:
             scopes: the scopes of the calls, with the scopes of the calls around them; other names are ignored.
         """
         targets = frozenset(scopes)
-        opened = frozenset(path for part, call in self._walk(targets) if (path := under(part.path, call.scope)))
+        opened = frozenset(path for part, call in self._walk(targets) if (path := join_scope(part.path, call.scope)))
         if not opened:
             return self._none
         if opened not in self._made:
@@ -249,14 +253,14 @@ class CallTree:
     def _graph(self, scopes: Iterable[str]) -> Graph:
         return self.expanded(scopes).graph
 
-    def everything(self) -> ExpandedGraph:
+    def expand_all(self) -> ExpandedGraph:
         """Returns the graph with all calls unfolded, outer calls first, up to the limit of ops."""
-        return self.expanded(under(part.path, call.scope) for part, call in self._walk(None))
+        return self.expanded(join_scope(part.path, call.scope) for part, call in self._walk(None))
 
     @cached_property
-    def listed(self) -> ExpandedGraph:
+    def searchable(self) -> ExpandedGraph:
         """All ops at any depth, including the calls themselves, up to the limit of ops; a search uses them."""
-        scopes = frozenset(under(part.path, call.scope) for part, call in self._walk(None))
+        scopes = frozenset(join_scope(part.path, call.scope) for part, call in self._walk(None))
         return _Expander(self._root, scopes, self._body, self._graph, keep=True).done() if scopes else self._none
 
     def to(self, name: str) -> list[str]:
@@ -282,7 +286,7 @@ class CallTree:
         for call in part.calls.values():
             if not rest.startswith(f"{call.scope}/"):
                 continue
-            whole = under(part.path, call.scope)
+            whole = join_scope(part.path, call.scope)
             self._refuse(part, call, f"reveal({name!r})")
             for called in call.functions:
                 inner = part.body(call, called, self._body)
@@ -392,7 +396,7 @@ class CallTree:
         budget, todo = self.most - self.base.size, [self._root]
         for part in todo:
             for call in part.calls.values():
-                if not call.functions or (targets is not None and under(part.path, call.scope) not in targets):
+                if not call.functions or (targets is not None and join_scope(part.path, call.scope) not in targets):
                     continue
                 functions = part.graph.functions
                 budget -= sum(len(functions[called.function].node_def) for called in call.functions)
@@ -437,7 +441,7 @@ class ExpandedGraph:
         """The calls that are not unfolded, by number."""
         open_ = {(id(part.around), part.call) for part in self.parts[1:]}
         return {
-            int(place[op]): replace(call, scope=under(part.path, call.scope))
+            int(place[op]): replace(call, scope=join_scope(part.path, call.scope))
             for part, place in zip(self.parts, self.places, strict=True)
             for op, call in part.calls.items()
             if (id(part), op) not in open_
@@ -455,7 +459,7 @@ class ExpandedGraph:
         at = np.flatnonzero(np.isin(self.origin, list(marks)))
         return {int(i): marks[int(self.origin[i])] for i in at}
 
-    def seen_in(self, other: ExpandedGraph) -> Ints:
+    def positions_in(self, other: ExpandedGraph) -> Ints:
         """Returns for each op its number in another expansion: of the op itself, or of the call that contains it."""
         spots: list[Ints] = []
         places = {id(part): place for part, place in zip(other.parts, other.places, strict=True)}
@@ -529,15 +533,15 @@ class _Expander:
         total = root.graph.size
         for k, part in enumerate(self.parts):
             for op, call in part.calls.items():
-                if call.functions and under(part.path, call.scope) in opened:
+                if call.functions and join_scope(part.path, call.scope) in opened:
                     for called in call.functions:
                         self.open.setdefault(self.first[k] + op, []).append(len(self.parts))
                         self.parts.append(part.body(call, called, read_body))
                         self.first.append(total)
                         total += self.parts[-1].graph.size
         self.total = total
-        self.data = _whole([part.graph.data for part in self.parts], self.first)
-        self.control = _whole([part.graph.control for part in self.parts], self.first)
+        self.data = _stacked_edges([part.graph.data for part in self.parts], self.first)
+        self.control = _stacked_edges([part.graph.control for part in self.parts], self.first)
 
     def done(self) -> ExpandedGraph:
         """Returns the graph with its calls unfolded."""
@@ -562,11 +566,11 @@ class _Expander:
         graph_out = replace(
             base, names=names, types=types, nodes=nodes, index=dict(zip(names, range(len(names)), strict=True)),
             data=self._data(order, place), control=self._control(order, place, drop), owner=object(),
-            outputs_of=outputs_of, stamps=(), unfolded=self._unfolded(names, place),
+            outputs_of=outputs_of, stamps=(), unfolded=self._unfolded_origin(names, place),
         )  # fmt: skip
         return ExpandedGraph(graph_out, parts, part_of, number, tuple(np.split(place, self.first[1:])))
 
-    def _unfolded(self, names: Sequence[str], place: Ints) -> UnfoldedOrigin:
+    def _unfolded_origin(self, names: Sequence[str], place: Ints) -> UnfoldedOrigin:
         root = self.parts[0]
         calls = {p.call_name: p.around.graph.nodes[p.call] for p in self.parts if p.around is not None}
         results = dict[str, str]()
@@ -595,7 +599,9 @@ class _Expander:
                 self.more[argument] = [(outer + end[0], end[1])] if end is not None else []
             return
         if not own.calls[part.call].plain:
-            for argument, end in zip(arguments, given(own.graph.nodes[part.call], inputs, len(arguments)), strict=True):
+            for argument, end in zip(
+                arguments, argument_sources(own.graph.nodes[part.call], inputs, len(arguments)), strict=True
+            ):
                 self.more[argument] = [end] if end is not None else []
             self.more.setdefault(op, []).extend(dict.fromkeys(gives))
             return
@@ -679,6 +685,6 @@ class _Expander:
             late.append(op)
 
 
-def _whole(edges: Sequence[Edges], first: Sequence[int]) -> Edges:
+def _stacked_edges(edges: Sequence[Edges], first: Sequence[int]) -> Edges:
     """Returns the rows of several graphs, one after another, with the op numbers of the combined graph."""
-    return stacked(*(Edges(one.ptr, one.node + start, one.port) for one, start in zip(edges, first, strict=True)))
+    return stack_edges(*(Edges(one.ptr, one.node + start, one.port) for one, start in zip(edges, first, strict=True)))

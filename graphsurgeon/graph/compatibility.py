@@ -362,7 +362,7 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
     return [*fed, *read_now], targets
 
 
-def advised(
+def with_advice(
     blockers: Sequence[Blocker], removed: Mapping[str, Sequence[str]], advice: Mapping[str, str]
 ) -> tuple[Blocker, ...]:
     """Returns blockers with the code that removes them.

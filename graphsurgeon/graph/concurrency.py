@@ -32,9 +32,9 @@ def gc_paused() -> Iterator[None]:
 
 # One condition for all locks. A thread that waits for several locks acquires all of them at once, so no thread waits
 # while it holds a lock that another thread needs. The condition is held only for a few comparisons.
-_changed = threading.Condition()
-_queue: list[_LockRequest] = []  # the waiting requests, in order of arrival
-_held: dict[int, int] = {}  # thread -> the number of its granted requests
+_lock_condition = threading.Condition()
+_waiting_requests: list[_LockRequest] = []  # the waiting requests, in order of arrival
+_lock_counts: dict[int, int] = {}  # thread -> the number of its granted requests
 
 
 class BusyError(Exception):
@@ -64,7 +64,7 @@ class RWLock:
 
     def reading(self) -> AbstractContextManager[None]:
         """Acquires the lock for reading, together with other readers; waits while another thread writes."""
-        return entered([self])
+        return acquire_all([self])
 
     def writing(self) -> AbstractContextManager[None]:
         """Acquires the lock for writing; waits until all other threads have released it.
@@ -73,10 +73,10 @@ class RWLock:
             PlanError: if this thread already holds the lock, because it would wait for itself.
         """
         self.refuse_reader()
-        return entered(alone=[self])
+        return acquire_all(alone=[self])
 
     def admits(self, thread: int, alone: bool) -> bool:
-        """Returns whether a thread could acquire the lock now. Only `entered` uses this method and the next two."""
+        """Returns whether a thread could acquire the lock now. Only `acquire_all` uses this method and the next two."""
         return self._alone in (None, thread) and not (alone and self._inside.keys() - {thread})
 
     @property
@@ -132,12 +132,12 @@ class _LockRequest:
     def ready(self) -> bool:
         if not self.fits():
             return False
-        before = _queue[: _queue.index(self)] if self in _queue else _queue
-        return bool(_held.get(self.thread)) or not any(self.waits_for(other) for other in before)
+        before = _waiting_requests[: _waiting_requests.index(self)] if self in _waiting_requests else _waiting_requests
+        return bool(_lock_counts.get(self.thread)) or not any(self.waits_for(other) for other in before)
 
     def count(self, more: int) -> None:
         """Records that the request was granted (1) or has ended (-1)."""
-        _count(_held, self.thread, more)
+        _count(_lock_counts, self.thread, more)
         for door in self.shared:
             door.count(self.thread, more, False, self.open_ended)
         for door in self.alone:
@@ -151,7 +151,7 @@ def _count(counts: dict[int, int], thread: int, more: int) -> None:
 
 
 @contextmanager
-def entered(
+def acquire_all(
     shared: Sequence[RWLock] = (),
     alone: Sequence[RWLock] = (),
     *,
@@ -171,22 +171,22 @@ def entered(
         BusyError: if other threads held a lock until the timeout.
     """
     entry = _LockRequest(threading.get_ident(), shared, alone, open_ended)
-    with _changed:
+    with _lock_condition:
         if not entry.ready():
-            _queue.append(entry)
+            _waiting_requests.append(entry)
             try:
-                if not _changed.wait_for(entry.ready, timeout):
+                if not _lock_condition.wait_for(entry.ready, timeout):
                     raise BusyError
             finally:
-                _queue.remove(entry)
-                _changed.notify_all()
+                _waiting_requests.remove(entry)
+                _lock_condition.notify_all()
         entry.count(1)
     try:
         yield
     finally:
-        with _changed:
+        with _lock_condition:
             entry.count(-1)
-            _changed.notify_all()
+            _lock_condition.notify_all()
 
 
 _T = TypeVar("_T")

@@ -11,7 +11,7 @@ import numpy as np
 
 from .boundary import Tensor
 from .control_flow import MERGES, constant_entry
-from .functions import reachable
+from .functions import reachable_functions
 from .graph import Graph, Mask
 from .rewiring import TURNING
 from .traversal import backward
@@ -41,12 +41,12 @@ class PredicateEffect:
     observed: list[int]
 
 
-def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
+def implied_predicates(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
     """Returns the tensors with values that follow from the value of one tensor, and these values.
 
     Example:
         >>> g = Graph.of([("p", "Placeholder", []), ("q", "Identity", ["p"]), ("n", "LogicalNot", ["q"])])
-        >>> carried(g, (0, 0), True)
+        >>> implied_predicates(g, (0, 0), True)
         {(0, 0): True, (1, 0): True, (2, 0): False}
     """
     values, todo = {tensor: value}, [tensor]
@@ -65,7 +65,7 @@ def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
     return values
 
 
-def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
+def skipping_predicates(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
     """Returns the pairs (predicate, value) for which an op, or the ops of a type that it calls, do not run.
 
     Args:
@@ -76,7 +76,7 @@ def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
         ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"])])
-        >>> skipping(g, 3, "Neg"), skipping(g, 0, "Placeholder")
+        >>> skipping_predicates(g, 3, "Neg"), skipping_predicates(g, 0, "Placeholder")
         ([('p:0', True)], [])
     """
     if graph.types[op] in BRANCHES:
@@ -90,10 +90,10 @@ def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
         _root(graph, graph.data.ends(one)[1]): None for one in np.flatnonzero(above & graph.typed(SWITCHES)).tolist()
     }
     return [(graph.name(root), value) for root in roots for value in (False, True)
-            if decided(graph, root, value).dead[op]]  # fmt: skip
+            if fix_predicate(graph, root, value).dead[op]]  # fmt: skip
 
 
-def excluded(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
+def exclusive_ops(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
     """Returns condition -> the ops that run for neither value of the condition.
 
     Only conditions that prevent some of `ops` are included.
@@ -106,14 +106,14 @@ def excluded(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
         ...               ("a", "Add", ["s:0", "s:1"])])
-        >>> [(g.name(end), mask.tolist()) for end, mask in excluded(g, g.mask([3]), g.mask([2, 3])).items()]
+        >>> [(g.name(end), mask.tolist()) for end, mask in exclusive_ops(g, g.mask([3]), g.mask([2, 3])).items()]
         [('p:0', [False, False, False, True])]
     """
     switches = np.flatnonzero(backward(graph, ops, within=within) & graph.typed(SWITCHES)).tolist()
     masks: dict[Tensor, Mask] = {}
     for root in dict.fromkeys(_root(graph, graph.data.ends(op)[1]) for op in switches):
         if graph.types[root[0]] != "LoopCond":
-            dead: Mask = decided(graph, root, True).dead & decided(graph, root, False).dead
+            dead: Mask = fix_predicate(graph, root, True).dead & fix_predicate(graph, root, False).dead
             masks |= {root: dead} if (dead & ops).any() else {}
     return masks
 
@@ -121,7 +121,7 @@ def excluded(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
 def _types_of(graph: Graph, function: str) -> set[str]:
     functions = graph.functions
     return (
-        {node.op for name in reachable([function], functions) for node in functions[name].node_def}
+        {node.op for name in reachable_functions([function], functions) for node in functions[name].node_def}
         if function in functions
         else set()
     )
@@ -134,7 +134,7 @@ def _root(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def decided(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
+def fix_predicate(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
     """Returns the effect of a known predicate on a graph.
 
     Args:
@@ -145,11 +145,11 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
         ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"])])
-        >>> found = decided(g, (1, 0), True)
+        >>> found = fix_predicate(g, (1, 0), True)
         >>> found.dead.nonzero()[0].tolist(), found.subs
         ([3], {(2, 1): (0, 0), (5, 0): (4, 0)})
     """
-    values = carried(graph, tensor, value)
+    values = implied_predicates(graph, tensor, value)
     switches = [op for op in np.flatnonzero(graph.typed(SWITCHES)).tolist() if graph.data.ends(op)[1] in values]
     dead, dead_tensors = np.zeros(graph.size, np.bool_), set[Tensor]()
     subs: dict[Tensor, Tensor] = {}

@@ -18,7 +18,7 @@ from .variables import FEED_TYPES
 ROOT, UNKNOWN = -1, -2
 
 
-def order(graph: Graph) -> list[int]:
+def topological_places(graph: Graph) -> list[int]:
     """Returns the place of each op in an order with all inputs before their consumers, except back edges of loops."""
     turning, needed = graph.typed(TURNING), graph.needed
     missing = needed.degrees - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
@@ -94,7 +94,7 @@ class Frames:
 
     def _follow(self) -> None:
         """Visits all ops, each after its inputs and control inputs, except for the back edges of loops."""
-        graph, place = self.graph, order(self.graph)
+        graph, place = self.graph, topological_places(self.graph)
         visited = dict[tuple[int, str], int]()
         for op in sorted(range(graph.size), key=place.__getitem__):
             if place[op] == graph.size:  # this op and all later ops are not in the order
@@ -127,13 +127,13 @@ class Frames:
         return self._found[frame].depth if frame >= 0 else 0
 
 
-def in_the_open(graph: Graph) -> Mask:
+def outside_control_flow(graph: Graph) -> Mask:
     """Returns a mask of the ops that are neither in a loop nor in a branch of TF1.
 
     Example:
         >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:0"]),
         ...               ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"]), ("y", "Neg", ["m"])])
-        >>> [g.names[op] for op in np.flatnonzero(in_the_open(g))]
+        >>> [g.names[op] for op in np.flatnonzero(outside_control_flow(g))]
         ['x', 'p', 'm', 'y']
     """
     if not graph.typed((*ENTERS, *SWITCHES)).any():
@@ -279,7 +279,7 @@ def constant_entry(graph: Graph, op: int) -> bool:
     return "is_constant" in attributes and bool(attributes["is_constant"].b)
 
 
-def entries_alone(graph: Graph, mask: Mask) -> list[int]:
+def lone_loop_entries(graph: Graph, mask: Mask) -> list[int]:
     """Returns the selected Enters of constants of TF1 loops, if no other control flow op of the loop is selected."""
     if not (mask & graph.typed(ENTERS)).any():
         return []
@@ -292,7 +292,7 @@ def loops_within(graph: Graph, mask: Mask) -> Mask:
     return graph.mask(op for one in loops_in(graph) if mask[one.asks] for op in one.turning)
 
 
-def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
+def is_loop_body_only(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
     """Returns whether a selection takes only ops of one round from TF1 loops, and all their inputs there are given.
 
     Args:
@@ -308,7 +308,7 @@ def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
     ends = zip(node[entering].tolist(), graph.data.port[entering].tolist(), strict=True)
     external = ~mask[node[entering]] | np.array([end in cuts for end in ends], np.bool_)
     framing = graph.typed((*ENTERS, *EXITS, "NextIteration", "RefNextIteration", "LoopCond")) & mask & (loop >= 0)
-    framing[entries_alone(graph, mask)] = False
+    framing[lone_loop_entries(graph, mask)] = False
     for one in loops_in(graph):
         if not mask[one.turning].any():
             continue
@@ -344,7 +344,7 @@ def _loop_fault(
     loop, rows = loops_of(graph), graph.data.rows
     within = (loop[rows] >= 0) & (loop[rows] == loop[graph.data.node])
     hits = np.flatnonzero(entering & within)
-    if not len(hits) or body_alone(graph, mask, cuts):
+    if not len(hits) or is_loop_body_only(graph, mask, cuts):
         return None
     hit = int(hits[np.argmax(at_input[hits])])  # prefers a tensor that the request names
     number = loop[rows[hit]]

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SelectionError, counted
-from .edges import Edges, stacked
+from .edges import Edges, stack_edges
 from .graph import Graph, Ints, TensorInfo
 from .names import op_name
 from .tf_types import TFNodeDef
 
-WAYS = ("mapping", "name", "structure")
+PAIRING_MODES = ("mapping", "name", "structure")
 #: Attributes for TensorFlow's own use, or with the origin of an op: a difference in them is not a change of the op.
 VOLATILE = frozenset({"_output_shapes", "_has_manual_control_dependencies", "_gs_origin"})
 #: Attributes that contain names of ops, so that they change when an op is renamed.
@@ -64,19 +64,23 @@ def pair(
         >>> pair(a, b).tolist(), pair(a, b, "structure").tolist(), pair(a, b, mapping={"x": "n/x"}).tolist()
         ([-1, -1], [0, 1], [0, -1])
     """
-    if by not in WAYS:
-        raise SelectionError(f"diff(by={by!r})", f"{by!r} is not a way to pair ops", f"Choose one of {', '.join(WAYS)}")
+    if by not in PAIRING_MODES:
+        raise SelectionError(
+            f"diff(by={by!r})", f"{by!r} is not a way to pair ops", f"Choose one of {', '.join(PAIRING_MODES)}"
+        )
     place, used = np.full(a.size, -1, np.int32), np.zeros(b.size, np.bool_)
-    alone = _mapped(a, b, mapping or {}, place, used)
+    alone = _pair_by_mapping(a, b, mapping or {}, place, used)
     if by in ("name", "structure"):
-        _named(a, b, place, used, alone, strict=by == "structure")
+        _pair_by_name(a, b, place, used, alone, strict=by == "structure")
     if by == "structure" and not (used.all() or ((place >= 0) | alone).all()):
         _NeighborhoodMatcher(a, b, place, used, alone, meanings).pair()
-        _named(a, b, place, used, alone, strict=False)
+        _pair_by_name(a, b, place, used, alone, strict=False)
     return place
 
 
-def _mapped(a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _pair_by_mapping(
+    a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, used: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     alone = np.zeros(a.size, np.bool_)
     for old, new in mapping.items():
         request = f"diff(mapping={{{op_name(old)!r}: {None if new is None else op_name(new)!r}}})"
@@ -96,7 +100,9 @@ def _mapped(a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, used: N
     return alone
 
 
-def _named(a: Graph, b: Graph, place: Ints, used: NDArray[np.bool_], alone: NDArray[np.bool_], strict: bool) -> None:
+def _pair_by_name(
+    a: Graph, b: Graph, place: Ints, used: NDArray[np.bool_], alone: NDArray[np.bool_], strict: bool
+) -> None:
     """Pairs ops with the same name; with `strict`, the type must also be the same."""
     find = b.index.get
     for i in np.flatnonzero((place < 0) & ~alone).tolist():
@@ -136,10 +142,10 @@ class _NeighborhoodMatcher:
         self.place, self.taken, self.gone = place, used, alone | (place >= 0)
         key_ids: dict[Any, int] = {}
         labels = [_labels(graph, key_ids, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
-        starts = [_mixed(label.astype(np.uint64)) for label in labels]
+        starts = [_mix_bits(label.astype(np.uint64)) for label in labels]
         there = np.flatnonzero(place >= 0)
         # Each pair of partners has its own hash, so that their neighbors differ from all other ops.
-        own = _mixed(np.arange(len(there), dtype=np.uint64) + np.uint64(1 << 40))
+        own = _mix_bits(np.arange(len(there), dtype=np.uint64) + np.uint64(1 << 40))
         starts[0][there], starts[1][place[there]] = own, own
         self.a, self.b = (
             _DiffSide(graph, label, _rounds(graph, start))
@@ -225,20 +231,20 @@ def _rounds(graph: Graph, start: Hashes) -> list[Hashes]:
     data, control = graph.data, graph.control
     data_rows, control_rows = data.rows, control.rows
     slot = np.arange(len(data.node)) - data.ptr[:-1].astype(np.int64)[data_rows]
-    which = _mixed((slot * 4096 + data.port + 1).astype(np.uint64))
+    which = _mix_bits((slot * 4096 + data.port + 1).astype(np.uint64))
     rounds = [start]
     for _ in range(_RADIUS):
         now = rounds[-1]
-        new = _mixed(now)
-        np.add.at(new, data_rows, _mixed(now[data.node] ^ which))
-        np.add.at(new, data.node, _mixed(now[data_rows] ^ ~which))
-        np.add.at(new, control_rows, _mixed(now[control.node] + np.uint64(3)))
-        np.add.at(new, control.node, _mixed(now[control_rows] + np.uint64(5)))
-        rounds.append(_mixed(new))
+        new = _mix_bits(now)
+        np.add.at(new, data_rows, _mix_bits(now[data.node] ^ which))
+        np.add.at(new, data.node, _mix_bits(now[data_rows] ^ ~which))
+        np.add.at(new, control_rows, _mix_bits(now[control.node] + np.uint64(3)))
+        np.add.at(new, control.node, _mix_bits(now[control_rows] + np.uint64(5)))
+        rounds.append(_mix_bits(new))
     return rounds
 
 
-def _mixed(values: Hashes) -> Hashes:
+def _mix_bits(values: Hashes) -> Hashes:
     """Mixes 64 bits (the finalizer of splitmix64)."""
     x = values + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -260,7 +266,7 @@ _TITLES = {
     "type": "another type", "input": "rewired", "control": "control inputs", "attribute": "attributes",
     "device": "devices", "output": "dtypes and shapes",
 }  # fmt: skip
-_SHOWN = 12
+_MAX_LISTED = 12
 
 
 @dataclass(frozen=True)
@@ -372,14 +378,14 @@ class Diff:
                 name += "_removed"
             used_names.add(name)
             names.append(name)
-        outputs = _both(a, b, removed.tolist()) if a.outputs_of or b.outputs_of else None
+        outputs = _combined_outputs(a, b, removed.tolist()) if a.outputs_of or b.outputs_of else None
         return replace(
             b,
             names=[*b.names, *names],
             types=[*b.types, *(a.types[i] for i in removed.tolist())],
             nodes=[*b.nodes, *(a.nodes[i] for i in removed.tolist())],
-            data=stacked(b.data, a.data.moved(removed, spot)),
-            control=stacked(b.control, a.control.moved(removed, spot)),
+            data=stack_edges(b.data, a.data.moved(removed, spot)),
+            control=stack_edges(b.control, a.control.moved(removed, spot)),
             index={**b.index, **{name: b.size + at for at, name in enumerate(names)}},
             stamps=(),
             outputs_of=outputs,
@@ -409,8 +415,8 @@ class Diff:
         lines = [self._head]
         for title, items in parts.items():
             if items:
-                more = [f"  … and {len(items) - _SHOWN:,} more"] if len(items) > _SHOWN else []
-                lines += [title, *(f"  {item}" for item in items[:_SHOWN]), *more]
+                more = [f"  … and {len(items) - _MAX_LISTED:,} more"] if len(items) > _MAX_LISTED else []
+                lines += [title, *(f"  {item}" for item in items[:_MAX_LISTED]), *more]
         return "\n".join(lines)
 
 
@@ -456,7 +462,7 @@ def diff(
           z input 0: y:0 -> x:0
     """
     place = pair(a, b, by, mapping, meanings)
-    work = _Differ(a, b, place, describe or _plain, meanings)
+    work = _Differ(a, b, place, describe or _attribute_text, meanings)
     pairs = [*work.types(), *work.inputs(), *work.control(), *work.inside(), *work.outputs()]
     order = {kind: number for number, kind in enumerate(KINDS)}
     pairs.sort(key=lambda pair: (order[pair[1].kind], pair[0]))
@@ -586,7 +592,7 @@ def _texts(value: Any) -> list[str]:
     return [text.decode("utf-8", "replace") for text in texts]
 
 
-def _plain(value: Any, most: int = 80) -> str:
+def _attribute_text(value: Any, most: int = 80) -> str:
     """Returns an attribute as its own text, on one line; for a large attribute, only its size."""
     size = len(attribute_bytes(value))
     if size > 4096:
@@ -595,5 +601,5 @@ def _plain(value: Any, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _both(a: Graph, b: Graph, removed: list[int]) -> Callable[[int], Sequence[TensorInfo] | None]:
+def _combined_outputs(a: Graph, b: Graph, removed: list[int]) -> Callable[[int], Sequence[TensorInfo] | None]:
     return lambda i: b.outputs(i) if i < b.size else a.outputs(removed[i - b.size])

@@ -106,7 +106,7 @@ class Edges(NamedTuple):
         return Edges(self.ptr[first : end + 1] - begin, self.node[begin:until], self.port[begin:until])
 
 
-def stacked(*parts: Edges) -> Edges:
+def stack_edges(*parts: Edges) -> Edges:
     """Returns the rows of several `Edges`, one after another."""
     if len(parts) == 1:
         return parts[0]
@@ -116,7 +116,7 @@ def stacked(*parts: Edges) -> Edges:
     return Edges(ptr, *(np.concatenate(ends) for ends in zip(*((p.node, p.port) for p in parts), strict=True)))
 
 
-def side_by_side(a: Edges, b: Edges) -> Edges:
+def merge_edges(a: Edges, b: Edges) -> Edges:
     """Returns rows with the ends of `a`, then the ends of `b`."""
     order = np.argsort(np.concatenate([a.rows, b.rows]), kind="stable")
     node, port = np.concatenate([a.node, b.node])[order], np.concatenate([a.port, b.port])[order]

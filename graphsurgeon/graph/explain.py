@@ -13,7 +13,7 @@ from .boundary import Tensor
 from .graph import Graph, Mask
 from .names import op_name
 from .selection import Query, Selection, select
-from .traversal import backward, followed, forward, kept_edges, shortest
+from .traversal import backward, forward, shortest, uncut_edges, walk_edges
 from .variables import FEED_TYPES
 
 _WALKS = ("ancestors", "descendants")
@@ -42,13 +42,13 @@ class Cause:
     said: str = ""
 
 
-def evaluated(graph: Graph, query: Query) -> dict[int, Mask]:
+def evaluate_query(graph: Graph, query: Query) -> dict[int, Mask]:
     """Returns the ops of a query and of each query in it, by their `id`.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
         >>> query = Query("not", (), (Query("names", ("a",)),))
-        >>> evaluated(g, query)[id(query)].tolist()
+        >>> evaluate_query(g, query)[id(query)].tolist()
         [False, True]
     """
     masks: dict[int, Mask] = {}
@@ -82,7 +82,7 @@ def _mask(graph: Graph, query: Query, parts: list[Mask]) -> Mask:
 
 def causes(selection: Selection, number: int) -> list[Cause]:
     """Returns the walks that select an op; empty if the op is listed and needs no walk."""
-    graph, masks = selection.graph, evaluated(selection.graph, selection.query)
+    graph, masks = selection.graph, evaluate_query(selection.graph, selection.query)
     result: list[Cause] = []
     todo = [selection.query]
     while todo:
@@ -101,9 +101,9 @@ def causes(selection: Selection, number: int) -> list[Cause]:
     return result
 
 
-def lacking(selection: Selection, number: int) -> Cause:
+def excluding_cause(selection: Selection, number: int) -> Cause:
     """Returns the part of a query that excludes an op."""
-    graph, masks = selection.graph, evaluated(selection.graph, selection.query)
+    graph, masks = selection.graph, evaluate_query(selection.graph, selection.query)
     query = selection.query
     while True:
         if query.verb == "or":
@@ -114,7 +114,7 @@ def lacking(selection: Selection, number: int) -> Cause:
             sign = "-" if query.verb == "minus" else "~"
             return Cause("removed", said=f"it is in the part that {sign} removes")
         else:
-            return _cause(graph, query, masks) or Cause("unlisted", said=_unfit(graph, query, number))
+            return _cause(graph, query, masks) or Cause("unlisted", said=_unmet_condition(graph, query, number))
 
 
 def _is_walk(query: Query) -> bool:
@@ -135,7 +135,7 @@ def _cause(graph: Graph, query: Query, masks: dict[int, Mask]) -> Cause | None:
     return Cause("walk", graph.mask(ends), cuts=cuts, within=masks[id(query)], said=text)
 
 
-def _unfit(graph: Graph, query: Query, number: int) -> str:
+def _unmet_condition(graph: Graph, query: Query, number: int) -> str:
     """Returns a sentence about the first condition of a query that an op does not meet."""
     name, kind = graph.names[number], graph.types[number]
     if query.verb == "names":
@@ -153,7 +153,7 @@ def _unfit(graph: Graph, query: Query, number: int) -> str:
 
 
 #: The largest number of printed steps of a path.
-_SHOWN = 12
+_MAX_LINKS = 12
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Path:
         return sum(link.control for link in self.links)
 
     def __str__(self) -> str:
-        return "\n".join([self.reason, *_shortened(self.links)])
+        return "\n".join([self.reason, *_shorten(self.links)])
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class WhyNot:
         return f"{self.op!r} is not in the selection because {self.cause}"
 
     def __str__(self) -> str:
-        return "\n".join([self.text, *_shortened(self.links)])
+        return "\n".join([self.text, *_shorten(self.links)])
 
 
 def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
@@ -291,7 +291,7 @@ def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
 
 def _why(graph: Graph, number: int, selected: Selection) -> Path:
     name = graph.names[number]
-    pairs = [(cause, _way(graph, cause, number)) for cause in causes(selected, number)]
+    pairs = [(cause, _shortest_chain(graph, cause, number)) for cause in causes(selected, number)]
     ways = [(cause, way) for cause, way in pairs if way]
     if not ways:
         return Path(name, name, (), "it was selected itself")
@@ -308,22 +308,22 @@ def _why(graph: Graph, number: int, selected: Selection) -> Path:
 
 def _why_not(graph: Graph, number: int, selected: Selection) -> WhyNot:
     name = graph.names[number]
-    cause = lacking(selected, number)
+    cause = excluding_cause(selected, number)
     if cause.ends is None:
         return WhyNot(name, cause.kind, cause.said)
-    return _beyond(graph, number, cause)
+    return _unreached_reason(graph, number, cause)
 
 
-def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
+def _unreached_reason(graph: Graph, number: int, cause: Cause) -> WhyNot:
     """Returns why a walk did not reach an op."""
     assert cause.ends is not None
     name = graph.names[number]
     free = replace(cause, cuts=frozenset(), control=True, within=None)
     data = replace(free, control=False)
     if cause.cuts:
-        way = _way(graph, data, number) or _way(graph, free, number)
-        crossed = _crossed(graph, number, cause)
-        if way and crossed and not _way(graph, replace(cause, within=None), number):
+        way = _shortest_chain(graph, data, number) or _shortest_chain(graph, free, number)
+        crossed = _crossed_inputs(graph, number, cause)
+        if way and crossed and not _shortest_chain(graph, replace(cause, within=None), number):
             barriers = few(map(repr, crossed))
             is_are = "which is a boundary input" if len(crossed) == 1 else "which are boundary inputs"
             text = f"it is needed only through {barriers}, {is_are}"
@@ -333,14 +333,14 @@ def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
             feed = graph.names[above[0]] if above else name
             text = f"it depends on {feed!r}, which is not a boundary input; such tensors are leaks of the boundary"
             return WhyNot(name, "feed", text, (), _links(graph, way, free))
-    way = [] if cause.control else _way(graph, free, number)
+    way = [] if cause.control else _shortest_chain(graph, free, number)
     if way:
         links = _links(graph, way, free)
         hops = sum(link.control for link in links)
         text = f"only control edges lead to it ({hops} on the shortest path), and the selection follows only data"
         return WhyNot(name, "control", text, (), links)
     other = replace(free, up=not cause.up)
-    way = _way(graph, other, number)
+    way = _shortest_chain(graph, other, number)
     if way:
         links, end = _links(graph, way, other), graph.names[way[-1]]
         if cause.up:
@@ -360,19 +360,19 @@ def _selection(graph: Graph, value: Any, request: str) -> Selection:
     return Selection(graph, backward(graph, start), Query("ancestors", (True,), (Query("names", tuple(names)),)))
 
 
-def _crossed(graph: Graph, number: int, cause: Cause) -> list[str]:
+def _crossed_inputs(graph: Graph, number: int, cause: Cause) -> list[str]:
     """Returns the boundary inputs that are computed from an op and that the ends need."""
     assert cause.ends is not None
     below = forward(graph, graph.mask([number]), control=True)
     ancestry = backward(graph, cause.ends)
-    keep = kept_edges(graph, cause.cuts)
+    keep = uncut_edges(graph, cause.cuts)
     assert keep is not None
     carried = np.flatnonzero(~keep & below[graph.data.node] & ancestry[graph.data.rows])
     pairs = zip(graph.data.node[carried].tolist(), graph.data.port[carried].tolist(), strict=True)
     return [f"{graph.names[o]}:{port}" for o, port in dict.fromkeys(pairs)]
 
 
-def _way(graph: Graph, cause: Cause, number: int) -> list[int]:
+def _shortest_chain(graph: Graph, cause: Cause, number: int) -> list[int]:
     """Returns a shortest path of ops from an op to an end: along consumers, or for `descendants` along inputs."""
     if cause.ends is None:
         return []
@@ -389,15 +389,15 @@ def _way(graph: Graph, cause: Cause, number: int) -> list[int]:
 
 def _search(graph: Graph, cause: Cause, number: int, within: Mask | None) -> list[int]:
     assert cause.ends is not None
-    row, col = followed(graph, kept_edges(graph, cause.cuts), cause.control, within)
+    row, col = walk_edges(graph, uncut_edges(graph, cause.cuts), cause.control, within)
     return shortest(*((col, row) if cause.up else (row, col)), number, cause.ends)
 
 
 def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[PathStep, ...]:
-    return tuple(link(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(way))
+    return tuple(link_between(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(way))
 
 
-def link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> PathStep:
+def link_between(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> PathStep:
     """Returns the step in which an op reads another op, except for cut tensors; otherwise a control step."""
     for at, (op, port) in enumerate(graph.data.ends(target)):
         if op == source and (source, port) not in cuts:
@@ -405,9 +405,9 @@ def link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = froze
     return PathStep(graph.names[source], graph.names[target])
 
 
-def _shortened(links: tuple[PathStep, ...]) -> list[str]:
+def _shorten(links: tuple[PathStep, ...]) -> list[str]:
     lines = [f"  {link}" for link in links]
-    if len(lines) <= _SHOWN:
+    if len(lines) <= _MAX_LINKS:
         return lines
-    half = _SHOWN // 2
+    half = _MAX_LINKS // 2
     return [*lines[:half], f"  … {counted(len(lines) - 2 * half, 'steps')} more …", *lines[-half:]]

@@ -40,7 +40,7 @@ class Callee(NamedTuple):
     gradient: bool = False
 
 
-def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Callee]:
+def callees_of(node: TFNodeDef, functions: Container[str] = ()) -> list[Callee]:
     """Returns the functions that an op calls, whether they are known or not.
 
     A plain call is a scope: ``call/inner``. For any other op, the attribute comes in between: ``loop/body/inner``,
@@ -65,18 +65,18 @@ def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Callee]:
     return calls
 
 
-def types_inside(node: TFNodeDef | None, functions: Mapping[str, Any]) -> set[str]:
+def op_types_in_calls(node: TFNodeDef | None, functions: Mapping[str, Any]) -> set[str]:
     """Returns the op types in the functions that an op calls, at any depth.
 
     Args:
         node: its NodeDef; None if it is not known.
         functions: the known functions, by name.
     """
-    called = [one.function for one in called_by(node, functions) if one.function in functions] if node else []
-    return {inner.op for name in reachable(called, functions) for inner in functions[name].node_def}
+    called = [one.function for one in callees_of(node, functions) if one.function in functions] if node else []
+    return {inner.op for name in reachable_functions(called, functions) for inner in functions[name].node_def}
 
 
-def where_inside(names: Sequence[str], nodes: Sequence[Any], functions: Mapping[str, Any], kind: str) -> str:
+def inline_suggestion(names: Sequence[str], nodes: Sequence[Any], functions: Mapping[str, Any], kind: str) -> str:
     """Returns a suggestion for reaching the ops of a type inside calls; empty if no call contains such an op.
 
     Args:
@@ -86,11 +86,11 @@ def where_inside(names: Sequence[str], nodes: Sequence[Any], functions: Mapping[
     """
     opened = CALLS | BRANCHING | functions.keys() if functions else ()
     calls = [name for name, node in zip(names, nodes, strict=True) if node is not None and node.op in opened
-             and kind in types_inside(node, functions)]  # fmt: skip
+             and kind in op_types_in_calls(node, functions)]  # fmt: skip
     return f"It is inside {few(list(map(repr, calls)), 3)}: ed.inlined() opens these calls" if calls else ""
 
 
-def gives_way(node: TFNodeDef, functions: Container[str] = ()) -> bool:
+def is_inlinable(node: TFNodeDef, functions: Container[str] = ()) -> bool:
     """Returns whether an op does nothing but call, so that the ops of its function can replace it."""
     return node.op in CALLS or node.op in functions
 
@@ -116,11 +116,11 @@ def gradient_of(
     own = next((attributes[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in attributes), "")
     if own in gradients:
         return gradients[own], False
-    called = called_by(node, functions) if gives_way(node, functions) else ()
+    called = callees_of(node, functions) if is_inlinable(node, functions) else ()
     return next(((gradients[one.function], True) for one in called if one.function in gradients), ("", False))
 
 
-def given(node: TFNodeDef, inputs: Sequence[T], count: int) -> list[T | None]:
+def argument_sources(node: TFNodeDef, inputs: Sequence[T], count: int) -> list[T | None]:
     """Returns the input that an op passes to each argument of a function; None if it is not known.
 
     A branch takes the inputs after the condition; a call or loop takes all inputs. A function that runs over a dataset
@@ -145,7 +145,7 @@ def short_name(function: str) -> str:
     return traced[1] if traced else function
 
 
-def named_in(value: Any) -> set[str]:
+def functions_in_attribute(value: Any) -> set[str]:
     """Returns the functions that an attribute names."""
     kind = value.WhichOneof("value")
     if kind == "func":
@@ -153,17 +153,17 @@ def named_in(value: Any) -> set[str]:
     return {function.name for function in value.list.func} if kind == "list" else set()
 
 
-def referred(node: TFNodeDef, functions: Container[str]) -> set[str]:
+def functions_in_node(node: TFNodeDef, functions: Container[str]) -> set[str]:
     """Returns the functions of `functions` that a NodeDef calls: as its op, or in its attributes."""
     names = {node.op} if node.op in functions else set()
     for value in getattr(node, "attr", {}).values():
         kind = value.WhichOneof("value")
         if kind == "func" or (kind == "list" and value.list.func):
-            names.update(name for name in named_in(value) if name in functions)
+            names.update(name for name in functions_in_attribute(value) if name in functions)
     return names
 
 
-def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
+def reachable_functions(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
     """Returns the functions that `start` leads to, callees before callers; functions in `exclude` are left out.
 
     Args:
@@ -183,12 +183,12 @@ def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Conta
             stack.append((name, True))
             inner: set[str] = set()
             for node in functions[name].node_def:
-                inner |= referred(node, functions)
+                inner |= functions_in_node(node, functions)
             stack.extend((other, False) for other in sorted(inner - visited, reverse=True) if other not in exclude)
     return order
 
 
-def inside(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tuple[int, int]:
+def count_calls(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tuple[int, int]:
     """Returns the number of calls, and the number of ops in the called functions at any depth.
 
     A recursive function counts once.
@@ -199,12 +199,12 @@ def inside(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tuple[in
     """
 
     def callees(node: TFNodeDef) -> list[str]:
-        called = called_by(node, functions) if node is not None else ()
+        called = callees_of(node, functions) if node is not None else ()
         return [one.function for one in called if one.function in functions]
 
     calls = [names for names in map(callees, nodes if functions else ()) if names]
     count = dict[str, int]()
-    for name in reachable({name for names in calls for name in names}, functions):
+    for name in reachable_functions({name for names in calls for name in names}, functions):
         own = functions[name].node_def
         count[name] = len(own) + sum(count.get(called, 0) for node in own for called in callees(node))
     return len(calls), sum(count[name] for names in calls for name in names)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ..errors import PlanError, SelectionError, counted, nearest, unknown_name
 from .edges import Edges as Edges
 from .edges import Ints as Ints
-from .edges import reversed_edges, side_by_side, stacked
-from .functions import called_by, gradient_of, reachable, referred
-from .lazy_graph import LiveGraphAttribute, current, made
+from .edges import merge_edges, reversed_edges, stack_edges
+from .functions import callees_of, functions_in_node, gradient_of, reachable_functions
+from .lazy_graph import LiveGraphAttribute, materialize, materialized_graph
 from .names import Scopes, begins_with, scopes_around
 from .tf_types import TFGraph
 from .variables import GraphState, VariableInfo
@@ -275,8 +275,8 @@ class Graph:
             names=[*base.names, *names] if base else names,
             types=[*(base.types if base else ()), *(n.op for n in nodes)],
             nodes=[*base.nodes, *nodes] if base else nodes,
-            data=stacked(base.data, data) if base else data,
-            control=stacked(base.control, control) if base else control,
+            data=stack_edges(base.data, data) if base else data,
+            control=stack_edges(base.control, control) if base else control,
             index=index,
             **about,
         )
@@ -297,7 +297,7 @@ class Graph:
     def origin(self) -> Any:
         """The owner of the graph that this graph was made from by a plan or a cut; otherwise its own owner."""
         owner = self.folded.owner
-        return current(owner.origin) if isinstance(owner, DerivedOrigin) else owner
+        return materialized_graph(owner.origin) if isinstance(owner, DerivedOrigin) else owner
 
     @property
     def derived(self) -> bool:
@@ -355,7 +355,7 @@ class Graph:
     @cached_property
     def needed(self) -> Edges:
         """Row i = all inputs of op i: data inputs, then control inputs."""
-        return side_by_side(self.data, self.control) if len(self.control.node) else self.data
+        return merge_edges(self.data, self.control) if len(self.control.node) else self.data
 
     @cached_property
     def control_consumers(self) -> Edges:
@@ -401,12 +401,14 @@ class Graph:
         """A mask of the ops of unknown types, and of the ops that call a function with such ops."""
         out, functions = self.unknown_ops.copy(), self.functions if self.unknown else {}
         lost = set[str]()
-        for name in reachable(functions, functions):  # callees first
+        for name in reachable_functions(functions, functions):  # callees first
             inner = functions[name].node_def
-            if any(node.op in self.unknown or not lost.isdisjoint(referred(node, functions)) for node in inner):
+            if any(
+                node.op in self.unknown or not lost.isdisjoint(functions_in_node(node, functions)) for node in inner
+            ):
                 lost.add(name)
         if lost:
-            out |= np.fromiter((bool(referred(node, lost)) for node in self.nodes), np.bool_, self.size)
+            out |= np.fromiter((bool(functions_in_node(node, lost)) for node in self.nodes), np.bool_, self.size)
         return out
 
     def find(self, name: str, request: str = "", layers: Callable[[], Iterable[str]] = tuple) -> int:
@@ -452,7 +454,7 @@ class Graph:
         """
         for call in scopes_around(name):
             node = self.nodes[self.index[call]] if call in self.index else None
-            called = called_by(node, self.functions) if node is not None else ()
+            called = callees_of(node, self.functions) if node is not None else ()
             inside = [*(one.function for one in called), gradient_of(node, self.gradients, self.functions)[0]]
             if any(one in self.functions for one in inside):
                 return call
@@ -461,7 +463,7 @@ class Graph:
     def _inside(self, name: str) -> tuple[str, str]:
         """Returns why an op inside a called function cannot be used, and a suggestion; empty for other names."""
         call = self.call_around(name)
-        for one in called_by(self.nodes[self.index[call]], self.functions) if call else ():
+        for one in callees_of(self.nodes[self.index[call]], self.functions) if call else ():
             inner = name[len(call) + 1 :].removeprefix(f"{one.below}/" if one.below else "")
             body = self.functions[one.function].node_def if one.function in self.functions else ()
             if any(f"{inner}/".startswith(f"{node.name}/") or node.name.startswith(f"{inner}/") for node in body):
@@ -521,7 +523,7 @@ class Graph:
         if self.derived:
             problem = "the graph after a plan is not a live graph"
             raise PlanError(f"{self.title}.live", problem, "Apply the plan first: ed.apply(plan)")
-        live: TFGraph = made(self.owner, whole=False)
+        live: TFGraph = materialize(self.owner, whole=False)
         return live
 
     def stated(self, i: int) -> Sequence[TensorInfo] | None:

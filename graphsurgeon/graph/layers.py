@@ -14,9 +14,9 @@ import numpy as np
 from ..errors import SelectionError, counted, few, nearest
 from .argument_types import OpLike
 from .calls import CallFrame, CallTree
-from .functions import called_by, short_name
+from .functions import callees_of, short_name
 from .graph import Graph, Mask
-from .names import op_name, outer_name, shared_scope, under
+from .names import join_scope, op_name, outer_name, shared_scope
 from .variables import VARIABLE_TYPES
 
 _OWN = (*VARIABLE_TYPES, "ReadVariableOp", "Const")
@@ -243,7 +243,7 @@ class Layers(Sequence[Layer]):
         """
         result = []
         for pattern in patterns:
-            hits = fitting(self, pattern)
+            hits = match_layers(self, pattern)
             if not hits:
                 raise self._missing(request, f"no layer fits {pattern!r}", pattern)
             result += hits
@@ -271,17 +271,17 @@ class Layers(Sequence[Layer]):
 NO_LAYERS = Layers()
 
 
-def fitting(layers: Layers, word: str) -> list[Layer]:
+def match_layers(layers: Layers, word: str) -> list[Layer]:
     """Returns the layers with this path or name; if there are none, the layers that fit it as a pattern."""
     return layers.called(word) or layers.matching(word)
 
 
-def made_by(layers: Iterable[Layer]) -> list[str]:
+def ops_of_layers(layers: Iterable[Layer]) -> list[str]:
     """Returns names of the ops that layers have made, and of their variables."""
     return list(dict.fromkeys(name for layer in layers for name in (*layer.ops, *layer.variables)))
 
 
-def ends(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> list[Any]:
+def expand_layers(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> list[Any]:
     """Returns boundary tensors, with each layer replaced by its output tensors.
 
     Args:
@@ -297,7 +297,7 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> l
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"])])
         >>> dense = Layer("d", "Dense", "d", (LayerCall(("d/y",), ("x:0",), ("d/y:0",)),))
-        >>> ends(g, Layers((dense,)), ["x", "d"], "select()")
+        >>> expand_layers(g, Layers((dense,)), ["x", "d"], "select()")
         ['x', 'd/y:0']
     """
     tensors: list[Any] = []
@@ -331,7 +331,7 @@ def _is_closest(layers: Layers, word: str, graph: Graph) -> bool:
     return bool(close) and nearest(op_name(word), [*close, *graph.names])[:1] == close[:1]
 
 
-def moved(layers: Layers, before: Graph, calls: CallTree, tensors: Mapping[str, str], how: str) -> Layers:
+def update_layers(layers: Layers, before: Graph, calls: CallTree, tensors: Mapping[str, str], how: str) -> Layers:
     """Returns the layers in a graph that was made from the graph of the layers.
 
     Args:
@@ -358,12 +358,12 @@ def moved(layers: Layers, before: Graph, calls: CallTree, tensors: Mapping[str, 
         op, _, port = name.rpartition(":")
         return tensors.get(name) or f"{name_of(op)}:{port}"
 
-    result = [fitted(layer, calls, ops, tensor) for layer in layers]
+    result = [update_layer(layer, calls, ops, tensor) for layer in layers]
     removed = {layer.path: how for layer, now in zip(layers, result, strict=True) if now is None}
     return replace(layers, items=tuple(filter(None, result)), gone={**layers.gone, **removed})
 
 
-def copied(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
+def copy_layers(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
     """Returns the layers in a copy of their ops; their paths begin with the scope of the copy.
 
     Args:
@@ -375,7 +375,7 @@ def copied(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"])])
         >>> dense = Layer("d", "Dense", "d", (LayerCall(("d/y",), ("a:0",), ("d/y:0",)),))
-        >>> print(copied(Layers((dense,)), CallTree(g), {"d/y": "n/d/y", "a:0": "x:0"}, "n")[0])
+        >>> print(copy_layers(Layers((dense,)), CallTree(g), {"d/y": "n/d/y", "a:0": "x:0"}, "n")[0])
         n/d  Dense: 1 op, x:0 -> n/d/y:0
     """
 
@@ -387,11 +387,11 @@ def copied(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str
         op, _, port = name.rpartition(":")
         return names.get(name) or f"{name_of(op)}:{port}"
 
-    new_layers = (fitted(layer, calls, lambda op: [name_of(op)], tensor) for layer in layers)
-    return tuple(replace(layer, path=under(scope, layer.path)) for layer in new_layers if layer is not None)
+    new_layers = (update_layer(layer, calls, lambda op: [name_of(op)], tensor) for layer in layers)
+    return tuple(replace(layer, path=join_scope(scope, layer.path)) for layer in new_layers if layer is not None)
 
 
-def fitted(
+def update_layer(
     layer: Layer, calls: CallTree, ops: Callable[[str], list[str]], tensor: Callable[[str], str] = str
 ) -> Layer | None:
     """Returns a layer with its ops in a graph; None if none of its calls is left.
@@ -412,7 +412,7 @@ def fitted(
         places = {new: at for op in old.ops for new in ops(op) if (at := calls.at(new)) is not None}
         ops_of_call = tuple(new for new, (part, i) in places.items() if part.graph.types[i] != "_Arg")
         inputs, gives = (tuple(filter(None, map(there, end))) for end in (old.inputs, old.outputs))
-        fed = _fed([places[op] for op in ops_of_call]) if ops_of_call else dict.fromkeys(inputs, "")
+        fed = _entering_tensors([places[op] for op in ops_of_call]) if ops_of_call else dict.fromkeys(inputs, "")
         if len(inputs) < len(old.inputs) or not set(inputs) <= set(fed):  # it reads another tensor now
             inputs = tuple(t for t, kind in fed.items() if kind not in _OWN)
         return LayerCall(ops_of_call, inputs, gives)
@@ -425,7 +425,7 @@ def fitted(
     return replace(layer, calls=new_calls, variables=variables)
 
 
-def _fed(ops: Sequence[tuple[CallFrame, int]]) -> dict[str, str]:
+def _entering_tensors(ops: Sequence[tuple[CallFrame, int]]) -> dict[str, str]:
     """Returns the tensors that enter some ops, each with the type of its source op outside of all calls."""
     own = {part.named(i) for part, i in ops}
     fed = {}
@@ -470,7 +470,7 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, LayerCall]
     return result
 
 
-def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Layer, ...]:
+def layers_in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Layer, ...]:
     """Returns the layers of a model with ops in scopes that are named after the model and the layer.
 
     Args:
@@ -483,7 +483,7 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("net/d/y", "Neg", ["x"]), ("z", "Identity", ["net/d/y"])])
-        >>> for layer in in_scopes(g, "net", {"x": "InputLayer", "d": "Dense", "e": "Dense"}): print(layer)
+        >>> for layer in layers_in_scopes(g, "net", {"x": "InputLayer", "d": "Dense", "e": "Dense"}): print(layer)
         x  InputLayer: 1 op, nothing -> x:0
         d  Dense: 1 op, x:0 -> net/d/y:0
     """
@@ -497,25 +497,25 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
             numbers = [graph.index[name]]
         else:
             continue
-        result.append(_of_calls(path, kind, [(CallFrame(graph), numbers)]))
-    return in_order(CallTree(graph), result)
+        result.append(_layer_from_calls(path, kind, [(CallFrame(graph), numbers)]))
+    return sort_layers(CallTree(graph), result)
 
 
-def _of_calls(path: str, kind: str, calls: Iterable[tuple[CallFrame, list[int]]]) -> Layer:
+def _layer_from_calls(path: str, kind: str, calls: Iterable[tuple[CallFrame, list[int]]]) -> Layer:
     """Returns a layer with these ops in its calls, given by number."""
     layer_calls, variables = [], dict[str, None]()
     for part, numbers in calls:
         own = set(numbers)
-        fed = _fed([(part, i) for i in numbers])
+        fed = _entering_tensors([(part, i) for i in numbers])
         sources = (part.source(maker) for i in numbers for maker, _ in part.graph.data.ends(i))
         variables |= {at.named(i): None for at, i in sources if at.graph.types[i] in VARIABLE_TYPES}
-        gives = tuple(f"{part.named(i)}:{port}" for i in numbers for port in _read_outside(part.graph, i, own))
+        gives = tuple(f"{part.named(i)}:{port}" for i in numbers for port in _outer_outputs(part.graph, i, own))
         inputs = tuple(t for t, of in fed.items() if of not in _OWN)
         layer_calls.append(LayerCall(tuple(part.named(i) for i in numbers), inputs, gives))
     return Layer(path.rpartition("/")[2], kind, path, tuple(layer_calls), tuple(variables))
 
 
-def in_order(calls: CallTree, layers: Iterable[Layer]) -> tuple[Layer, ...]:
+def sort_layers(calls: CallTree, layers: Iterable[Layer]) -> tuple[Layer, ...]:
     """Returns layers in the order of their first ops; a layer inside another comes after it.
 
     Args:
@@ -526,12 +526,12 @@ def in_order(calls: CallTree, layers: Iterable[Layer]) -> tuple[Layer, ...]:
     def order(layer: Layer) -> tuple[list[int], int]:
         first = next(iter((*layer.ops, *map(op_name, layer.outputs))), "")
         place = calls.at(first)
-        return _place(*place) if place is not None else [], len(layer.path)
+        return _call_path(*place) if place is not None else [], len(layer.path)
 
     return tuple(sorted(layers, key=order))
 
 
-def _place(part: CallFrame, number: int) -> list[int]:
+def _call_path(part: CallFrame, number: int) -> list[int]:
     """Returns the place of an op in the unfolded graph; ops inside a call come after the call."""
     path = [number]
     while part.around is not None:
@@ -562,7 +562,7 @@ class VariableOwner:
     methods: tuple[str, ...] = ()
 
 
-def named_owners(names: Mapping[str, str]) -> list[VariableOwner]:
+def owners_from_names(names: Mapping[str, str]) -> list[VariableOwner]:
     """Returns the owners of variables, as far as names show them: each scope with variables is an owner.
 
     Args:
@@ -570,7 +570,7 @@ def named_owners(names: Mapping[str, str]) -> list[VariableOwner]:
             cannot be distinguished, so no owner is returned for them.
 
     Example:
-        >>> [(one.path, one.variables) for one in named_owners({"a": "net/d/w", "b": "net/w", "c": "net/w"})]
+        >>> [(one.path, one.variables) for one in owners_from_names({"a": "net/d/w", "b": "net/w", "c": "net/w"})]
         [('net/d', ('a',))]
     """
     by_path: dict[str, dict[str, None]] = {}
@@ -583,7 +583,7 @@ def named_owners(names: Mapping[str, str]) -> list[VariableOwner]:
     return [VariableOwner(path, path, "", tuple(ops)) for path, ops in sorted(by_path.items()) if path not in blurred]
 
 
-def by_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Layer, ...]:
+def layers_from_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Layer, ...]:
     """Returns the layers that can be found with certainty, from the owners of the variables that ops read.
 
     The ops of a layer are in a scope with its name that reads one of its variables. Or they are in a call of one of its
@@ -599,7 +599,7 @@ def by_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Lay
     Example:
         >>> g = Graph.of([("d/w", "VarHandleOp", []), ("x", "Placeholder", []), ("n/d_1/r", "ReadVariableOp", ["d/w"]),
         ...               ("n/d_1/y", "MatMul", ["x", "n/d_1/r"]), ("z", "Identity", ["n/d_1/y"])])
-        >>> print(*by_variables(CallTree(g), named_owners({"d/w": "d/w"})))
+        >>> print(*layers_from_variables(CallTree(g), owners_from_names({"d/w": "d/w"})))
         d: 2 ops, 1 variable, x:0 -> n/d_1/y:0
     """
     owners = list(owners)
@@ -612,8 +612,8 @@ def by_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Lay
     claims: dict[str, list[VariableOwner]] = {}
     places: dict[str, tuple[CallFrame, str]] = {}
     for owner in owners:
-        for part, place in _read_in(inside, owner, scopes):
-            name = under(part.path, place)
+        for part, place in _reading_scopes(inside, owner, scopes):
+            name = join_scope(part.path, place)
             places[name] = part, place
             claims.setdefault(name, []).append(owner)
     calls: dict[str, list[tuple[CallFrame, list[int]]]] = {}
@@ -626,8 +626,8 @@ def by_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Lay
             owner_of[who[0].path] = who[0]
             calls.setdefault(who[0].path, []).append((part, numbers))
     for group in calls.values():
-        group.sort(key=lambda one: _place(one[0], one[1][0]))
-    return in_order(inside, (_of_calls(path, owner_of[path].class_name, calls[path]) for path in calls))
+        group.sort(key=lambda one: _call_path(one[0], one[1][0]))
+    return sort_layers(inside, (_layer_from_calls(path, owner_of[path].class_name, calls[path]) for path in calls))
 
 
 def _numbers(part: CallFrame, place: str) -> list[int]:
@@ -649,7 +649,7 @@ def _scope_names(inside: CallTree, variables: Mask) -> set[str]:
     return result | {lead for lead, _, number in (name.rpartition("_") for name in result) if number.isdecimal()}
 
 
-def _read_in(inside: CallTree, owner: VariableOwner, scopes: Container[str]) -> list[tuple[CallFrame, str]]:
+def _reading_scopes(inside: CallTree, owner: VariableOwner, scopes: Container[str]) -> list[tuple[CallFrame, str]]:
     """Returns the scopes, and the calls of functions, in which an owner reads its variables.
 
     The model around the owner may have no scope, such as a model in `TimeDistributed`. `scopes` are the names of all
@@ -694,7 +694,9 @@ def _scopes_like(part: CallFrame, reader: int, like: Sequence[str]) -> list[str]
     for outside in range(len(around[-1]) if like else 0):  # the number of scopes inside the tried scope
         *before, name = parts[: len(parts) - outside]
         remaining = iter(before[::-1])
-        if is_like(like[-1], name) and all(any(is_like(wish, one) for one in remaining) for wish in like[-2::-1]):
+        if is_numbered_name(like[-1], name) and all(
+            any(is_numbered_name(wish, one) for one in remaining) for wish in like[-2::-1]
+        ):
             result.append("/".join(names[: len(names) - outside]))
     return result
 
@@ -712,7 +714,7 @@ def _scopes_around(part: CallFrame, op: int) -> list[list[str]]:
     return [*_scopes_around(part.around, part.call), own]
 
 
-def is_like(part: str, name: str) -> bool:
+def is_numbered_name(part: str, name: str) -> bool:
     """Returns whether a scope has a name, or this name with a number that TensorFlow has added because it was taken.
 
     Args:
@@ -725,12 +727,12 @@ def is_like(part: str, name: str) -> bool:
 
 def _is_method(graph: Graph, op: int, owner: VariableOwner) -> bool:
     """Returns whether an op calls a function with the name of a method of the owner, and reads only its variables."""
-    called = called_by(graph.nodes[op], graph.functions)
+    called = callees_of(graph.nodes[op], graph.functions)
     inputs = {op_name(t) for t in graph.input_names(op)}
     variables = {name for name in inputs if graph.types[graph.index[name]] in VARIABLE_TYPES}
     return len(called) == 1 and short_name(called[0].function) in owner.methods and variables == {*owner.variables}
 
 
-def _read_outside(graph: Graph, op: int, inside: set[int]) -> list[int]:
+def _outer_outputs(graph: Graph, op: int, inside: set[int]) -> list[int]:
     """Returns the outputs of an op that ops outside read."""
     return sorted({port for reader, port in graph.consumers.ends(op) if reader not in inside})

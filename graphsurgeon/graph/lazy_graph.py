@@ -42,7 +42,7 @@ class DeferredGraph:
         return self.live
 
 
-def current(graph: Any) -> Any:
+def materialized_graph(graph: Any) -> Any:
     """Returns the live graph of a deferred graph if it was made, otherwise the graph itself.
 
     Args:
@@ -51,14 +51,14 @@ def current(graph: Any) -> Any:
     Example:
         >>> class Live: "As a `tf.Graph`."
         >>> graph = DeferredGraph(Live)
-        >>> before, live = current(graph), graph.made()
-        >>> before is graph, current(graph) is live
+        >>> before, live = materialized_graph(graph), graph.made()
+        >>> before is graph, materialized_graph(graph) is live
         (True, True)
     """
     return graph.live if isinstance(graph, DeferredGraph) and graph.live is not None else graph
 
 
-def identity(graph: Any) -> Any:
+def graph_identity(graph: Any) -> Any:
     """Returns the object that always identifies a graph: the deferred graph, or the live graph if there is none.
 
     Args:
@@ -67,7 +67,7 @@ def identity(graph: Any) -> Any:
     Example:
         >>> class Live: "As a `tf.Graph`."
         >>> graph = DeferredGraph(Live)
-        >>> identity(graph) is identity(graph.made()) is graph
+        >>> graph_identity(graph) is graph_identity(graph.made()) is graph
         True
     """
     return getattr(graph, _DEFERRED, graph)
@@ -90,7 +90,7 @@ class LiveGraphAttribute:
         self._name = name
 
     def __get__(self, thing: Any, kind: type | None = None) -> Any:
-        return None if thing is None else current(thing.__dict__[self._name])
+        return None if thing is None else materialized_graph(thing.__dict__[self._name])
 
     def __set__(self, thing: Any, graph: Any) -> None:
         thing.__dict__[self._name] = graph
@@ -189,7 +189,7 @@ class LazyGraph:
             OpenError: if TensorFlow refuses the graph, now or at an earlier call.
         """
         with self._lock:
-            if pending(graph) is not self:
+            if lazy_graph_of(graph) is not self:
                 return
             self.judge()
             if self._fill is not None and not self.filled and not (whole and self.refusal is not None):
@@ -202,20 +202,20 @@ class LazyGraph:
             if self.refusal is not None and (whole or not self.filled):
                 raise OpenError(self.refusal.request, self.refusal.problem, self.refusal.suggestion) from self.refusal
             if self.refusal is None:
-                delattr(current(graph), _MARK)
+                delattr(materialized_graph(graph), _MARK)
 
     def spoil(self, refusal: OpenError) -> None:
         """Records that no live graph can be made, and the reason."""
         self.refusal, self._fill = refusal, None
 
 
-def pending(graph: Any) -> LazyGraph | None:
+def lazy_graph_of(graph: Any) -> LazyGraph | None:
     """Returns the pending content of a live graph; None if the graph is not pending."""
-    handle: LazyGraph | None = getattr(current(graph), _MARK, None)
+    handle: LazyGraph | None = getattr(materialized_graph(graph), _MARK, None)
     return handle
 
 
-def made(graph: Any, whole: bool = True) -> Any:
+def materialize(graph: Any, whole: bool = True) -> Any:
     """Returns a live graph with its ops; a deferred or pending graph is made and filled first.
 
     Args:
@@ -225,13 +225,13 @@ def made(graph: Any, whole: bool = True) -> Any:
     Raises:
         OpenError: if TensorFlow refuses the graph.
     """
-    waiting = pending(graph)
+    waiting = lazy_graph_of(graph)
     if waiting is not None:
         waiting.fill(graph, whole)
-    return current(graph)
+    return materialized_graph(graph)
 
 
-def filled(graph: Any) -> bool:
+def is_materialized(graph: Any) -> bool:
     """Returns whether a live graph contains its ops, or stand-ins for them."""
-    waiting = pending(graph)
+    waiting = lazy_graph_of(graph)
     return waiting is None or waiting.filled

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ..errors import PlanError
 from .edges import Ints
-from .tf_types import TFNodeDef
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +128,7 @@ class Scopes:
     def _places(self) -> Ints:
         """For each place in preorder, the number of ops in `order` before its scope; and the number of all ops."""
         begin, _ = self._preorder
-        return _counted(begin[self.home], len(begin))
+        return _counts_below(begin[self.home], len(begin))
 
     @cached_property
     def spans(self) -> Ints:
@@ -144,7 +143,7 @@ class Scopes:
     @cached_property
     def _children(self) -> tuple[Ints, Ints]:
         above = self.parents[1:]
-        return _counted(above, len(self.names)), (np.argsort(above, kind="stable") + 1).astype(np.int32)
+        return _counts_below(above, len(self.names)), (np.argsort(above, kind="stable") + 1).astype(np.int32)
 
     def children(self, scope: int) -> list[int]:
         """Returns the child scopes of a scope, in order of first appearance."""
@@ -182,104 +181,11 @@ class Scopes:
         return out
 
 
-def _counted(numbers: Ints, size: int) -> Ints:
+def _counts_below(numbers: Ints, size: int) -> Ints:
     """Returns for each number below `size` how many of the numbers are smaller; and how many numbers there are."""
     out = np.zeros(size + 1, np.int32)
     np.cumsum(np.bincount(numbers, minlength=size), out=out[1:])
     return out
-
-
-_PART = re.compile(
-    r"(job):([A-Za-z0-9_]+)|(replica|task):(\d+|\*)|device:([A-Za-z_]+)(?::(\d+|\*))?|([A-Za-z_]+):(\d+|\*)"
-)
-_ORDER = ("job", "replica", "task", "device")
-
-
-def parts(name: str) -> dict[str, str] | None:
-    """Returns a device name by its parts, or None if it is not a device name.
-
-    Example:
-        >>> parts("/job:ps/task:1/gpu:0")
-        {'job': 'ps', 'task': '1', 'device': 'GPU:0'}
-        >>> parts("gpu zero") is None
-        True
-    """
-    out: dict[str, str] = {}
-    if name and not name.startswith("/"):
-        return None
-    for piece in filter(None, name.split("/")):
-        match = _PART.fullmatch(piece)
-        if not match:
-            return None
-        job, job_name, unit, number, kind, place, old_kind, old_place = match.groups()
-        if job:
-            out["job"] = job_name
-        elif unit:
-            out[unit] = number
-        elif kind:
-            out["device"] = kind.upper() + (f":{place}" if place else "")
-        elif old_kind.lower() in ("cpu", "gpu", "tpu"):  # the short form, for example /gpu:0
-            out["device"] = f"{old_kind.upper()}:{old_place}"
-        else:
-            return None
-    return out
-
-
-def text_of(fields: Mapping[str, str]) -> str:
-    """Returns the full name of a device given by its parts.
-
-    Example:
-        >>> text_of({"device": "GPU:0", "job": "ps"})
-        '/job:ps/device:GPU:0'
-    """
-    return "".join(f"/{key}:{fields[key]}" for key in _ORDER if key in fields)
-
-
-def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
-    """Returns the new device of an op on device `name`. The first fitting rule replaces the parts of `old`.
-
-    Args:
-        name: the device of the op; empty if it has none.
-        rules: (old, new). A rule fits if the device of the op has every part of `old`; ``"*"`` fits every op.
-
-    Example:
-        >>> moved("/job:ps/task:1/device:GPU:0", [("/gpu:0", "/cpu:0")])
-        '/job:ps/task:1/device:CPU:0'
-        >>> moved("/gpu:1", [("/gpu:0", "/cpu:0")]), moved("/gpu:1", [("*", "")])
-        ('/gpu:1', '')
-    """
-    here = parts(name)
-    for old, new in rules:
-        target = parts(new)
-        if target is None:
-            continue
-        if old == "*":
-            return text_of(target)
-        required = parts(old)
-        if here is not None and required and all(_fits(here.get(key), value) for key, value in required.items()):
-            rest = {key: value for key, value in here.items() if key not in required}
-            return text_of({**rest, **target})
-    return name
-
-
-def colocate(node: TFNodeDef, names: Mapping[str, str]) -> None:
-    """Renames the ops that a NodeDef is colocated with; colocations with ops without a new name are dropped.
-
-    Args:
-        node: the NodeDef, which is changed.
-        names: name of an op that others are colocated with -> its new name.
-    """
-    if "_class" not in node.attr:
-        return
-    places = node.attr["_class"].list.s
-    ops = [place.removeprefix(b"loc:@").decode(errors="replace") for place in places]
-    places[:] = [f"loc:@{names[op]}".encode() for op in ops if op in names]
-    if not places:
-        del node.attr["_class"]
-
-
-def _fits(have: str | None, required: str) -> bool:
-    return have is not None and (have == required or have.partition(":")[0] == required)
 
 
 #: The characters that TensorFlow refuses in the name of an op: ``>`` must be followed by a letter, a digit or a dot.
@@ -309,11 +215,11 @@ SINGLES = frozenset({"global_step", "init_op", "local_init_op", "ready_op", "rea
 VARIABLE_LISTS = frozenset({"variables", "trainable_variables"})
 
 
-def under(scope: str, name: str) -> str:
+def join_scope(scope: str, name: str) -> str:
     """Returns the name that `name` has under a scope; an empty scope leaves it as it is.
 
     Example:
-        >>> under("copy", "a/b"), under("", "a/b")
+        >>> join_scope("copy", "a/b"), join_scope("", "a/b")
         ('copy/a/b', 'a/b')
     """
     return f"{scope}/{name}" if scope else name
@@ -336,7 +242,7 @@ def valid_name(name: str, empty_parts: bool = False) -> bool:
     return whole and _FIRST.match(name) is not None and _ODD.search(name) is None
 
 
-def unfit(name: str, what: str, is_used: Callable[[str], object]) -> tuple[str, str]:
+def invalid_name_fault(name: str, what: str, is_used: Callable[[str], object]) -> tuple[str, str]:
     """Returns the problem of a name that TensorFlow does not accept, and a suggestion.
 
     Args:
@@ -345,9 +251,9 @@ def unfit(name: str, what: str, is_used: Callable[[str], object]) -> tuple[str, 
         is_used: returns whether a name is in use.
 
     Example:
-        >>> unfit("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[0]
+        >>> invalid_name_fault("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[0]
         "'block/first conv' is not a name of an op: ' ' is not allowed in it"
-        >>> unfit("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[1]
+        >>> invalid_name_fault("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[1]
         "Use letters, digits, '_', '.', '-' and '/' between parts, for example 'block/first_conv_2'"
     """
     odd = _ODD.search(name)
@@ -357,7 +263,7 @@ def unfit(name: str, what: str, is_used: Callable[[str], object]) -> tuple[str, 
         why = f"{'a part of it' if name else 'it'} is empty"
     else:
         why = f"it begins with {name[:1]!r}"
-    like = _cleaned(name, "")
+    like = _clean_name(name, "")
     free = free_name(like if valid_name(like) else "other", is_used)
     suggestion = f"Use letters, digits, '_', '.', '-' and '/' between parts, for example {free!r}"
     return f"{name!r} is not {what}: {why}", suggestion
@@ -380,7 +286,7 @@ def name_problem(
         ("the name 'a' is taken in graph", "Type name='a_2', which is free")
     """
     if not valid_name(name):
-        return unfit(name, what, is_used)
+        return invalid_name_fault(name, what, is_used)
     if is_used(name):
         return f"the name {name!r} is taken in {title}", f"Type {key}={free_name(name, is_used)!r}, which is free"
     return None
@@ -467,7 +373,7 @@ def shared_scope(names: Sequence[str]) -> str:
     return "/".join(same)
 
 
-def whole_name(whole: str, part: str, now: str) -> str:
+def partitioned_name(whole: str, part: str, now: str) -> str:
     """Returns the name of a partitioned variable after one of its parts was renamed.
 
     Args:
@@ -476,7 +382,8 @@ def whole_name(whole: str, part: str, now: str) -> str:
         now: the new name of the part.
 
     Example:
-        >>> whole_name("net/w", "net/w/part_0", "copy/net/w/part_0"), whole_name("w", "w/part_0", "kernel/part_0")
+        >>> name = partitioned_name("net/w", "net/w/part_0", "copy/net/w/part_0")
+        >>> name, partitioned_name("w", "w/part_0", "kernel/part_0")
         ('copy/net/w', 'kernel')
     """
     if now.endswith(part):
@@ -485,21 +392,21 @@ def whole_name(whole: str, part: str, now: str) -> str:
     return now.removesuffix(tail) if part.startswith(whole) and now.endswith(tail) else whole
 
 
-def renamed_again(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:
+def compose_renamings(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:
     """Returns the effect of two renamings, one after the other.
 
     Example:
-        >>> renamed_again({"a": "b", "c": "d"}, {"b": "e", "f": "g"})
+        >>> compose_renamings({"a": "b", "c": "d"}, {"b": "e", "f": "g"})
         {'b': 'e', 'f': 'g', 'a': 'e', 'c': 'd'}
     """
     return {**then, **{was: then.get(now, now) for was, now in first.items()}}
 
 
-def renamed_end(text: str, names: Mapping[str, str]) -> str:
+def rename_input(text: str, names: Mapping[str, str]) -> str:
     """Returns an input or control input of a NodeDef with the new name of its source op, if there is one.
 
     Example:
-        >>> renamed_end("a/b:1", {"a/b": "c"}), renamed_end("^a/b", {"a/b": "c"}), renamed_end("a:1", {"a/b": "c"})
+        >>> rename_input("a/b:1", {"a/b": "c"}), rename_input("^a/b", {"a/b": "c"}), rename_input("a:1", {"a/b": "c"})
         ('c:1', '^c', 'a:1')
     """
     op = op_name(text)
@@ -507,11 +414,11 @@ def renamed_end(text: str, names: Mapping[str, str]) -> str:
     return text if new == op else text.replace(op, new, 1)
 
 
-def named(things: Any) -> dict[str, str]:
+def tensors_by_key(things: Any) -> dict[str, str]:
     """Returns name -> tensor name for one or more tensors, or a dict. The default names are those of the ops.
 
     Example:
-        >>> named("a/b:0"), named({"x": "c:1"}), named(["a/b", "c/b:0"])
+        >>> tensors_by_key("a/b:0"), tensors_by_key({"x": "c:1"}), tensors_by_key(["a/b", "c/b:0"])
         ({'b': 'a/b:0'}, {'x': 'c:1'}, {'b': 'a/b:0', 'b_2': 'c/b:0'})
     """
     if things is None:
@@ -536,10 +443,10 @@ def plain_name(name: str, lead: str) -> str:
         >>> plain_name("my net/w:0", "arg"), plain_name("_x", "arg")
         ('my_net/w', 'arg_x')
     """
-    return _cleaned(name.removesuffix(":0"), lead)
+    return _clean_name(name.removesuffix(":0"), lead)
 
 
-def _cleaned(name: str, lead: str) -> str:
+def _clean_name(name: str, lead: str) -> str:
     clean = "/".join(part for part in _ODD.sub("_", name).split("/") if part)
     return clean if valid_name(clean) else lead + (clean if lead else clean.lstrip("_->"))
 
@@ -554,14 +461,14 @@ def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
     return names is first or list(names[: len(first)]) == list(first)
 
 
-def starred(old: str, new: str, names: Iterable[str], request: str) -> dict[str, str]:
+def expand_wildcard(old: str, new: str, names: Iterable[str], request: str) -> dict[str, str]:
     """Returns old name -> new name for the names that fit `old`. The ``*`` in `old` and `new` means the same text.
 
     Raises:
         PlanError: if `old` or `new` does not have exactly one ``*``.
 
     Example:
-        >>> starred("a/*/w", "b/*/v", ["a/conv/w", "a/w"], "rename()")
+        >>> expand_wildcard("a/*/w", "b/*/v", ["a/conv/w", "a/w"], "rename()")
         {'a/conv/w': 'b/conv/v'}
     """
     if old.count("*") != 1 or new.count("*") != 1:

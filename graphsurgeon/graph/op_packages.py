@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import PlanError, counted, few
 from .graph import Graph, Mask
-from .lazy_graph import pending
+from .lazy_graph import lazy_graph_of
 
 #: Package -> pattern of the names of its op types; only names that no other library uses.
 _PACKAGES = {
@@ -104,12 +104,12 @@ def unknown_words(graph: Graph, among: Mask | None = None) -> str:
     return f"{count} of {'types' if len(missing) > 1 else 'a type'} that TensorFlow does not know here, {kinds}"
 
 
-def refused(graph: Graph) -> str:
+def refusal_text(graph: Graph) -> str:
     """Returns why TensorFlow refuses a graph, and how it can still be used; empty if TensorFlow accepts the graph.
 
     The text contains only the reasons that are known so far; `LazyGraph.judge` finds out more.
     """
-    waiting = pending(graph.owner)
+    waiting = lazy_graph_of(graph.owner)
     if waiting is None or waiting.refusal is None:
         return ""
     if waiting.hopeless:

@@ -11,7 +11,7 @@ from typing import Any
 from .graph import TensorInfo
 from .layers import NO_LAYERS, Layers
 from .lazy_graph import LiveGraphAttribute
-from .names import renamed_end
+from .names import rename_input
 from .tf_types import TFSession
 
 
@@ -140,12 +140,12 @@ class OpenedGraph:
             names: op -> its new name.
         """
         inputs, outputs = (
-            {key: renamed_end(tensor, names) for key, tensor in ends.items()} for ends in (self.inputs, self.outputs)
+            {key: rename_input(tensor, names) for key, tensor in ends.items()} for ends in (self.inputs, self.outputs)
         )
-        first, last = (tuple(renamed_end(tensor, names) for tensor in ends) for ends in self.ends)
+        first, last = (tuple(rename_input(tensor, names) for tensor in ends) for ends in self.ends)
         return {"inputs": inputs, "outputs": outputs, "ends": (first, last)}
 
-    def served(self, names: Mapping[str, str]) -> dict[str, str]:
+    def signature_tensors(self, names: Mapping[str, str]) -> dict[str, str]:
         """Returns the input and output tensors of signatures and of a function -> a description of each.
 
         Args:
@@ -155,7 +155,7 @@ class OpenedGraph:
         words = (("the input", "an input"), ("the output", "an output"))
         for (singular, one), tensors, names_map in zip(words, self.ends, (self.inputs, self.outputs), strict=True):
             texts = {tensor: f"{singular} {key!r}" for key, tensor in names_map.items()}
-            out |= {renamed_end(tensor, names): texts.get(tensor, one) for tensor in (*texts, *tensors)}
+            out |= {rename_input(tensor, names): texts.get(tensor, one) for tensor in (*texts, *tensors)}
         return out
 
     @property

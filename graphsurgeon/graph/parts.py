@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import PlanError, few
-from .boundary import Tensor, control_entering, fed_from, from_inputs
-from .control_flow import EXITS, MERGES, ROOT, Frames, context_fault, in_the_open
+from .boundary import Tensor, control_entering, downstream_of_feeds, ops_from_inputs
+from .control_flow import EXITS, MERGES, ROOT, Frames, context_fault, outside_control_flow
 from .graph import Graph, Mask
 from .rewiring import TURNING
 from .training import shared_holders, writers_of
-from .traversal import backward, end_of, forward, met_from
+from .traversal import backward, follow_chain, forward, reachable_from
 from .variables import FEED_TYPES
 
 #: Ops that write to a variable and do not read it.
@@ -44,7 +44,7 @@ class LostWrite:
         return f"{self.read} reads {self.holder} without {writes}, because that op is left out"
 
 
-def required(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | None = None) -> Mask:
+def required_ops(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | None = None) -> Mask:
     """Returns the ops that must run for some ops if some tensors are fed.
 
     Some ops are only waited for, so no result depends on them. Such an op is left out if it depends on another feed and
@@ -59,15 +59,16 @@ def required(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("mid", "Neg", ["x"]), ("log", "Exp", ["x"]),
         ...               ("y", "Neg", ["mid", "^log"])])
-        >>> required(g, g.mask([3]), frozenset()).tolist(), required(g, g.mask([3]), frozenset({(1, 0)})).tolist()
+        >>> goals = g.mask([3])
+        >>> required_ops(g, goals, frozenset()).tolist(), required_ops(g, goals, frozenset({(1, 0)})).tolist()
         ([True, True, True, True], [False, False, False, True])
     """
     ancestry = backward(graph, goals, cuts, within=within)
     if not cuts:
         return ancestry
     visible = backward(graph, goals, cuts, control=False, within=within)
-    aside = fed_from(graph, ancestry, ~visible) & ~from_inputs(graph, cuts, ancestry) & ~visible
-    aside &= ~backward(graph, aside & _acting(graph), cuts, within=ancestry)
+    aside = downstream_of_feeds(graph, ancestry, ~visible) & ~ops_from_inputs(graph, cuts, ancestry) & ~visible
+    aside &= ~backward(graph, aside & _writing_ops(graph), cuts, within=ancestry)
     while aside.any():
         less = backward(graph, goals, cuts, within=ancestry & ~aside)
         needed = backward(graph, less, cuts, control=False, within=within) & aside
@@ -97,10 +98,10 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
     if not lost:
         return []
     outside = backward(graph, graph.mask(op for _, op in lost)) & ~mask
-    writes = np.flatnonzero(outside & _acting(graph)).tolist()
+    writes = np.flatnonzero(outside & _writing_ops(graph)).tolist()
     holders: dict[int, list[int]] = {}
     for op in writes:
-        for holder in _held(graph, op):
+        for holder in _state_holders(graph, op):
             holders.setdefault(holder, []).append(op)
     after = forward(graph, graph.mask(inside for inside, _ in lost), within=mask)
     reads = {holder: [op for op in _users(graph, holder) if after[op] and _reads(graph, op)] for holder in holders}
@@ -150,7 +151,7 @@ def array_fault(
     runs = mask if beside is None else mask | beside
     users = mask & graph.typed(filter(is_array_type, graph.kinds[0])) & (graph.data.degrees > 1)
     for user in np.flatnonzero(users).tolist():
-        tensors = met_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, runs, cuts, end))
+        tensors = reachable_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, runs, cuts, end))
         lost = next((end for end in tensors if end in cuts or not runs[end[0]]), None)
         if lost is not None:
             name = graph.name(lost)
@@ -247,7 +248,7 @@ def refuse_inner(graph: Graph, outputs: Iterable[Tensor], request: str) -> None:
     frames = Frames(graph)
     inner = next((tensor for tensor in outputs if frames.of(tensor[0]) != ROOT), None)
     if inner is not None:
-        plain = in_the_open(graph)
+        plain = outside_control_flow(graph)
         behind = forward(graph, graph.mask([inner[0]]), control=False) & graph.typed((*MERGES, *EXITS)) & plain
         ends = [f"{graph.names[op]}:0" for op in np.flatnonzero(behind).tolist()]
         problem = f"{graph.name(inner)!r} is computed inside a loop"
@@ -256,15 +257,15 @@ def refuse_inner(graph: Graph, outputs: Iterable[Tensor], request: str) -> None:
         )
 
 
-def _acting(graph: Graph) -> Mask:
+def _writing_ops(graph: Graph) -> Mask:
     """Returns a mask of the ops that write to a variable or a table, or may do so in a called function."""
     return writers_of(graph) | graph.typed(["StatefulPartitionedCall", "If", "While", "Case"])
 
 
-def _held(graph: Graph, op: int) -> dict[int, None]:
+def _state_holders(graph: Graph, op: int) -> dict[int, None]:
     """Returns the variables, tables and other holders of state that are inputs of an op."""
     ends = [end for end in graph.data.ends(op) if _is_handle(graph, end)]
-    return dict.fromkeys(end_of(op, lambda one: _source(graph, one)) for op, _ in ends)
+    return dict.fromkeys(follow_chain(op, lambda one: _source(graph, one)) for op, _ in ends)
 
 
 def _source(graph: Graph, op: int) -> int | None:
@@ -278,7 +279,7 @@ def _users(graph: Graph, holder: int) -> list[int]:
     def onward(op: int) -> list[int]:
         return graph.consumers.row(op).tolist() if op == holder or _passes(graph, op) else []
 
-    return [op for op in met_from([holder], onward) if op != holder]
+    return [op for op in reachable_from([holder], onward) if op != holder]
 
 
 def _reads(graph: Graph, op: int) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from .graph import Graph, Mask
-from .names import under
+from .names import join_scope
 
 _ORPHANS = "graphsurgeon_orphans"
 
@@ -24,8 +24,8 @@ def orphans_of(graph: Any) -> dict[str, int]:
     Example:
         >>> class Live: "As a `tf.Graph`."
         >>> graph = Live()
-        >>> leave(graph, ["a", "b"], 1)
-        >>> claim(graph, ["a"])
+        >>> mark_orphans(graph, ["a", "b"], 1)
+        >>> unmark_orphans(graph, ["a"])
         >>> orphans_of(graph)
         {'b': 1}
     """
@@ -45,7 +45,7 @@ def orphan_mask(graph: Graph) -> Mask:
     return graph.mask(graph.index[name] for name in orphans_of(graph.origin) if name in graph.index)
 
 
-def leave(graph: Any, names: Iterable[str], step: int) -> None:
+def mark_orphans(graph: Any, names: Iterable[str], step: int) -> None:
     """Records ops of a live graph as orphans.
 
     Args:
@@ -56,7 +56,7 @@ def leave(graph: Any, names: Iterable[str], step: int) -> None:
     setattr(graph, _ORPHANS, {**orphans_of(graph), **dict.fromkeys(names, step)})
 
 
-def claim(graph: Any, names: Iterable[str]) -> None:
+def unmark_orphans(graph: Any, names: Iterable[str]) -> None:
     """Records that ops of a live graph are no longer orphans.
 
     Args:
@@ -123,11 +123,11 @@ class OpOrigin:
         return ", ".join([text, *(f"changed in step {step} ({what})" for step, what in self.changes)])
 
 
-def written(step: int, about: Mapping[str, Any]) -> bytes:
+def serialize_origin(step: int, about: Mapping[str, Any]) -> bytes:
     r"""Returns a record as bytes: a header line, and JSON, which is compressed if it is long.
 
     Example:
-        >>> written(3, {"made": {}})
+        >>> serialize_origin(3, {"made": {}})
         b'graphsurgeon provenance 1 step 3 json\n{"made":{}}'
     """
     body = json.dumps(about, separators=(",", ":"), ensure_ascii=True).encode()
@@ -139,7 +139,7 @@ def step_of(data: Any) -> int:
     """Returns the step of a record; 0 if the data is not a record.
 
     Example:
-        >>> step_of(written(3, {})), step_of(b"something else")
+        >>> step_of(serialize_origin(3, {})), step_of(b"something else")
         (3, 0)
     """
     if not isinstance(data, bytes) or not data.startswith(_RECORD):
@@ -148,12 +148,12 @@ def step_of(data: Any) -> int:
     return int(words[1]) if len(words) == 3 and words[1].isdigit() and len(words[1]) < 10 else 0
 
 
-def origins(records: Sequence[Any]) -> Mapping[str, OpOrigin]:
+def read_origins(records: Sequence[Any]) -> Mapping[str, OpOrigin]:
     """Returns op name -> origin, for all ops that are not originals; data that is not a record is ignored.
 
     Example:
         >>> about = {"copies": [{"graph": "net", "to": "copy", "ops": ["x"]}], "changed": {"y": "T=1"}}
-        >>> for origin in origins([written(1, about)]).values():
+        >>> for origin in read_origins([serialize_origin(1, about)]).values():
         ...     print(origin.op, origin)
         copy/x copied from op 'x' of net in step 1
         y original, changed in step 1 (T=1)
@@ -166,13 +166,13 @@ def _origins(records: tuple[bytes, ...]) -> Mapping[str, OpOrigin]:
     out: dict[str, OpOrigin] = {}
     for data in sorted(records, key=step_of):
         try:
-            _read(step_of(data), _unpacked(data), out)
+            _read(step_of(data), _decompress(data), out)
         except (ValueError, TypeError, KeyError, AttributeError, zlib.error, RecursionError):
             continue  # a file from an unknown source may contain anything
     return out
 
 
-def _unpacked(data: bytes) -> dict[str, Any]:
+def _decompress(data: bytes) -> dict[str, Any]:
     head, _, body = data.partition(b"\n")
     if head.endswith(b"zlib"):
         work = zlib.decompressobj()
@@ -192,7 +192,7 @@ def _read(step: int, about: Mapping[str, Any], out: dict[str, OpOrigin]) -> None
             str(copy["graph"]),
         )
         for op in copy["ops"]:
-            name = names.get(op) or under(scope, op)
+            name = names.get(op) or join_scope(scope, op)
             new[name] = OpOrigin(name, "copied", step, op, graph, str(earlier.get(op, "")))
     for name, (kind, was, graph) in about.get("made", {}).items():
         new[name] = OpOrigin(name, kind if kind in _HOW else "inserted", step, str(was), str(graph))

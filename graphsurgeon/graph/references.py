@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import SelectionError, counted, few
 from .graph import Graph
-from .layers import Layer, Layers, ends, made_by, scopes_of
+from .layers import Layer, Layers, expand_layers, ops_of_layers, scopes_of
 from .names import free_name, op_name
 
 
@@ -68,7 +68,7 @@ class ReferenceResolver:
         Raises:
             SelectionError: if a layer has several calls or no output, or an unknown name is similar to that of a layer.
         """
-        return ends(self.graph, self.layers, [self._of_key(thing) or thing for thing in things], self.request)
+        return expand_layers(self.graph, self.layers, [self._of_key(thing) or thing for thing in things], self.request)
 
     def _of_key(self, thing: Any) -> str:
         """Returns the tensor of a key of the signature; empty for anything else."""
@@ -83,7 +83,7 @@ class ReferenceResolver:
             thing: a name or an object.
 
         Raises:
-            SelectionError: as for `ends`, or if a layer has several outputs.
+            SelectionError: as for `expand_layers`, or if a layer has several outputs.
         """
         tensors = self.ends([thing])
         if len(tensors) > 1:
@@ -181,7 +181,7 @@ class ReferenceResolver:
         """
         alone = isinstance(things, (str, Layer)) or hasattr(things, "name") or not isinstance(things, Iterable)
         pairs = [(one, self.layer(one)) for one in ([things] if alone else things)]
-        return [op for one, layer in pairs for op in ([one] if layer is None else made_by([layer]))]
+        return [op for one, layer in pairs for op in ([one] if layer is None else ops_of_layers([layer]))]
 
     def inside(self, thing: Any) -> list[str]:
         """Returns the ops and variables of a layer; empty for anything else.
@@ -194,7 +194,7 @@ class ReferenceResolver:
         layer = self.layer(thing)
         if layer is None or (isinstance(thing, str) and any(op.startswith(f"{thing}/") for op in layer.ops)):
             return []
-        return made_by([layer])
+        return ops_of_layers([layer])
 
     def consumer(self, thing: Any, input: int) -> tuple[Any, int]:
         """Returns the consumer of a tensor with the index of its input; for a layer, the op that reads its input.

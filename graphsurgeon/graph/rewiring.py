@@ -146,7 +146,7 @@ def import_order(graph: Graph) -> list[int] | None:
     return order
 
 
-def in_order(graph: Graph, order: Sequence[int]) -> Graph:
+def reorder_ops(graph: Graph, order: Sequence[int]) -> Graph:
     """Returns a snapshot with its ops in another order; no other snapshot may have its owner.
 
     Args:
@@ -154,7 +154,7 @@ def in_order(graph: Graph, order: Sequence[int]) -> Graph:
         order: the numbers of all its ops, in the new order.
 
     Example:
-        >>> g = in_order(Graph.of([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
+        >>> g = reorder_ops(Graph.of([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
         >>> g.names, g.input_names(1)
         (['a', 'b'], ['a:1'])
     """
@@ -169,12 +169,12 @@ def in_order(graph: Graph, order: Sequence[int]) -> Graph:
     )  # fmt: skip
 
 
-def rewired(graph: Graph, edges: Sequence[Edge]) -> Graph:
+def rewire_inputs(graph: Graph, edges: Sequence[Edge]) -> Graph:
     """Returns a snapshot in which some inputs read other tensors.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])])
-        >>> rewired(g, [(2, 0, (1, 0))]).input_names(2)
+        >>> rewire_inputs(g, [(2, 0, (1, 0))]).input_names(2)
         ['b:0']
     """
     node, port = graph.data.node.copy(), graph.data.port.copy()
@@ -184,12 +184,12 @@ def rewired(graph: Graph, edges: Sequence[Edge]) -> Graph:
     return replace(graph, data=Edges(graph.data.ptr, node, port))
 
 
-def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
+def set_control_inputs(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
     """Returns a snapshot in which each of these ops has exactly these control inputs.
 
     Example:
         >>> g = Graph.of([("a", "NoOp", []), ("b", "NoOp", ["^a"]), ("c", "NoOp", ["^b"])])
-        >>> h = reordered_many(g, {1: [], 2: [0, 1]})
+        >>> h = set_control_inputs(g, {1: [], 2: [0, 1]})
         >>> h.control_names(1), h.control_names(2)
         ([], ['a', 'b'])
     """
@@ -208,12 +208,12 @@ def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
     return replace(graph, control=Edges(ptr, node, np.zeros(len(node), np.int32)))
 
 
-def cut_out(graph: Graph, removed: Sequence[int]) -> Graph:
+def graph_without_ops(graph: Graph, removed: Sequence[int]) -> Graph:
     """Returns a snapshot without some ops. No remaining op may read them.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
-        >>> h = cut_out(g, [1])
+        >>> h = graph_without_ops(g, [1])
         >>> h.names, h.input_names(1)
         (['a', 'c'], ['a:0'])
     """
@@ -227,21 +227,21 @@ def cut_out(graph: Graph, removed: Sequence[int]) -> Graph:
         names=names,
         types=list(compress(graph.types, flags)),
         nodes=list(compress(graph.nodes, flags)),
-        data=_kept(graph.data, keep, place),
-        control=_kept(graph.control, keep, place),
+        data=_kept_edges(graph.data, keep, place),
+        control=_kept_edges(graph.control, keep, place),
         index=dict(zip(names, range(len(names)), strict=True)),
         owner=DerivedOrigin(graph.origin),
         outputs_of=OutputTable.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
     )
 
 
-def _kept(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
+def _kept_edges(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
     rows = edges.rows
     inside = keep[rows] & keep[edges.node]
     return Edges.of(place[rows[inside]], place[edges.node[inside]], int(keep.sum()), edges.port[inside])
 
 
-def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
+def ops_on_new_cycles(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
     """Returns a mask of the ops on cycles that edges (op, its input or control input) close.
 
     Args:
@@ -250,7 +250,7 @@ def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
 
     Example:
         >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
-        >>> closed_cycle(g, [(0, 1)]).tolist()
+        >>> ops_on_new_cycles(g, [(0, 1)]).tolist()
         [True, True, False]
     """
     out = np.zeros(after.size, np.bool_)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import SelectionError
 from .graph import Graph, Ints, Mask, TensorInfo, shape_text
-from .layers import NO_LAYERS, Layers, made_by
+from .layers import NO_LAYERS, Layers, ops_of_layers
 from .stablehlo import MODULE_OP, op_names
 
 KEYS = ("attr", "device", "dtype", "is", "layer", "layer-type", "op", "shape", "type")
@@ -58,14 +58,14 @@ class SearchIndex:
     @cached_property
     def dtypes(self) -> dict[str, list[int]]:
         """Dtype of an output -> the ops with such an output, according to the file."""
-        return self._giving(self._stated, lambda info: info.dtype.removesuffix("_ref"))
+        return self._ops_by_output(self._stated, lambda info: info.dtype.removesuffix("_ref"))
 
     @cached_property
     def shapes(self) -> dict[str, list[int]]:
         """Shape of an output, in text form -> the ops with such an output, according to TensorFlow."""
-        return self._giving(self._outputs, lambda info: shape_text(info.shape))
+        return self._ops_by_output(self._outputs, lambda info: shape_text(info.shape))
 
-    def _giving(
+    def _ops_by_output(
         self, outputs: Callable[[int], Iterable[TensorInfo] | None], text: Callable[[TensorInfo], str]
     ) -> dict[str, list[int]]:
         by_text: dict[str, dict[int, None]] = {}
@@ -84,7 +84,7 @@ class SearchIndex:
                 by_device.setdefault(device, []).append(op)
         return by_device
 
-    def valued(self, key: str, text: AttributeText) -> dict[str, list[int]]:
+    def ops_by_value(self, key: str, text: AttributeText) -> dict[str, list[int]]:
         """Returns value of an attribute, as text in lower case -> the ops that have it; cached."""
         if (key, text) not in self._valued:
             by_value = self._valued[key, text] = {}
@@ -167,10 +167,10 @@ def search(graph: Graph, query: str, attribute: AttributeText = str, layers: Lay
         >>> search(g, "conv"), search(g, "op:Relu"), search(g, "net/* -relu")
         (['net/conv1'], ['net/relu'], ['net/conv1'])
     """
-    return [graph.names[i] for i in hits(graph, query, attribute, layers)]
+    return [graph.names[i] for i in search_hits(graph, query, attribute, layers)]
 
 
-def hits(
+def search_hits(
     graph: Graph,
     query: str,
     attribute: AttributeText = str,
@@ -197,7 +197,7 @@ def hits(
     index, fits = index_of(graph), np.ones(graph.size, np.bool_)
     for word in words:
         no = word[0] == "-" and len(word) > 1
-        mask = _fits(index, word[1:] if no else word, query, attribute, layers)
+        mask = _word_mask(index, word[1:] if no else word, query, attribute, layers)
         fits &= ~mask if no else mask
     ops = np.flatnonzero(fits)
     keys: list[Any] = [] if hidden is None else [hidden[ops]]
@@ -213,7 +213,7 @@ def hits(
     return ordered
 
 
-def _fits(index: SearchIndex, word: str, query: str, attribute: AttributeText, layers: Layers) -> Mask:
+def _word_mask(index: SearchIndex, word: str, query: str, attribute: AttributeText, layers: Layers) -> Mask:
     """Returns a mask of the ops that fit one word."""
     (key, colon, value), request = word.partition(":"), f"find({query!r})"
     if len(word) > 2 and word[0] == word[-1] == "/":
@@ -227,14 +227,14 @@ def _fits(index: SearchIndex, word: str, query: str, attribute: AttributeText, l
         if not layers:
             raise layers.none(request)
         matches = layers.matching(value) if low == "layer" else layers.of_class(value)
-        return index.mask([index.number[op] for op in made_by(matches) if op in index.number])
+        return index.mask([index.number[op] for op in ops_of_layers(matches) if op in index.number])
     if low == "is":
         if value.lower() != "unknown":
             how = "Type is:unknown for ops that TensorFlow does not know here"
             raise SelectionError(request, f"no op is {value!r}", how)
         return index.unknown
     if low in KEYS:
-        return _asked(index, low, value, attribute)
+        return _keyword_mask(index, low, value, attribute)
     if low.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():
         problem = f"there is no key {key + ':'!r}"
         raise SelectionError(request, problem, "The keys are " + ", ".join(f"{prefix}:" for prefix in KEYS))
@@ -243,7 +243,7 @@ def _fits(index: SearchIndex, word: str, query: str, attribute: AttributeText, l
     return index.holding(word.lower() if colon and not value.isdigit() else key.lower())
 
 
-def _asked(index: SearchIndex, key: str, value: str, attribute: AttributeText) -> Mask:
+def _keyword_mask(index: SearchIndex, key: str, value: str, attribute: AttributeText) -> Mask:
     """Returns a mask of the ops that fit ``key:value``."""
     low = value.lower()
     if key in ("op", "type"):
@@ -261,7 +261,7 @@ def _asked(index: SearchIndex, key: str, value: str, attribute: AttributeText) -
     match = re.compile(fnmatch.translate(pattern.strip("\"'") if equals else "*")).match
     fits_all = np.zeros(index.size, np.bool_)
     for own in index.attributes.get(name, ()):
-        fits_all |= _of(index, index.valued(own, attribute if equals else _any_value), match)
+        fits_all |= _of(index, index.ops_by_value(own, attribute if equals else _any_value), match)
     return fits_all
 
 

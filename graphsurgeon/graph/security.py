@@ -15,13 +15,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..errors import counted, few
-from .functions import called_by, given, gives_way
+from .functions import argument_sources, callees_of, is_inlinable
 from .graph import Graph
-from .lazy_graph import DeferredGraph, current
+from .lazy_graph import DeferredGraph, materialized_graph
 from .names import op_name
 from .stablehlo import library_calls
 from .tf_types import TFGraph, TFNodeDef
-from .traversal import backward, met_from
+from .traversal import backward, reachable_from
 
 #: The kinds of risks, the worst first.
 KINDS = ("writes files", "opens the network", "calls Python", "runs other code", "ends the process", "reads files")
@@ -248,7 +248,7 @@ class Risks:
         if not self.items:
             return ""
         kinds = Counter(risk.kind for risk in self.items)
-        doing = [k if len(self.items) == 1 else _many(k) for k in KINDS if kinds[k]]
+        doing = [k if len(self.items) == 1 else _effects_text(k) for k in KINDS if kinds[k]]
         names = few([f"{risk.op!r} ({risk.type})" for risk in self.items])
         return f"{counted(len(self.items), 'ops')} that {' or '.join(doing)}, {names}"
 
@@ -275,7 +275,7 @@ class Risks:
     __repr__ = __str__
 
 
-def _many(kind: str) -> str:
+def _effects_text(kind: str) -> str:
     """Returns a kind in the plural, such as ``write files``."""
     verb, _, rest = kind.partition(" ")
     return f"{verb.removesuffix('s')} {rest}"
@@ -303,7 +303,7 @@ def risks(
     risky = list(reader.risky())
     if not risky:
         return Risks(graph.title, unknown=tuple(sorted(graph.unknown)))
-    loaded = _loaded(graph, load or {}, risky)
+    loaded = _load_reasons(graph, load or {}, risky)
     there = (_risk(reader, one, loaded, assets) for one in risky)
     items = sorted((risk for risk in there if risk is not None), key=lambda risk: KINDS.index(risk.kind))
     return Risks(
@@ -377,7 +377,7 @@ def _harmless(kind: str, origin: _TextOrigin) -> str:
     return "you give the path when you run it" if origin.fed and not origin.texts else ""
 
 
-def _loaded(graph: Graph, load: Mapping[str, str], risky: list[_RiskyNode]) -> dict[str, str]:
+def _load_reasons(graph: Graph, load: Mapping[str, str], risky: list[_RiskyNode]) -> dict[str, str]:
     """Returns op of the graph that leads to a risky op -> why it runs at load."""
     state, ways = graph.state, dict[str, list[str]]()
     for op, why in load.items():
@@ -423,7 +423,7 @@ class _RiskFinder:
 
     def _outer(self, function: str) -> tuple[str, ...]:
         """Returns the ops of the graph that lead to a function."""
-        callers = met_from([function], lambda one: (place for place, _ in self._callers.get(one, ()) if place))
+        callers = reachable_from([function], lambda one: (place for place, _ in self._callers.get(one, ()) if place))
         return tuple(
             dict.fromkeys(node.name for one in callers for place, node in self._callers.get(one, ()) if not place)
         )
@@ -453,7 +453,7 @@ class _RiskFinder:
         todo: list[str] = []
 
         def call(place: str, scope: str, node: TFNodeDef) -> None:
-            for called in called_by(node, self._functions):
+            for called in callees_of(node, self._functions):
                 if called.function not in self._functions:
                     continue
                 self._callers.setdefault(called.function, []).append((place, node))
@@ -495,7 +495,7 @@ class _RiskFinder:
             name = text.partition(":")[0]
             node = self._node(place, name)
             if node is None:
-                onward = self._given(place, name) if place else None
+                onward = self._argument_values(place, name) if place else None
                 if onward is None:
                     unknown = True
                 else:
@@ -521,7 +521,7 @@ class _RiskFinder:
                 unknown = True
         return _TextOrigin(frozenset(texts), frozenset(more_texts), fed, unknown)
 
-    def _given(self, function: str, argument: str) -> list[tuple[str, str]] | None:
+    def _argument_values(self, function: str, argument: str) -> list[tuple[str, str]] | None:
         """Returns the values that calls pass to an argument; empty without calls; None if they are not known."""
         arguments = [one.name for one in self._functions[function].signature.input_arg]
         if argument not in arguments:
@@ -529,8 +529,8 @@ class _RiskFinder:
         sources: list[tuple[str, str]] = []
         for place, node in self._callers.get(function, ()):
             inputs = [one for one in node.input if one[:1] != "^"]
-            plain = gives_way(node, self._functions) or node.op.removeprefix("Stateless") in ("If", "Case")
-            one = given(node, inputs, len(arguments))[arguments.index(argument)] if plain else None
+            plain = is_inlinable(node, self._functions) or node.op.removeprefix("Stateless") in ("If", "Case")
+            one = argument_sources(node, inputs, len(arguments))[arguments.index(argument)] if plain else None
             if one is None:
                 return None
             sources.append((place, one))
@@ -583,7 +583,7 @@ class GraphOrigin:
         """Allows it to run until this process ends."""
         _trusted.add(self.key)
 
-    def left_in(self, graph: Graph) -> Risks:
+    def risks_in(self, graph: Graph) -> Risks:
         """Returns the risks that remain in a graph with parts of this file, without op types that the file lacks."""
         result, own = risks(graph, self.load, self.assets), {one.type for one in (*self.risks, *self.risks.harmless)}
         return replace(result, items=tuple(one for one in result if one.type in own))
@@ -605,26 +605,26 @@ def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
         return True
     if not any(node.op in RISKY for function in graph.functions.values() for node in function.node_def):
         return False
-    return numbers is None or any(called_by(graph.nodes[i], graph.functions) for i in numbers)
+    return numbers is None or any(callees_of(graph.nodes[i], graph.functions) for i in numbers)
 
 
 def origins(graph: TFGraph | DeferredGraph) -> tuple[GraphOrigin, ...]:
     """Returns the origins of a live graph, including trusted ones."""
-    result: tuple[GraphOrigin, ...] = getattr(current(graph), _MARK, ())
+    result: tuple[GraphOrigin, ...] = getattr(materialized_graph(graph), _MARK, ())
     return result
 
 
-def note(graph: TFGraph | DeferredGraph, new_origins: Iterable[GraphOrigin]) -> None:
+def add_origins(graph: TFGraph | DeferredGraph, new_origins: Iterable[GraphOrigin]) -> None:
     """Adds these origins to those of a live graph."""
-    setattr(current(graph), _MARK, tuple(dict.fromkeys([*origins(graph), *new_origins])))
+    setattr(materialized_graph(graph), _MARK, tuple(dict.fromkeys([*origins(graph), *new_origins])))
 
 
-def forget(graph: TFGraph) -> None:
+def clear_origins(graph: TFGraph) -> None:
     """Removes the origins of a live graph."""
-    setattr(current(graph), _MARK, ())
+    setattr(materialized_graph(graph), _MARK, ())
 
 
-def hand_on(graph: TFGraph, *sources: Any) -> None:
+def inherit_origins(graph: TFGraph, *sources: Any) -> None:
     """Adds the origins of other graphs to a live graph that has ops from them."""
     if any(map(origins, sources)):
-        note(graph, [one for source in sources for one in origins(source)])
+        add_origins(graph, [one for source in sources for one in origins(source)])

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import SelectionError, counted, did_you_mean, few, one_or_all
-from .boundary import Boundary, Tensor, control_entering, entering, leaks, leaving, region
-from .functions import where_inside
+from .boundary import Boundary, Tensor, control_entering, entering_tensors, leaks, leaving_tensors, region
+from .functions import inline_suggestion
 from .graph import Graph, Mask, TensorInfo
-from .layers import NO_LAYERS, Layer, Layers, made_by
+from .layers import NO_LAYERS, Layer, Layers, ops_of_layers
 from .traversal import backward, forward
 from .variables import VARIABLE_TYPES
 
@@ -127,11 +127,11 @@ class Selection:
         g = self.graph
 
         cuts = frozenset(self.inputs)
-        crossing = list(self.inputs) + [t for t in entering(g, self.mask, cuts) if t not in cuts]
+        crossing = list(self.inputs) + [t for t in entering_tensors(g, self.mask, cuts) if t not in cuts]
         kinds = self.mask & g.typed(VARIABLE_TYPES)
         return Boundary(
             inputs=tuple(map(g.name, crossing)),
-            outputs=tuple(map(g.name, self.outputs or leaving(g, self.mask))),
+            outputs=tuple(map(g.name, self.outputs or leaving_tensors(g, self.mask))),
             control_inputs=tuple((g.names[a], g.names[b]) for a, b in control_entering(g, self.mask)),
             variables=tuple(g.names[int(i)] for i in np.flatnonzero(kinds)),
             leaks=leaks(g, self.mask, self.inputs),
@@ -186,7 +186,7 @@ class Selection:
             suggestion = "Give a function of an OpView: lambda op: op.type == 'Conv2D'"
             raise SelectionError(f"where({test!r})", problem, suggestion)
         numbers = [i for i in self.numbers if test(OpView(self.graph, i))]
-        return listed(self.graph, numbers)
+        return selection_from(self.graph, numbers)
 
     def expect(self, count: int) -> Selection:
         """Returns this selection if it has exactly `count` ops; otherwise raises an error.
@@ -219,14 +219,14 @@ class Selection:
             graphs = _with_ops_of_both(self.graph, other.graph)
         missing = dict[Graph, list[str]]()
         for graph in graphs:
-            (own, lost), (others, missing_names) = _carried(self, graph), _carried(other, graph)
+            (own, lost), (others, missing_names) = _ops_in_snapshot(self, graph), _ops_in_snapshot(other, graph)
             if not lost and (sign != "|" or not missing_names):
                 numbers = joined(own, others)
                 if self.graph.derived or other.graph.derived:  # no query of an editor finds these ops
-                    return listed(graph, numbers)
+                    return selection_from(graph, numbers)
                 return Selection(graph, numbers, Query(verb, (), (self.query, other.query)))
             missing[graph] = [*lost, *missing_names]
-        lacks = [f"{_called(graph)} does not have {few(map(repr, names))}" for graph, names in missing.items()]
+        lacks = [f"{_graph_title(graph)} does not have {few(map(repr, names))}" for graph, names in missing.items()]
         way = "Leave out the ops that the second graph does not have: first.on(second.graph) | second"
         raise SelectionError(request, ", and ".join(lacks), way)
 
@@ -257,13 +257,13 @@ class Selection:
             return self
         way = "If a plan has built the second graph from the first, type selection.moved(graph)"
         self._refuse_foreign(graph, "selection.on(graph)", way)
-        mask, lost = _carried(self, graph)
-        ends = {tensor: _moved(self.graph, tensor, graph) for tensor in (*self.inputs, *self.outputs)}
+        mask, lost = _ops_in_snapshot(self, graph)
+        ends = {tensor: _tensor_in_snapshot(self.graph, tensor, graph) for tensor in (*self.inputs, *self.outputs)}
         lost += [self.graph.name(old) for old, new in ends.items() if new is None and not self.mask[old[0]]]
         start, end = (tuple(new for old in some if (new := ends[old])) for some in (self.inputs, self.outputs))
-        notes = (*self.notes, f"{_called(graph)} does not have {few(map(repr, lost))}") if lost else self.notes
+        notes = (*self.notes, f"{_graph_title(graph)} does not have {few(map(repr, lost))}") if lost else self.notes
         if lost or graph.derived or self.graph.derived:
-            return replace(listed(graph, mask), inputs=start, outputs=end, notes=notes)
+            return replace(selection_from(graph, mask), inputs=start, outputs=end, notes=notes)
         return Selection(graph, mask, self.query, start, end, notes)
 
     def all_on(self, graph: Graph, request: str) -> Selection:
@@ -281,9 +281,9 @@ class Selection:
         if graph.origin is not self.graph.origin:
             problem = f"the selection is of another graph, {self.graph.title}"
             raise SelectionError(request, problem, f"Select from {graph.title}")
-        _, lost = _carried(self, graph)
+        _, lost = _ops_in_snapshot(self, graph)
         if lost:
-            problem = f"{_called(graph)} does not have {few(map(repr, lost))}"
+            problem = f"{_graph_title(graph)} does not have {few(map(repr, lost))}"
             raise SelectionError(request, problem, "Leave out the ops that it does not have: selection.on(graph)")
         return self.on(graph)
 
@@ -304,19 +304,19 @@ class Selection:
         return Selection(graph, mask, Query("names", names), start, end)
 
 
-def listed(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
+def selection_from(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
     """Returns a selection of ops by their numbers or by a mask; its query lists their names.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
-        >>> listed(g, [1]).names, listed(g, [1]).query
+        >>> selection_from(g, [1]).names, selection_from(g, [1]).query
         (['b'], Query(verb='names', args=('b',), over=()))
     """
     mask = ops if isinstance(ops, np.ndarray) and ops.dtype == np.bool_ else graph.mask(ops)
     return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))
 
 
-def _carried(selection: Selection, graph: Graph) -> tuple[Mask, list[str]]:
+def _ops_in_snapshot(selection: Selection, graph: Graph) -> tuple[Mask, list[str]]:
     """Returns the ops of a selection in another snapshot of its graph, and the names of the missing ones.
 
     If a call is unfolded in the other snapshot, the ops inside the call represent it.
@@ -340,7 +340,7 @@ def _carried(selection: Selection, graph: Graph) -> tuple[Mask, list[str]]:
     return mask | inside, [name for name in absent if name not in calls]
 
 
-def _moved(old: Graph, tensor: Tensor, new: Graph) -> Tensor | None:
+def _tensor_in_snapshot(old: Graph, tensor: Tensor, new: Graph) -> Tensor | None:
     """Returns a tensor in another snapshot of its graph; None if it does not exist there."""
     op = tensor[0] if new.owner is old.owner else new.index.get(old.names[tensor[0]], -1)
     return (op, tensor[1]) if 0 <= op < new.size else None
@@ -355,7 +355,7 @@ def _with_ops_of_both(one: Graph, two: Graph) -> list[Graph]:
     return [each.expand(scopes) for each in opened]
 
 
-def _called(graph: Graph) -> str:
+def _graph_title(graph: Graph) -> str:
     return f"{graph.title} after a plan" if graph.derived else graph.title
 
 
@@ -390,8 +390,12 @@ def select(
         >>> select(g, scope="n").names, select(g, inputs=["n/a:0"], outputs=["n/b:0"]).names
         (['n/a', 'n/b'], ['n/b'])
     """
-    kinds, patterns, layer_patterns = words_of(op, "op"), words_of(name, "name"), words_of(layer, "layer")
-    ins, outs = words_of(inputs, "inputs"), words_of(outputs, "outputs")
+    kinds, patterns, layer_patterns = (
+        name_patterns(op, "op"),
+        name_patterns(name, "name"),
+        name_patterns(layer, "layer"),
+    )
+    ins, outs = name_patterns(inputs, "inputs"), name_patterns(outputs, "outputs")
     place: Any = scope
     if place is not None and not isinstance(place, str):
         problem = f"{scope!r} is of type {type(scope).__name__}, not the name of a scope"
@@ -413,7 +417,7 @@ def select(
     if patterns is not None:
         mask &= _names(graph, patterns, request, layers)
     if layer_patterns is not None:
-        mask &= _made(graph, made_by(layers.chosen(layer_patterns, request)))
+        mask &= _named_ops(graph, ops_of_layers(layers.chosen(layer_patterns, request)))
     if ins is not None or outs is not None:
         if not outs:
             raise SelectionError(request, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")
@@ -426,7 +430,7 @@ def select(
     return Selection(graph, mask, Query("select", arguments), start, end, tuple(notes))
 
 
-def _made(graph: Graph, ops: Iterable[str]) -> Mask:
+def _named_ops(graph: Graph, ops: Iterable[str]) -> Mask:
     """Returns a mask of ops by name; for an unfolded call, of the ops in it."""
     names = list(ops)
     mask = graph.mask(graph.index[name] for name in names if name in graph.index)
@@ -436,7 +440,7 @@ def _made(graph: Graph, ops: Iterable[str]) -> Mask:
     return mask
 
 
-def words_of(argument: Any, key: str) -> tuple[str, ...] | None:
+def name_patterns(argument: Any, key: str) -> tuple[str, ...] | None:
     """Returns the names in an argument: a text, an object that has a name, or several of them.
 
     Args:
@@ -485,7 +489,7 @@ def _types(graph: Graph, kinds: Sequence[str], request: str, notes: list[str]) -
         hit = graph.type_array == kind
         if not hit.any():
             there = sorted(set(graph.types))
-            inside = where_inside(graph.names, graph.nodes, graph.functions, kind)
+            inside = inline_suggestion(graph.names, graph.nodes, graph.functions, kind)
             hint = inside or did_you_mean(kind, there, "")
             notes.append(f"no op of type {kind!r}" + (f" ({hint[:1].lower()}{hint[1:]})" if hint else ""))
             if len(notes) == len(kinds):

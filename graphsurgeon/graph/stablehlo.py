@@ -101,7 +101,7 @@ class _BytecodeReader:
     def numbers(self) -> list[int]:
         return [self.number() for _ in range(self.number())]
 
-    def flagged(self) -> tuple[int, bool]:
+    def flagged_number(self) -> tuple[int, bool]:
         number = self.number()
         return number >> 1, bool(number & 1)
 
@@ -154,7 +154,9 @@ class _BytecodeModule:
         """Returns the names of the dialects and of the op types."""
         dialects, ops = list[str](), list[str]()
         for _ in range(reader.number()):
-            name, versioned = reader.flagged() if self._version >= _DIALECT_VERSIONS else (reader.number(), False)
+            name, versioned = (
+                reader.flagged_number() if self._version >= _DIALECT_VERSIONS else (reader.number(), False)
+            )
             dialects.append(self._strings[name])
             if versioned:
                 reader.section()
@@ -163,7 +165,7 @@ class _BytecodeModule:
         while reader:
             dialect = dialects[reader.number()]
             for _ in range(reader.number()):
-                name = reader.flagged()[0] if self._version >= _OP_PROPERTIES else reader.number()
+                name = reader.flagged_number()[0] if self._version >= _OP_PROPERTIES else reader.number()
                 ops.append(f"{dialect}.{self._strings[name]}")
         return dialects, ops
 
@@ -175,7 +177,7 @@ class _BytecodeModule:
         while len(rows) < count:
             dialect = self._dialects[reader.number()]
             for _ in range(reader.number()):
-                size, coded = reader.flagged()
+                size, coded = reader.flagged_number()
                 rows.append((dialect if coded else "", data.take(size)))
         return rows
 
@@ -187,7 +189,7 @@ class _BytecodeModule:
             yield from self._block(reader)
 
     def _block(self, reader: _BytecodeReader) -> Iterator[str]:
-        ops, has_arguments = reader.flagged()
+        ops, has_arguments = reader.flagged_number()
         if has_arguments:
             arguments = reader.number()
             for _ in range(arguments):
@@ -214,7 +216,7 @@ class _BytecodeModule:
             _pass_uses(reader, results)
         if not has & _HAS_REGIONS:
             return
-        regions, isolated = reader.flagged()
+        regions, isolated = reader.flagged_number()
         inner = (
             _BytecodeReader(reader.section()[1])
             if regions and isolated and self._version >= _REGION_SECTIONS
@@ -237,18 +239,18 @@ class _BytecodeModule:
     def _dictionary(self, number: int | None) -> dict[str, int]:
         if number is None:
             return {}
-        kind, reader = self._coded(number)
+        kind, reader = self._attribute_reader(number)
         if kind not in _DICTIONARY:
             raise ValueError
         return {self._string(reader.number()): reader.number() for _ in range(reader.number())}
 
     def _string(self, number: int) -> str:
-        kind, reader = self._coded(number)
+        kind, reader = self._attribute_reader(number)
         if kind not in _STRING:
             raise ValueError
         return self._strings[reader.number()]
 
-    def _coded(self, number: int) -> tuple[tuple[str, int], _BytecodeReader]:
+    def _attribute_reader(self, number: int) -> tuple[tuple[str, int], _BytecodeReader]:
         """Returns the kind of an attribute, and a reader of its value."""
         dialect, data = self._attributes[number]
         reader = _BytecodeReader(data)
@@ -265,5 +267,5 @@ def _pass_uses(reader: _BytecodeReader, values: int) -> None:
     for _ in range(reader.number() if values > 1 else 1):
         if values > 1:
             reader.number()
-        for _ in range(reader.flagged()[0]):
+        for _ in range(reader.flagged_number()[0]):
             reader.number()

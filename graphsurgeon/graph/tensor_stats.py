@@ -135,7 +135,7 @@ def _rounds(rounds: Sequence[int]) -> str:
     return f" in round {'.'.join(map(str, rounds))}" if rounds else ""
 
 
-def noted(
+def summarize(
     tensor: str, array: NDArray[Any], dtype: str, rounds: tuple[int, ...] = (), *, sampling: bool = True
 ) -> TensorStats:
     """Returns the summary of the value of a tensor.
@@ -148,7 +148,7 @@ def noted(
         sampling: whether a sample is taken.
 
     Example:
-        >>> noted("c:0", np.array([0.0, 2.0, np.inf]), "float32")
+        >>> summarize("c:0", np.array([0.0, 2.0, np.inf]), "float32")
         c:0  float32 (3), min 0, max 2, mean 1, std 1, 33 % zeros, 1 infinite
     """
     if dtype == "string":
@@ -159,7 +159,7 @@ def noted(
             flat = flat.view(np.uint8)
         elif flat.dtype.kind not in "iu" and flat.dtype not in (np.float32, np.float64):
             flat = np.abs(flat) if flat.dtype.kind == "c" else flat.astype(np.float32)
-        numbers = np.asarray([*_counted(flat), 0, array.ndim, *array.shape], np.float64)
+        numbers = np.asarray([*_count_kinds(flat), 0, array.ndim, *array.shape], np.float64)
         some = flat[:: step_of(flat.size)] if flat.size > SAMPLE else flat
         return TensorStats(tensor, rounds, numbers, (some if sampling else some[:0]).astype(np.float32), dtype)
 
@@ -168,14 +168,14 @@ def noted(
 _AT_ONCE = 1 << 15
 
 
-def _counted(flat: NDArray[Any]) -> list[float]:
+def _count_kinds(flat: NDArray[Any]) -> list[float]:
     """Returns the number of elements of each kind, and minimum, maximum, mean and variance of the finite elements."""
     if not flat.size:
         return [1, *[0] * 7, *[math.nan] * 4]
     least, most = flat.min(), flat.max()
     if not (np.isfinite(least) and np.isfinite(most)):
         finite = np.isfinite(flat)
-        odd, rest = flat[~finite], _counted(flat[finite])
+        odd, rest = flat[~finite], _count_kinds(flat[finite])
         low, high = np.count_nonzero(odd == -np.inf), np.count_nonzero(odd == np.inf)
         return [1, flat.size, odd.size - low - high, low, *rest[4:7], high, *rest[8:]]
     zeros = np.count_nonzero(flat == 0) if least <= 0 <= most else 0

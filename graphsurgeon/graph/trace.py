@@ -17,194 +17,14 @@ import numpy as np
 
 from ..errors import OpenError, PlanError, SelectionError, counted, few, one_of
 from .argument_types import OpLike, PathLike, TensorLike
-from .arrays import packed, size_text, unpacked
-from .atomic_files import refuse_there, write_whole
-from .control_flow import order
+from .arrays import pack_arrays, size_text, unpack_arrays
+from .atomic_files import ensure_writable, write_atomic
+from .control_flow import topological_places
+from .first_nan import FirstBad, first_bad
 from .graph import Graph
 from .names import op_name, tensor_name
 from .rewiring import TURNING
 from .tensor_stats import OpCost, TensorStats
-from .traversal import shortest
-from .variables import FEED_TYPES, VARIABLE_TYPES
-
-_Rounds = tuple[int, ...]
-#: Op types with a value that is given and not computed.
-_GIVEN = FEED_TYPES | VARIABLE_TYPES | {"ReadVariableOp", "Const", "ImmutableConst"}
-_SAID = {"feed": "which was fed", "variable": "held by the variable", "constant": "a constant"}
-
-
-@dataclass(frozen=True, eq=False)
-class FirstBad:
-    """The op with finite inputs and an output that is not finite.
-
-    Args:
-        note: the summary of its output.
-        type: its op type.
-        inputs: the summaries of its inputs at that moment.
-        path: the shortest path back from the op to a feed or a variable, or else to a constant, as names of ops.
-        then: the summary in which an infinity first becomes a NaN, if it does.
-        source: ``"feed"``, ``"variable"`` or ``"constant"`` if the value is given and not computed; otherwise empty.
-    """
-
-    note: TensorStats
-    type: str
-    inputs: tuple[TensorStats, ...]
-    path: tuple[str, ...]
-    then: TensorStats | None = None
-    source: str = ""
-
-    @property
-    def op(self) -> str:
-        """The op's name."""
-        return self.note.tensor.partition(":")[0]
-
-    @property
-    def tensor(self) -> str:
-        """The name of its output."""
-        return self.note.tensor
-
-    @property
-    def rounds(self) -> _Rounds:
-        """The round of each loop around it, counted from 0, the outermost loop first."""
-        return self.note.rounds
-
-    def __repr__(self) -> str:
-        lines = [f"{self.note!r}, by {self.type}"]
-        if self.source:
-            lines[0] = f"{self.note!r}, {_SAID[self.source]}"
-        lines += [f"  from  {note!r}" for note in self.inputs]
-        lines += [f"  then NaN in {self.then.where}"] if self.then is not None else []
-        return "\n".join([*lines, f"  back: {' <- '.join(self.path)}"])
-
-
-def first_bad(
-    graph: Graph,
-    notes: Mapping[str, Sequence[TensorStats]],
-    handed_on: Mapping[str, str] | None = None,
-    fed: Iterable[str] = (),
-    skipped: Container[str] = (),
-) -> FirstBad | None:
-    """Returns the op that computes the first NaN or infinity of a run; None if all values are finite.
-
-    Args:
-        graph: the graph that ran.
-        notes: tensor -> its summaries, by round.
-        handed_on: tensor that is passed on unchanged -> the tensor in `notes`.
-        fed: the tensors that were fed.
-        skipped: ops that the path back leaves out.
-
-    Example:
-        >>> import numpy as np
-        >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
-        >>> def held(name, infinite):
-        ...     numbers = np.array([1, 2, 0, infinite, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 2.0])
-        ...     return TensorStats(name, (), numbers, np.zeros(0))
-        >>> notes = {name: [held(name, bad)] for name, bad in (("x:0", 0), ("y:0", 1), ("z:0", 1))}
-        >>> first_bad(graph, notes).op
-        'y'
-    """
-    return _FirstBadSearch(graph, notes, handed_on or {}, frozenset(fed), skipped).found()
-
-
-class _FirstBadSearch:
-    def __init__(
-        self,
-        graph: Graph,
-        notes: Mapping[str, Sequence[TensorStats]],
-        handed_on: Mapping[str, str],
-        fed: frozenset[str],
-        skipped: Container[str],
-    ) -> None:
-        self.graph, self.fed, self.skipped = graph, fed, skipped
-        self.at: dict[tuple[int, int], dict[_Rounds, TensorStats]] = {}
-        for name, group in notes.items():
-            self.at[self.graph.tensor(name)] = {note.rounds: note for note in group}
-        for name, origin in handed_on.items():
-            source = self.graph.tensor(origin)
-            if source in self.at and op_name(name) in self.graph.index:  # the op of a fed tensor may not have run
-                self.at[self.graph.tensor(name)] = self.at[source]
-
-    def found(self) -> FirstBad | None:
-        """Returns the first bad op; if there are NaNs, the first op that leads to a NaN."""
-        causes, nans = [], []
-        for (op, port), notes in self.at.items():
-            for note in notes.values():
-                if note.bad and f"{self.graph.names[op]}:{port}" == note.tensor:
-                    before = [one for one in self.inputs(op, note.rounds) if one.bad]
-                    causes += [(op, note)] * (not before)
-                    nans += [(op, note)] * (note.nans > 0 and not any(one.nans for one in before))
-        if not causes:
-            return None
-        then = None
-        if nans:
-            order = self._order
-            op, first = min(nans, key=lambda one: (order[one[0]], one[1].rounds))
-            cause = self._cause(op, first)
-            then = first if cause[1] is not first else None
-        else:
-            order = self._order
-            computed = [one for one in causes if self.graph.types[one[0]] not in _GIVEN]
-            cause = min(computed or causes, key=lambda one: (order[one[0]], one[1].rounds))
-        return self._result(*cause, then)
-
-    def inputs(self, op: int, rounds: _Rounds) -> list[TensorStats]:
-        """Returns the summaries of the inputs of an op when it ran."""
-        result = []
-        if self.graph.types[op] in TURNING and rounds:
-            rounds = (*rounds[:-1], rounds[-1] - 1)
-        for end in self.graph.data.ends(op):
-            notes = self.at.get(end, {})
-            some = next(iter(notes), ())
-            if len(some) > len(rounds):  # it is a result of a loop, from the last round
-                inside = [key for key in notes if key[: len(rounds)] == rounds]
-                result += [notes[max(inside)]] if inside else []
-            elif rounds[: len(some)] in notes:
-                result.append(notes[rounds[: len(some)]])
-        return result
-
-    def _cause(self, op: int, note: TensorStats) -> tuple[int, TensorStats]:
-        """Returns the origin of a NaN: the first computed op among the infinities that it comes from."""
-        graph, order = self.graph, self._order
-        todo, visited, ends = [(op, note)], {(op, note.rounds)}, []
-        for here, stats in todo:  # grows
-            before = []
-            for one in self.inputs(here, stats.rounds):
-                if one.bad:
-                    before.append((graph.tensor(one.tensor)[0], one))
-            ends += [(here, stats)] * (not before)
-            for maker, one in before:
-                if (maker, one.rounds) not in visited:
-                    visited.add((maker, one.rounds))
-                    todo.append((maker, one))
-        return min(ends or [(op, note)], key=lambda one: (one[1].rounds[:1], order[one[0]], one[1].rounds))
-
-    def _result(self, op: int, note: TensorStats, then: TensorStats | None) -> FirstBad:
-        graph, kind = self.graph, self.graph.types[op]
-        back = [name for i in self._way(op) if (name := graph.names[i]) not in self.skipped]
-        source = ""
-        if note.tensor in self.fed or kind in FEED_TYPES:
-            source = "feed"
-        elif kind in _GIVEN:
-            source = "constant" if kind in ("Const", "ImmutableConst") else "variable"
-        return FirstBad(note, kind, tuple(self.inputs(op, note.rounds)), tuple(back), then, source)
-
-    def _way(self, op: int) -> list[int]:
-        graph = self.graph
-        fed = [graph.tensor(name)[0] for name in self.fed if name.partition(":")[0] in graph.index]
-        goals = graph.typed(FEED_TYPES | VARIABLE_TYPES) | graph.mask(fed)
-        if goals[op]:
-            return [op]
-        for ends in (goals, graph.data.degrees == 0):
-            path = shortest(graph.data.rows, graph.data.node, op, ends)
-            if path:
-                return path
-        return [op]
-
-    @cached_property
-    def _order(self) -> list[int]:
-        """The place of each op in an order with all inputs before their consumers."""
-        return order(self.graph)
-
 
 Notes = Mapping[str, Sequence[TensorStats]]
 
@@ -259,15 +79,15 @@ def first_difference(
         unsaid: ops that are returned only if no other op differs.
 
     Example:
-        >>> from .tensor_stats import noted
+        >>> from .tensor_stats import summarize
         >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
         >>> def run(y):
         ...     held = {"x:0": 1.0, "y:0": y, "z:0": y}
-        ...     return {name: [noted(name, np.array([value]), "float32")] for name, value in held.items()}
+        ...     return {name: [summarize(name, np.array([value]), "float32")] for name, value in held.items()}
         >>> first_difference(graph, run(2.0), run(3.0), {}, 1e-5).op
         'y'
     """
-    place, candidates = order(graph), []
+    place, candidates = topological_places(graph), []
     for name, notes in ours.items():
         there = {note.rounds: note for note in theirs.get(names.get(name, name), ())}
         for note in notes:
@@ -292,8 +112,8 @@ def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[st
         names: tensor of the first run -> its name in the other run, if the names differ.
 
     Example:
-        >>> from .tensor_stats import noted
-        >>> ours, theirs = ({"y:0": [noted("y:0", np.array([held]), "float32")]} for held in (4.0, 5.0))
+        >>> from .tensor_stats import summarize
+        >>> ours, theirs = ({"y:0": [summarize("y:0", np.array([value]), "float32")]} for value in (4.0, 5.0))
         >>> differences(ours, theirs, {})
         {'y': 0.25}
     """
@@ -310,8 +130,9 @@ def difference(note: TensorStats, other: TensorStats) -> float:
     """Returns the difference of two tensors, divided by the largest absolute value of the first tensor.
 
     Example:
-        >>> from .tensor_stats import noted
-        >>> difference(noted("a:0", np.array([1.0, 4.0]), "float32"), noted("b:0", np.array([1.0, 5.0]), "float32"))
+        >>> from .tensor_stats import summarize
+        >>> a, b = (summarize("a:0", np.array([1.0, value]), "float32") for value in (4.0, 5.0))
+        >>> difference(a, b)
         0.25
     """
     if note.shape != other.shape or (note.nans, note.infinite) != (other.nans, other.infinite):
@@ -503,8 +324,12 @@ class Trace:
         _refuse_no_trace(other, request)
         refuse_no_tolerance(tolerance, request)
         names = names or {}
-        theirs = {**other.by_tensor, **_handed_on(other)}
-        ours = {name: notes for name, notes in _handed_on(self).items() if names.get(name, name) not in other.handed_on}
+        theirs = {**other.by_tensor, **_forwarded_values(other)}
+        ours = {
+            name: notes
+            for name, notes in _forwarded_values(self).items()
+            if names.get(name, name) not in other.handed_on
+        }
         return first_difference(self.graph, {**self.by_tensor, **ours}, theirs, names, tolerance, self.added)
 
     def differences(self, other: Trace, names: Mapping[str, str] | None = None) -> dict[str, float]:
@@ -529,7 +354,7 @@ class Trace:
 
         The inputs of an op come before its outputs. In contrast, `notes` is in the order of the run.
         """
-        rows, place, graph = [], order(self.graph), self.graph
+        rows, place, graph = [], topological_places(self.graph), self.graph
 
         def at(tensor: str) -> tuple[int, int]:
             op, port = graph.tensor(tensor)
@@ -640,7 +465,7 @@ class Trace:
         Raises:
             PlanError: if the file already exists.
         """
-        refuse_there(path, overwrite, f"save({os.fspath(path)!r})")
+        ensure_writable(path, overwrite, f"save({os.fspath(path)!r})")
         graph = self.graph
         about = {
             "title": graph.title, "names": list(graph.names), "types": list(graph.types), "inputs": graph.written(),
@@ -655,11 +480,11 @@ class Trace:
         for key, parts in (("numbers", [n.numbers for n in self.notes]), ("samples", [n.sample for n in self.notes])):
             arrays[key] = np.concatenate(parts) if parts else np.zeros(0)
             arrays[f"{key}_ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
-        arrays |= packed(self.results, "result") | packed(self.feeds, "feed")
+        arrays |= pack_arrays(self.results, "result") | pack_arrays(self.feeds, "feed")
         archive = io.BytesIO()
         np.savez_compressed(archive, **arrays)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, archive.getvalue())
+        write_atomic(path, archive.getvalue())
 
     @classmethod
     def load(cls, path: PathLike) -> Trace:
@@ -682,7 +507,7 @@ class Trace:
             columns = (about["tensors"], about["rounds"], parts["numbers"], parts["samples"], about["dtypes"])
             notes = tuple(TensorStats(t, tuple(r), n, s, d) for t, r, n, s, d in zip(*columns, strict=False))
             costs = {row[0]: OpCost(*row) for row in about["costs"]}
-            results, fed = unpacked(arrays, "result"), unpacked(arrays, "feed")
+            results, fed = unpack_arrays(arrays, "result"), unpack_arrays(arrays, "feed")
         except FileNotFoundError:
             raise OpenError(request, "there is no such file", "Give the path that trace.save(path) was given") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -710,7 +535,7 @@ def _refuse_no_trace(other: Any, request: str) -> None:
         raise SelectionError(f"{request}(other)", problem, suggestion)
 
 
-def _handed_on(trace: Trace) -> dict[str, tuple[TensorStats, ...]]:
+def _forwarded_values(trace: Trace) -> dict[str, tuple[TensorStats, ...]]:
     """Returns the summaries of tensors that are passed on unchanged, under their own names."""
     return {
         name: tuple(replace(note, tensor=name) for note in trace.by_tensor[source])

@@ -15,7 +15,7 @@ from ..errors import counted
 from .boundary import Tensor
 from .control_flow import EXITS, MERGES, SWITCHES, loops_of
 from .graph import Graph, Mask
-from .traversal import backward, forward, joined_parts, reached
+from .traversal import backward, connected_parts, forward, reachable_mask
 from .variables import FEED_TYPES, QUEUE_TYPES, VARIABLE_TYPES
 
 #: Ops that set state which remains after a run: a variable, a table, a queue, a file.
@@ -88,27 +88,27 @@ def downstream(
     writers, targets = writers_of(graph) & ~removed, list(until)
     none = np.zeros(graph.size, np.bool_)
     stay = none if assign else writers & ~changed_ops
-    ops = _reached(graph, changed_ops & ~removed, ~(stay | removed), writers if assign else none, bool(targets))
+    ops = _affected_ops(graph, changed_ops & ~removed, ~(stay | removed), writers if assign else none, bool(targets))
     missed = [t for t in targets if not ops[t]]
     if missed:
         return Downstream(ops, stay, none, missed=missed[0])
-    remaining = _behind(graph, ops) & stay
+    remaining = _consumers_of(graph, ops) & stay
     if targets:
         ops &= backward(graph, graph.mask(targets))
     else:
-        ops &= backward(graph, ops & ~_feeding(graph, ops, remaining), control=False)
+        ops &= backward(graph, ops & ~_producers_of(graph, ops, remaining), control=False)
     # Also copy ops that wait for a copied op and that a copied op waits for, such as assertions.
     if ops.any() and len(graph.control.node):
         ops |= forward(graph, ops, within=~(stay | removed)) & backward(graph, ops)
     lost = changed_ops & ~removed & ~ops
     result = Downstream(ops, remaining, lost)
     if ops.any():
-        _made_whole(graph, result, removed)
+        _complete_flow(graph, result, removed)
     result.calls = np.flatnonzero(result.ops & graph.typed(_CALLS)).tolist()
     return result
 
 
-def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: bool) -> Mask:
+def _affected_ops(graph: Graph, start: Mask, within: Mask, acting: Mask, control: bool) -> Mask:
     """Returns the consumers of the changed ops, and the ops that wait for changed ops which set state."""
     ops = forward(graph, start, control=control, within=within)
     while not control:
@@ -121,19 +121,19 @@ def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: boo
     return ops
 
 
-def _behind(graph: Graph, ops: Mask) -> Mask:
+def _consumers_of(graph: Graph, ops: Mask) -> Mask:
     """Returns the consumers of some ops."""
     return graph.mask(graph.data.rows[ops[graph.data.node]])
 
 
-def _feeding(graph: Graph, ops: Mask, remaining: Mask) -> Mask:
+def _producers_of(graph: Graph, ops: Mask, remaining: Mask) -> Mask:
     """Returns those of `ops` that have consumers, or ops that wait for them; the others are ends."""
     rows, later = graph.data.rows, graph.control.rows
     inputs, waited_for = graph.data.node[ops[rows] | remaining[rows]], graph.control.node[remaining[later]]
     return (graph.mask(inputs) | graph.mask(waited_for)) & ops
 
 
-def _made_whole(graph: Graph, result: Downstream, removed: Mask) -> None:
+def _complete_flow(graph: Graph, result: Downstream, removed: Mask) -> None:
     """Completes loops, conds, TensorArrays and stacks that are partly copied."""
     parts = shared_holders(graph)
     loops = loops_of(graph)
@@ -166,7 +166,7 @@ def _other_branches(graph: Graph, ops: Mask) -> Mask:
     rows = graph.data.rows
     ends = graph.mask(graph.data.node[joints[rows]])
     keep = selected[rows] & selected[graph.data.node] & ~graph.typed(SWITCHES)[rows]
-    return reached(rows[keep], graph.data.node[keep], ends & selected)
+    return reachable_mask(rows[keep], graph.data.node[keep], ends & selected)
 
 
 def shared_holders(graph: Graph) -> np.ndarray | None:
@@ -193,7 +193,7 @@ def shared_holders(graph: Graph) -> np.ndarray | None:
     use = first & mask[node]
     users = mask.copy()
     users[rows[use]] = True
-    return np.where(users, joined_parts(rows[use], node[use], graph.size), -1)
+    return np.where(users, connected_parts(rows[use], node[use], graph.size), -1)
 
 
 _TAIL = "_grad"
@@ -246,7 +246,9 @@ class Gradients:
         self.graph = graph
         scopes = graph.scopes
         self._of = np.full(len(scopes.names), -1, np.int32)  # scope -> the op with its gradient in this scope
-        derived = {scope: _derived(name, graph) for scope, name in enumerate(scopes.names) if name.endswith(_TAIL)}
+        derived = {
+            scope: _gradient_source(name, graph) for scope, name in enumerate(scopes.names) if name.endswith(_TAIL)
+        }
         for scope in range(1, len(scopes.names)) if derived else ():
             forward_op = derived.get(scope, -1)
             self._of[scope] = self._of[scopes.parents[scope]] if forward_op < 0 else forward_op
@@ -281,7 +283,9 @@ class Gradients:
 
         passing = ~self.ops & ~graph.typed(_STOPS)
         to_loss = backward(graph, self.known & passing, control=False, within=passing) & passing
-        flows = forward(graph, (self.known | self._trained()) & passing, control=False, within=passing) & passing
+        flows = (
+            forward(graph, (self.known | self._trained_variables()) & passing, control=False, within=passing) & passing
+        )
         there = [new for i in np.flatnonzero(flows).tolist() if (new := now_at(i)) >= 0]
         through = ~after.typed(_STOPS)
         flows_now = forward(after, after.mask(there) & through, control=False, within=through) & through
@@ -298,7 +302,7 @@ class Gradients:
         stale = np.flatnonzero(self.of(np.flatnonzero(above).tolist())).tolist()
         return sorted(set(affected)), [i for i in stale if now_at(i) >= 0]
 
-    def _trained(self) -> Mask:
+    def _trained_variables(self) -> Mask:
         """Returns the variables that are set to values computed from gradients."""
         graph = self.graph
         updates = forward(graph, self.ops, control=False) & ~self.ops
@@ -321,7 +325,7 @@ def _value(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _derived(scope: str, graph: Graph) -> int:
+def _gradient_source(scope: str, graph: Graph) -> int:
     """Returns the op with its gradient in a scope; -1 if there is none.
 
     In the scope, the name of the op comes after the name of the gradients. If both were copied into another scope, that
@@ -339,7 +343,7 @@ def _derived(scope: str, graph: Graph) -> int:
 _SEEDS = ("seed", "seed2")
 
 
-def drawing(graph: Graph) -> list[int]:
+def random_ops(graph: Graph) -> list[int]:
     """Returns the ops that draw numbers from their own seeded state, in graph order.
 
     Args:
@@ -352,13 +356,13 @@ def drawing(graph: Graph) -> list[int]:
     return [int(op) for op in np.flatnonzero(np.isin(kind_of, able))] if able and len(kinds) else []
 
 
-def unseeded(graph: Graph) -> list[int]:
+def unseeded_ops(graph: Graph) -> list[int]:
     """Returns the drawing ops without a seed; TensorFlow uses another seed for them in each session.
 
     Args:
         graph: the snapshot of a live graph.
     """
-    return [op for op in drawing(graph) if not any(graph.nodes[op].attr[name].i for name in _SEEDS)]
+    return [op for op in random_ops(graph) if not any(graph.nodes[op].attr[name].i for name in _SEEDS)]
 
 
 #: Op type -> how it changes the variable, its first input, by its second input.
@@ -409,7 +413,7 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
     if not candidates:
         return Updates()
     fed = forward(graph, graph.mask(op for tensor in cuts for op, _ in graph.readers(tensor)), control=False)
-    others = fed & ~region & _leading_elsewhere(graph, candidates)
+    others = fed & ~region & _non_update_ops(graph, candidates)
     variables = _variables_read(graph, region)
     inside, outside = [], {}
     for number in candidates:
@@ -483,7 +487,7 @@ def _candidates(graph: Graph) -> list[int]:
     return numbers
 
 
-def _leading_elsewhere(graph: Graph, candidates: list[int]) -> Mask:
+def _non_update_ops(graph: Graph, candidates: list[int]) -> Mask:
     """Returns a mask of the ops that lead to an op other than updates."""
     after = forward(graph, graph.mask(candidates), control=False)
     last = graph.consumers.degrees == 0

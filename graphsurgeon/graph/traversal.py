@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Thing = TypeVar("Thing")
 
 
-def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]]) -> dict[Thing, None]:
+def reachable_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]]) -> dict[Thing, None]:
     """Returns the start things and all things that they lead to, without duplicates. A walk without arrays of edges.
 
     Args:
@@ -24,7 +24,7 @@ def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]])
         onward: returns the things that a thing leads to; it is called once for each thing.
 
     Example:
-        >>> list(met_from([6], lambda n: [n // 2, n // 3] if n else []))
+        >>> list(reachable_from([6], lambda n: [n // 2, n // 3] if n else []))
         [6, 2, 0, 1, 3]
     """
     visited: dict[Thing, None] = {}
@@ -37,7 +37,7 @@ def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]])
     return visited
 
 
-def end_of(start: Thing, onward: Callable[[Thing], Thing | None]) -> Thing:
+def follow_chain(start: Thing, onward: Callable[[Thing], Thing | None]) -> Thing:
     """Returns the end of a chain. A cyclic chain, for example in a damaged file, ends before it repeats.
 
     Args:
@@ -45,10 +45,10 @@ def end_of(start: Thing, onward: Callable[[Thing], Thing | None]) -> Thing:
         onward: returns the next thing, or None.
 
     Example:
-        >>> end_of(40, lambda n: n // 2 if n % 2 == 0 else None), end_of(7, lambda n: (n + 1) % 3)
+        >>> follow_chain(40, lambda n: n // 2 if n % 2 == 0 else None), follow_chain(7, lambda n: (n + 1) % 3)
         (5, 1)
     """
-    return next(reversed(met_from([start], lambda one: [after] if (after := onward(one)) is not None else ())))
+    return next(reversed(reachable_from([start], lambda one: [after] if (after := onward(one)) is not None else ())))
 
 
 def backward(
@@ -80,8 +80,8 @@ def backward(
     if cuts and control:
         there = ~np.isin(graph.control.node, [op for op, _ in cuts])
         waits = there if waits is None else waits & there
-    row, col = followed(graph, kept_edges(graph, cuts), control, within, waits)
-    return reached(row, col, start)
+    row, col = walk_edges(graph, uncut_edges(graph, cuts), control, within, waits)
+    return reachable_mask(row, col, start)
 
 
 def forward(
@@ -101,8 +101,8 @@ def forward(
         >>> forward(g, g.mask([1])).tolist()
         [False, True, True]
     """
-    row, col = followed(graph, edges, control, within)
-    return reached(col, row, start)
+    row, col = walk_edges(graph, edges, control, within)
+    return reachable_mask(col, row, start)
 
 
 def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
@@ -122,7 +122,7 @@ def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
     return _order(Edges.of(rows, ends, size, ends), seeds)[1:]
 
 
-def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
+def uncut_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
     """Returns a mask over data edges that is false for edges with a tensor of `cuts`; None without cuts."""
     if not cuts:
         return None
@@ -145,9 +145,9 @@ def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> 
         >>> components(g, g.mask([2]), g.mask([])).tolist()
         [0, 0, 1]
     """
-    row, col = followed(graph, None, control, None)
+    row, col = walk_edges(graph, None, control, None)
     keep = ~into[row] & ~out_of[col]
-    return joined_parts(row[keep], col[keep], graph.size)
+    return connected_parts(row[keep], col[keep], graph.size)
 
 
 def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
@@ -163,10 +163,10 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
         >>> bool(a == b), bool(a == c)
         (True, False)
     """
-    return joined_parts(*followed(graph, ~out_of[graph.data.node], True, None), graph.size, "strong")
+    return connected_parts(*walk_edges(graph, ~out_of[graph.data.node], True, None), graph.size, "strong")
 
 
-def joined_parts(row: Ints, col: Ints, size: int, connection: str = "weak") -> NDArray[np.int32]:
+def connected_parts(row: Ints, col: Ints, size: int, connection: str = "weak") -> NDArray[np.int32]:
     """Returns for each of `size` things the number of its connected part, by edges from `row` to `col`.
 
     Args:
@@ -209,14 +209,14 @@ def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = Tr
         >>> shortest_between(g, g.mask([0]), g.mask([2])), shortest_between(g, g.mask([2]), g.mask([0]))
         ([0, 1, 2], [])
     """
-    reader, target = followed(graph, None, control, None)
+    reader, target = walk_edges(graph, None, control, None)
     first = np.flatnonzero(starts).astype(target.dtype)
     # one additional op before all starts makes one search enough
     row, col = np.concatenate([target, np.full_like(first, graph.size)]), np.concatenate([reader, first])
     return shortest(row, col, graph.size, np.append(goals, False))[1:]
 
 
-def followed(
+def walk_edges(
     graph: Graph, edges: Mask | None, control: bool, within: Mask | None, waits: Mask | None = None
 ) -> tuple[Ints, Ints]:
     """Returns the edges of a walk, as two arrays: the consumers, and the ops that they need.
@@ -248,7 +248,7 @@ def _matrix(row: Ints, col: Ints, size: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(len(row), np.int8), (row, col)), shape=(size, size))
 
 
-def reached(row: Ints, col: Ints, start: Mask) -> Mask:
+def reachable_mask(row: Ints, col: Ints, start: Mask) -> Mask:
     """Returns the ops in `start` and all ops that edges from `row` to `col` lead to."""
     rows = _matrix(row, col, len(start))
     return _walk(Edges(rows.indptr, rows.indices, rows.indices), start)

@@ -26,7 +26,7 @@ _STARTERS = frozenset(
 )  # fmt: skip
 
 
-def holds(kind: str, inner: Iterable[str]) -> bool:
+def makes_table(kind: str, inner: Iterable[str]) -> bool:
     """Returns whether an op makes a table or iterator, itself or in the functions that it calls.
 
     Args:
@@ -36,7 +36,7 @@ def holds(kind: str, inner: Iterable[str]) -> bool:
     return kind in HOLDERS or (kind in CALLS and any(one in HOLDERS for one in inner))
 
 
-def fills(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
+def fills_table(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
     """Returns whether an op that reads a table or iterator fills it, itself or in the functions that it calls.
 
     Args:
@@ -117,7 +117,7 @@ class VariableInfo:
         return "local_variables" in self.collections
 
 
-def defined_by(info: VariableInfo, proto: Any, assigned: str, collections: Iterable[str]) -> VariableInfo:
+def variable_from_def(info: VariableInfo, proto: Any, assigned: str, collections: Iterable[str]) -> VariableInfo:
     """Returns the known facts of a variable, completed from its `VariableDef`.
 
     Args:
@@ -138,7 +138,7 @@ def defined_by(info: VariableInfo, proto: Any, assigned: str, collections: Itera
     )
 
 
-def variable_read_by(op: str, readers: Iterable[tuple[str, str, str | None]], **about: Any) -> VariableInfo:
+def variable_from_reads(op: str, readers: Iterable[tuple[str, str, str | None]], **about: Any) -> VariableInfo:
     """Returns the facts of a variable that its consumers show.
 
     Args:
@@ -147,7 +147,7 @@ def variable_read_by(op: str, readers: Iterable[tuple[str, str, str | None]], **
         about: the other known facts.
 
     Example:
-        >>> info = variable_read_by("w", [("Identity", "w/read", None), ("Assign", "w/Assign", "zeros:0")])
+        >>> info = variable_from_reads("w", [("Identity", "w/read", None), ("Assign", "w/Assign", "zeros:0")])
         >>> info.initializer, info.initial_value, info.snapshot
         ('w/Assign', 'zeros:0', 'w/read:0')
     """
@@ -200,10 +200,10 @@ class GraphState:
             >>> GraphState({"w": VariableInfo("w", "w/Assign")}).renamed({"w": "v"}).variables["v"].initializer
             'w/Assign'
         """
-        new = renaming(names)
-        variables = [variable_renamed(v, new) for v in self.variables.values()]
+        new = end_renamer(names)
+        variables = [rename_variable(v, new) for v in self.variables.values()]
         collections = {
-            key: tuple(_entry_renamed(entry, new) for entry in entries) for key, entries in self.collections.items()
+            key: tuple(_rename_entry(entry, new) for entry in entries) for key, entries in self.collections.items()
         }
         contexts = tuple(frozenset(map(new, ops)) for ops in self.contexts)
         init_ops = {new(op): tuple(map(new, ops)) for op, ops in self.init_ops.items()}
@@ -214,16 +214,16 @@ class GraphState:
 _NAMED = frozenset({"op", "tensor", "variable"})
 
 
-def _entry_renamed(entry: CollectionEntry, new: Callable[[str], str]) -> CollectionEntry:
+def _rename_entry(entry: CollectionEntry, new: Callable[[str], str]) -> CollectionEntry:
     name = new(entry.name) if entry.kind in _NAMED else entry.name
     return replace(entry, name=name, parts=tuple(map(new, entry.parts)))
 
 
-def renaming(names: Mapping[str, str]) -> Callable[[str], str]:
+def end_renamer(names: Mapping[str, str]) -> Callable[[str], str]:
     """Returns a function that returns the new name of an op or tensor, or the same name if it is not renamed.
 
     Example:
-        >>> new = renaming({"a": "b"})
+        >>> new = end_renamer({"a": "b"})
         >>> new("a:1"), new("a"), new("c")
         ('b:1', 'b', 'c')
     """
@@ -235,7 +235,7 @@ def renaming(names: Mapping[str, str]) -> Callable[[str], str]:
     return new
 
 
-def variable_renamed(info: VariableInfo, new: Callable[[str], str]) -> VariableInfo:
+def rename_variable(info: VariableInfo, new: Callable[[str], str]) -> VariableInfo:
     """Returns a variable with its parts after ops are renamed."""
     return replace(
         info,

@@ -7,7 +7,7 @@ from typing import Any
 from ..tf import graph_parts
 from . import reroute, select, subgraph, util
 from .subgraph import ViewLike
-from .util import expected
+from .util import type_error
 
 __all__ = [
     "detach_control_inputs", "detach_control_outputs", "detach_inputs", "detach_outputs", "detach", "connect", "bypass",
@@ -37,7 +37,7 @@ def detach_control_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs |
         TypeError: `control_outputs` has another type.
     """
     if not isinstance(control_outputs, util.ControlOutputs):
-        raise expected("detach_control_outputs(...)", "a ControlOutputs", control_outputs)
+        raise type_error("detach_control_outputs(...)", "a ControlOutputs", control_outputs)
     control_outputs.update()
     sgv = subgraph.make_view(sgv)
     inside = set(sgv.ops)
@@ -46,7 +46,7 @@ def detach_control_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs |
         reroute.remove_control_inputs(cop, op)
 
 
-def _stand_ins(tensors: list[Any], any_shape: bool = False) -> list[Any]:
+def _placeholders(tensors: list[Any], any_shape: bool = False) -> list[Any]:
     return [
         graph_parts.placeholder(t.graph, t.dtype, None if any_shape else t.shape, util.placeholder_name(t))
         for t in tensors
@@ -65,7 +65,7 @@ def detach_inputs(sgv: ViewLike, control_inputs: bool = False) -> tuple[Any, lis
         accept any shape.
     """
     sgv = subgraph.make_view(sgv)
-    placeholders = _stand_ins(list(sgv.inputs), any_shape=True)
+    placeholders = _placeholders(list(sgv.inputs), any_shape=True)
     reroute.swap_inputs(sgv, placeholders)
     if control_inputs:
         detach_control_inputs(sgv)
@@ -86,7 +86,7 @@ def detach_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs | None = 
     inside = set(sgv.ops)
     outputs = [t for t in util.concatenate_unique([], sgv.outputs) if any(c not in inside for c in t.consumers())]
     view = sgv.remap_outputs(outputs)
-    placeholders = _stand_ins(outputs)
+    placeholders = _placeholders(outputs)
     reroute.reroute_ts(placeholders, outputs, cannot_modify=sgv.ops)
     if control_outputs is not None:
         detach_control_outputs(view, control_outputs)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..tf import graph_parts
 from . import select
-from .util import WrongValue, expected
+from .util import WrongValue, type_error
 
 __all__ = ["OpMatcher", "op_type"]
 
@@ -67,7 +67,7 @@ class OpMatcher:
         """
         op = graph_parts.unwrap(op)
         if not isinstance(op, graph_parts.Operation):
-            raise expected("an OpMatcher called", "a tf.Operation", op)
+            raise type_error("an OpMatcher called", "a tf.Operation", op)
         if not all(test(op) for test in self.positive_filters):
             return False
         if self.input_op_matches is not None and not _in_order(self.input_op_matches, [t.op for t in op.inputs]):
@@ -160,4 +160,4 @@ def _test(positive_filter: Any) -> Callable[[Any], bool]:
         return lambda op: True
     if callable(positive_filter):
         return lambda op: bool(positive_filter(op))
-    raise expected("OpMatcher(...)", "a regular expression, an op, a test or True", positive_filter, WrongValue)
+    raise type_error("OpMatcher(...)", "a regular expression, an op, a test or True", positive_filter, WrongValue)

@@ -14,7 +14,7 @@ from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import subgraph, util
 from .subgraph import ViewLike
-from .util import Ops, Tensors, WrongValue, as_values, expected, tell
+from .util import Ops, Tensors, WrongValue, as_values, type_error, warn
 
 __all__ = [
     "swap_ts", "reroute_ts", "swap_inputs", "reroute_inputs", "swap_outputs", "reroute_outputs", "swap_ios",
@@ -98,7 +98,7 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
         unsure = rewiring.journal(graph).unsure
         if unsure:
             problem = "static shapes that TensorFlow keeps, but that are not sure any more"
-            tell(f"{request}: {problem}: {few(map(repr, unsure))}")
+            warn(f"{request}: {problem}: {few(map(repr, unsure))}")
     return count
 
 
@@ -126,7 +126,7 @@ def _ends(old: Any, new: Any, may: Callable[[Any], bool]) -> list[tuple[Any, int
 def _notify_sessions(graph: TFGraph) -> None:
     stale = rewiring.stale_sessions(graph)
     if stale:
-        tell(
+        warn(
             f"{counted(len(stale), 'open sessions')} of the edited graph: a session that has run an op continues "
             "to run it with the old edges. Make a new tf.compat.v1.Session after an edit"
         )
@@ -279,6 +279,6 @@ def _order(op: TFOp, control_inputs: list[TFOp], request: str) -> None:
 def _control(op: TFOp, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:
     op = graph_parts.unwrap(op)
     if not isinstance(op, graph_parts.Operation):
-        raise expected(f"{verb}(...)", "a tf.Operation", op)
+        raise type_error(f"{verb}(...)", "a tf.Operation", op)
     cops = util.make_list_of_op(cops, allow_graph=False)
     return op, f"{verb}({op.name!r}, [{few(map(repr, [c.name for c in cops]))}])", list(dict.fromkeys(cops))

@@ -32,7 +32,7 @@ from ..graph.traversal import nearest_first
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import util
-from .util import ControlOutputs, Ops, Tensors, WrongValue, expected
+from .util import ControlOutputs, Ops, Tensors, WrongValue, type_error
 
 #: A walk is large if it visits more than LARGE ops, and more than 1 / SHARE of the ops of the graph.
 LARGE, SHARE = 4_000, 24
@@ -204,7 +204,7 @@ def make_regex(obj: str | re.Pattern[str]) -> re.Pattern[str]:
         ValueError: `obj` is neither text nor a regular expression.
     """
     if not can_be_regex(obj):
-        raise expected("make_regex(...)", "text or a regular expression", obj, WrongValue)
+        raise type_error("make_regex(...)", "text or a regular expression", obj, WrongValue)
     return re.compile(obj)
 
 
@@ -314,7 +314,7 @@ def _select(kind: str, args: Any, kwargs: dict[str, Any], by_regex: Any, from_li
                              f"Choose one of {', '.join(_KEYWORDS)}")  # fmt: skip
     graph, test = kwargs.get("graph"), kwargs.get("positive_filter")
     if graph is not None and not isinstance(graph, graph_parts.Graph):
-        raise expected(f"select_{kind}(..., graph=...)", "a tf.Graph", graph)
+        raise type_error(f"select_{kind}(..., graph=...)", "a tf.Graph", graph)
     tops: list[Any] = []
     for arg in args:
         if can_be_regex(arg):
@@ -372,12 +372,12 @@ def check_cios(
     """
     if control_ios is not None:
         if not isinstance(control_ios, util.ControlOutputs):
-            raise expected("control_ios=...", "a ControlOutputs", control_ios)
+            raise type_error("control_ios=...", "a ControlOutputs", control_ios)
         if control_outputs is not None:
             raise WrongValue("control_ios=..., control_outputs=...", "both are given", "Give control_ios alone")
         control_inputs, control_outputs = True, control_ios
     elif control_outputs is not None and not isinstance(control_outputs, util.ControlOutputs):
-        raise expected("control_outputs=...", "a ControlOutputs", control_outputs)
+        raise type_error("control_outputs=...", "a ControlOutputs", control_outputs)
     if control_outputs is not None:
         control_outputs.update()
     return control_inputs, control_outputs

@@ -11,7 +11,7 @@ from ..graph.tf_types import TFGraph, TFTensor
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import select, util
-from .util import WrongValue, expected
+from .util import WrongValue, type_error
 
 __all__ = ["SubGraphView", "make_view", "make_view_from_scope"]
 
@@ -91,7 +91,7 @@ class SubGraphView:
             TypeError: `other` is not a view.
         """
         if not isinstance(other, SubGraphView):
-            raise expected("assign_from(...)", "a SubGraphView", other)
+            raise type_error("assign_from(...)", "a SubGraphView", other)
         self.reset(other.graph, list(other.ops), other.inputs, other.outputs, other.passthroughs)
 
     def with_ends(
@@ -161,12 +161,12 @@ class SubGraphView:
         """
         inputs, outputs = list(self.inputs), list(self.outputs)
         if new_input_indices is not None:
-            inputs = self._remapped(new_input_indices, inputs, "remap_inputs", once=True)
+            inputs = self._remap(new_input_indices, inputs, "remap_inputs", once=True)
         if new_output_indices is not None:
-            outputs = self._remapped(new_output_indices, outputs, "remap_outputs", once=False)
+            outputs = self._remap(new_output_indices, outputs, "remap_outputs", once=False)
         return self.with_ends(inputs, self._passthrough_ts, outputs)
 
-    def _remapped(self, targets: Any, ends: list[Any], verb: str, once: bool) -> list[Any]:
+    def _remap(self, targets: Any, ends: list[Any], verb: str, once: bool) -> list[Any]:
         targets = list(targets)
         request = f"{verb}([{few([str(getattr(w, 'name', w)) for w in targets], 6)}])"
         numbers = [w if isinstance(w, int) else self._place(w, ends, request) for w in targets]
@@ -359,7 +359,7 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
         view = SubGraphView(args[0])  # it has no passthrough tensor
     view = SubGraphView(*select.select_ops_and_ts(*args, **kwargs)) if view is None else view
     if graph is not None and not isinstance(graph, graph_parts.Graph):
-        raise expected("make_view(..., graph=...)", "a tf.Graph", graph)
+        raise type_error("make_view(..., graph=...)", "a tf.Graph", graph)
     if graph is not None and view.graph is not None and view.graph is not graph:
         raise WrongValue("make_view(..., graph=...)", "graph mismatch: the ops are of another", "Give their own graph")
     return view

@@ -17,12 +17,17 @@ from ..editor.editor import Editor
 from ..errors import StalePlanError, counted, few
 from ..graph.concurrency import gc_paused
 from ..graph.open_graph import OpenedGraph
-from ..graph.selection import listed
+from ..graph.selection import selection_from
 from ..graph.tf_types import TFGraph
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import handlers, select, subgraph, util
 from .handlers import (
+    CopyNames,
+    OutputMap,
+    TensorMap,
+    TmpInfo,
+    TransformerInfo,
     assign_renamed_collections_handler,
     copy_op_handler,
     keep_t_if_possible_handler,
@@ -30,10 +35,10 @@ from .handlers import (
     place,
     replace_t_with_placeholder_handler,
     transform_op_if_inside_handler,
+    unique_name,
 )
-from .info import CopyNames, OutputMap, TensorMap, TmpInfo, TransformerInfo, unique_name
 from .subgraph import ViewLike
-from .util import WrongValue, as_values, expected, tell
+from .util import WrongValue, as_values, type_error, warn
 
 #: A view with more than 1 / SHARE of the ops of the graph is copied by a plan.
 SHARE = 8
@@ -55,7 +60,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
         ValueError: the plan has an error. Then the destination has not changed.
     """
     inputs, stand_ins = _external_inputs(info, transformer, replaced, variables)
-    few = None if variables else copied_plainly(info, inputs)
+    few = None if variables else copy_plain_view(info, inputs)
     if few is not None:
         _keep(info, inputs, few)
         note_originals(info, transformer, few)
@@ -86,7 +91,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
     return [new for _, new in pairs]
 
 
-def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]] | None:
+def copy_plain_view(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]] | None:
     """Copies a view of a few plain ops within a large graph in one import, without reading the graph.
 
     Args:
@@ -129,7 +134,7 @@ def _external_inputs(
     for t in replaced:
         if any(id(op) in inside for op in t.consumers()):
             inputs[t] = replaced[t]
-    for t in _entering(info.sgv):
+    for t in _entering_tensors(info.sgv):
         if t in inputs or t.op.name in variables:
             continue
         handler = transformer.external_handler(id(t) in input_ids)
@@ -140,12 +145,12 @@ def _external_inputs(
             continue
         new = t if handler is keep_t_if_possible_handler else handler(info, t)
         if not isinstance(new, graph_parts.Tensor):
-            raise expected(f"a handler for {t.name!r}", "a tf.Tensor", new)
+            raise type_error(f"a handler for {t.name!r}", "a tf.Tensor", new)
         inputs[t] = new
     return inputs, hidden
 
 
-def _entering(sgv: Any) -> list[Any]:
+def _entering_tensors(sgv: Any) -> list[Any]:
     """Returns the tensors that enter a view, in the order in which its ops were made."""
     if not sgv.edge[0]:
         return []
@@ -165,7 +170,7 @@ def _apply(
         destination = source if same else Editor(OpenedGraph(info.graph_, "the destination graph"))
         snapshot = source.snapshot
         journal.keep(snapshot)
-        selection = listed(snapshot, (snapshot.index[op.name] for op in info.sgv.ops))
+        selection = selection_from(snapshot, (snapshot.index[op.name] for op in info.sgv.ops))
         plan = destination.plan().copy(
             selection,
             to=info.scope_,
@@ -201,7 +206,7 @@ def _warn(info: Any, copied: Any, applied: Any, hidden: set[int]) -> None:
     if applied.made.missed:
         messages.append(f"no gradient goes through parts of loops or conds: {few(map(repr, applied.made.missed))}")
     if messages:
-        tell(f"copied {info.scope_ or 'the view'}: " + "; ".join(messages))
+        warn(f"copied {info.scope_ or 'the view'}: " + "; ".join(messages))
 
 
 __all__ = [
@@ -287,7 +292,7 @@ class Transformer:
         """
         sgv = subgraph.make_view(sgv)
         if not isinstance(dst_graph, graph_parts.Graph):
-            raise expected("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)
+            raise type_error("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)
         scope = dst_scope.rstrip("/")
         fresh = bool(scope) and not (reuse_dst_scope and graph_parts.is_name_taken(dst_graph, scope))
         if fresh:
@@ -381,7 +386,7 @@ def copy_with_input_replacements(
     sgv = subgraph.make_view(sgv)
     dst_graph = sgv.graph if dst_graph is None else dst_graph
     if not isinstance(dst_graph, graph_parts.Graph):
-        raise expected("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)
+        raise type_error("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)
     replaced, variables = _replacements(replacement_ts, dst_graph)
     transformer = Transformer()
     transformer.transform_external_input_handler = keep_t_if_possible_handler
@@ -391,13 +396,13 @@ def copy_with_input_replacements(
 def _replacements(replacement_ts: Any, graph: TFGraph) -> tuple[TensorMap, dict[str, Any]]:
     """Returns the replacements of tensors, and of variables by the names of their ops."""
     if not isinstance(replacement_ts, Mapping):
-        raise expected("replacement_ts", "a dict of tensor to tensor", replacement_ts)
+        raise type_error("replacement_ts", "a dict of tensor to tensor", replacement_ts)
     tensors, variables = TensorMap(), {}
     for old, new in replacement_ts.items():
         old = graph_parts.unwrap(old.deref() if hasattr(old, "deref") else old)
         op = old.op if graph_parts.is_variable_object(old) else None
         if op is None and not isinstance(old, graph_parts.Tensor):
-            raise expected("replacement_ts", "tensors or variables as keys", old)
+            raise type_error("replacement_ts", "tensors or variables as keys", old)
         tensor = graph_parts.as_tensor(new, graph, old.dtype)
         if op is None and old.dtype.name == "resource" and tensor.dtype.name != "resource":
             op = old.op  # the handle of a variable means its value

@@ -41,7 +41,7 @@ class GraphEditorWarning(UserWarning):
     """A warning about everything that a copy left out or replaced, given once for a call."""
 
 
-def expected(request: str, what: str, got: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
+def type_error(request: str, what: str, got: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
     """Returns the error for an argument of a wrong type.
 
     Args:
@@ -64,7 +64,7 @@ def as_values() -> Iterator[None]:
         raise WrongValue(error.request, error.problem, error.suggestion) from error
 
 
-def tell(text: str) -> None:
+def warn(text: str) -> None:
     """Gives a warning at the line outside of this package that led to the call."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("graphsurgeon."):
@@ -115,7 +115,7 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
     if isinstance(tops, graph_parts.Graph):
         return tops
     if not is_iterable(tops):
-        raise expected("get_unique_graph(...)", "an iterable of ops or tensors", tops)
+        raise type_error("get_unique_graph(...)", "an iterable of ops or tensors", tops)
     if check_types is None:
         types: tuple[Any, ...] = (graph_parts.Operation, graph_parts.Tensor)
     else:
@@ -127,7 +127,7 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
     graph = None
     for top in tops:
         if not isinstance(top, types):
-            raise expected("get_unique_graph(...)", " or ".join(f"a tf.{kind.__name__}" for kind in types), top)
+            raise type_error("get_unique_graph(...)", " or ".join(f"a tf.{kind.__name__}" for kind in types), top)
         if graph is None:
             graph = top.graph
         elif graph is not top.graph:
@@ -183,7 +183,7 @@ def get_tensors(graph: TFGraph) -> list[Any]:
         TypeError: `graph` is not a `tf.Graph`.
     """
     if not isinstance(graph, graph_parts.Graph):
-        raise expected("get_tensors(...)", "a tf.Graph", graph)
+        raise type_error("get_tensors(...)", "a tf.Graph", graph)
     return [tensor for op in graph.get_operations() for tensor in op.outputs]
 
 
@@ -250,7 +250,7 @@ class ControlOutputs:
 
     def __init__(self, graph: TFGraph) -> None:
         if not isinstance(graph, graph_parts.Graph):
-            raise expected("ControlOutputs(...)", "a tf.Graph", graph)
+            raise type_error("ControlOutputs(...)", "a tf.Graph", graph)
         self._graph = graph
         self._known: dict[Any, list[Any]] = {}
         self._state: Any = None
@@ -340,7 +340,7 @@ def placeholder_name(t: TFTensor | None = None, scope: str | None = None, prefix
     if t is None:
         return f"{scope or ''}{prefix}"
     if not isinstance(t, graph_parts.Tensor):
-        raise expected("placeholder_name(...)", "a tf.Tensor", t)
+        raise type_error("placeholder_name(...)", "a tf.Tensor", t)
     return named_placeholder(t.op.name, t.value_index, scope, prefix)
 
 
@@ -400,7 +400,7 @@ def find_corresponding_elem(
     """
     request = f"find_corresponding({getattr(target, 'name', target)!r})"
     if not isinstance(target, graph_parts.Tensor | graph_parts.Operation):
-        raise expected(request, "a tf.Tensor or a tf.Operation", target)
+        raise type_error(request, "a tf.Tensor or a tf.Operation", target)
     name, src_scope = target.name, scope_finalize(src_scope)
     if not name.startswith(src_scope):
         raise WrongValue(request, f"{name!r} does not start with {src_scope!r}", "Choose a scope that it is in")
@@ -469,7 +469,7 @@ class ListView:
 
     def __init__(self, list_: Any) -> None:
         if not isinstance(list_, list):
-            raise expected("ListView(...)", "a list", list_)
+            raise type_error("ListView(...)", "a list", list_)
         self._list = list_
 
     def __iter__(self) -> Any:

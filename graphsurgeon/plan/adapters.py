@@ -122,7 +122,9 @@ class Resize:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         dtype = base_dtype(info.dtype) if self.method == "nearest" else "float32"
         shape = info.shape
-        return TensorInfo(dtype, None if shape is None else _set(shape, _spatial(4, self.data_format), self.size))
+        return TensorInfo(
+            dtype, None if shape is None else _with_sizes(shape, _spatial(4, self.data_format), self.size)
+        )
 
     def __str__(self) -> str:
         return f"resize to {' x '.join(map(str, self.size))} ({self.method})"
@@ -144,11 +146,13 @@ class Pool:
         if shape is not None:
             axes = _spatial(len(shape), self.data_format)
             if self.window is None:
-                reduced = _set(shape, axes, [1] * len(axes))
+                reduced = _with_sizes(shape, axes, [1] * len(axes))
                 shape = reduced if self.keep else tuple(n for axis, n in enumerate(shape) if axis not in axes)
             else:
                 windows = zip(axes, self.window, self.strides, strict=True)
-                shape = _set(shape, axes, [_window_count(shape[axis], size, step) for axis, size, step in windows])
+                shape = _with_sizes(
+                    shape, axes, [_window_count(shape[axis], size, step) for axis, size, step in windows]
+                )
         return TensorInfo(base_dtype(info.dtype), shape)
 
     def __str__(self) -> str:
@@ -169,7 +173,7 @@ class Dense:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = info.shape
         if shape is not None:
-            shape = _set(shape, [_channel(len(shape), self.data_format)], [self.units])
+            shape = _with_sizes(shape, [_channel(len(shape), self.data_format)], [self.units])
         return TensorInfo(base_dtype(info.dtype), shape)
 
     def __str__(self) -> str:
@@ -405,7 +409,9 @@ def _before_dense(shape: _Sizes, target: TensorInfo, options: dict[str, Any]) ->
     layout, out = _layout(shape, options), target.shape
     if not shape or not out or (len(shape) == len(out) and {_square(shape), _square(out)} == set(_FORMATS)):
         return None
-    return TensorInfo(target.dtype, _set(out, [_channel(len(out), layout)], [shape[_channel(len(shape), layout)]]))
+    return TensorInfo(
+        target.dtype, _with_sizes(out, [_channel(len(out), layout)], [shape[_channel(len(shape), layout)]])
+    )
 
 
 def _cast(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
@@ -606,7 +612,7 @@ def _format(source: _Sizes, shape: _Sizes, options: dict[str, Any], dense: bool 
     return "NHWC"
 
 
-def _set(shape: _Sizes, axes: Sequence[int], sizes: Sequence[int | None]) -> _Sizes:
+def _with_sizes(shape: _Sizes, axes: Sequence[int], sizes: Sequence[int | None]) -> _Sizes:
     new = dict(zip(axes, sizes, strict=True))
     return tuple(new.get(axis, n) for axis, n in enumerate(shape))
 

@@ -8,14 +8,15 @@ from operator import index
 from typing import Any
 
 from ..errors import PlanError, counted
-from ..graph.functions import called_by, gives_way
+from ..graph.devices import device_parts
+from ..graph.functions import callees_of, is_inlinable
 from ..graph.graph import Graph
 from ..graph.layers import Layer
-from ..graph.match.match import Match
-from ..graph.match.pattern import Pattern
-from ..graph.names import free_name, parts, scopes_around, tensor_name
+from ..graph.names import free_name, scopes_around, tensor_name
+from ..graph.pattern import Pattern
+from ..graph.pattern_match import Match
 from ..graph.references import ReferenceResolver
-from ..graph.selection import Selection, listed
+from ..graph.selection import Selection, selection_from
 from ..graph.tf_types import TFNodeDef
 from .adapters import CASTABLE
 from .backend import Backend
@@ -49,9 +50,9 @@ def call_path(graph: Graph, name: str) -> list[str]:
 def _path_inside(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[str] | None:
     """The calls on the way to an op inside a call; None if there is no op of that name."""
     functions, calls, visited = graph.functions, [path], set[str]()
-    flow = not gives_way(node, functions)
+    flow = not is_inlinable(node, functions)
     while True:
-        inside = [one for one in called_by(node, functions) if one.function in functions]
+        inside = [one for one in callees_of(node, functions) if one.function in functions]
         fits = [one for one in inside if not one.below or rest.startswith(f"{one.below}/")]
         if not fits or fits[0].function in visited:
             return None
@@ -65,7 +66,7 @@ def _path_inside(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[st
         if not lead:
             return None
         path, node, rest = f"{path}/{below}{lead}", nodes[lead], rest[len(lead) + 1 :]
-        if not gives_way(node, functions) and not flow:
+        if not is_inlinable(node, functions) and not flow:
             calls.append(path)
             flow = True
 
@@ -137,25 +138,27 @@ class Arguments:
         A layer means its output.
         """
         if self.layer(thing) is not None:
-            return self._renamed(self._given(self.base).tensor(thing))
+            return self._current_name(self._resolver(self.base).tensor(thing))
         name = self.name_in(self.base, thing)
-        return name if isinstance(thing, str) or getattr(thing, "graph", None) is None else self._renamed(name)
+        return name if isinstance(thing, str) or getattr(thing, "graph", None) is None else self._current_name(name)
 
-    def _given(self, graph: Graph) -> ReferenceResolver:
+    def _resolver(self, graph: Graph) -> ReferenceResolver:
         return ReferenceResolver(graph, self.backend.layers(graph), self.request)
 
     def layer(self, thing: Any) -> Layer | None:
         """Returns the layer that is given; None if an op has the same name, even an op that a step makes."""
-        layer = self._given(self.base).layer(thing)
+        layer = self._resolver(self.base).layer(thing)
         if layer is None or not self.steps or not isinstance(thing, str):
             return layer
         return None if thing in resolve(self.base, self.steps, self.backend).after.index else layer
 
     def _inside(self, thing: Any) -> tuple[str, ...]:
         """Returns the names of the ops and variables of a layer; empty for anything else."""
-        return tuple(map(self._renamed, self._given(self.base).inside(thing) if self.layer(thing) is not None else ()))
+        return tuple(
+            map(self._current_name, self._resolver(self.base).inside(thing) if self.layer(thing) is not None else ())
+        )
 
-    def _renamed(self, name: str) -> str:
+    def _current_name(self, name: str) -> str:
         """Converts a name from before all steps to the name after the steps so far."""
         for step in self.steps:
             if isinstance(step, RenameStep):
@@ -196,7 +199,7 @@ class Arguments:
             if things.graph.origin is not self.base.origin:
                 problem = f"the selection is of another graph, {things.graph.title}"
                 raise PlanError(self.request, problem, f"Select from {self.base.title}, or give the names of the ops")
-            return tuple(things.names if things.graph.derived else map(self._renamed, things.names))
+            return tuple(things.names if things.graph.derived else map(self._current_name, things.names))
         one = is_named(things) or not hasattr(things, "__iter__")
         several = [things] if one else things
         return tuple(name for thing in several for name in self._inside(thing) or (self._op_or_scope(thing),))
@@ -206,14 +209,16 @@ class Arguments:
         one = isinstance(things, Selection) or is_named(things) or not hasattr(things, "__iter__")
         several = [things] if one else list(things)
         names = [name for thing in several if not self._inside(thing) for name in self.ops(thing)]
-        inside = [name for thing in several if self._inside(thing) for name in self._given(self.base).inside(thing)]
+        inside = [name for thing in several if self._inside(thing) for name in self._resolver(self.base).inside(thing)]
         if not inside:
             return tuple(names)
         index = self.base.index
         whole = with_unshared_variables(
             self.base, self.base.mask(index[name] for name in [*names, *inside] if name in index)
         )
-        return tuple(dict.fromkeys([*names, *(self._renamed(self.base.names[i]) for i in whole.nonzero()[0].tolist())]))
+        return tuple(
+            dict.fromkeys([*names, *(self._current_name(self.base.names[i]) for i in whole.nonzero()[0].tolist())])
+        )
 
     def _op_or_scope(self, thing: Any) -> str:
         return self.name_in(self.base, thing) if self._is_scope(thing) else self.op(thing)
@@ -229,8 +234,8 @@ class Arguments:
         """Returns the name of a consumer and the index of its input; for a layer, the op that reads this input."""
         if self.layer(thing) is None:
             return self.op(thing), input
-        op, at = self._given(self.base).consumer(thing, input)
-        return self._renamed(op), at
+        op, at = self._resolver(self.base).consumer(thing, input)
+        return self._current_name(op), at
 
     def consumer_or_tensor(self, thing: Any, input: int | None) -> tuple[str, int | None]:
         """Returns the same as `consumer` for a layer; for a tensor or op, its name and `input` unchanged."""
@@ -243,7 +248,7 @@ class Arguments:
         """Returns the name of an op or a scope; for a layer, the name of its only op or scope."""
         if self._is_scope(thing) or self.layer(thing) is None:
             return self._op_or_scope(thing)
-        return self._renamed(self._given(self.base).whole(thing))
+        return self._current_name(self._resolver(self.base).whole(thing))
 
     def some_ops(self, things: Any) -> tuple[str, ...] | None:
         """Returns the same as `ops`; None, which means all ops, for None."""
@@ -265,7 +270,7 @@ class Arguments:
                 raise PlanError(self.request, f"{thing!r} is not a selection", "Make one with ed.select(...)")
             first = replace(self, steps=())  # ops to copy have their names from before all steps
             names = [name for one in several for name in first.scope_or_ops(one)[1]]
-            result = listed(self.base, [self.base.find(name, self.request) for name in names])
+            result = selection_from(self.base, [self.base.find(name, self.request) for name in names])
         if result.graph.derived and result.graph.folded.owner is not self.base.owner:
             problem = f"the selection is of {result.graph.title} after a plan: no graph has its ops yet"
             raise PlanError(self.request, problem, "Apply that plan first, or select from the graph as it is")
@@ -314,7 +319,7 @@ class Arguments:
             raise PlanError(self.request, "a tensor is named twice", "Name each tensor once")
         return tuple(first), tuple(second)
 
-    def mapped(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
+    def mapped_pairs(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
         """Returns pairs of names: a tensor of a source, and the tensor of the graph that replaces it."""
         pairs: list[tuple[Any, Any]] = []
         for old, new in inputs.items():
@@ -329,7 +334,7 @@ class Arguments:
 
     def tensor_in(self, source: Graph, thing: Any) -> str:
         """Returns the name of a tensor of a source; a layer of the source means its output."""
-        arguments = self._given(source)
+        arguments = self._resolver(source)
         return tensor_name(self.name_in(source, thing) if arguments.layer(thing) is None else arguments.tensor(thing))
 
     def word(self, thing: Any, otherwise: str) -> str:
@@ -408,7 +413,7 @@ class Arguments:
             return device
         rules = {"*": device} if isinstance(device, str) else device
         for name in [n for pair in rules.items() for n in pair if n != "*"]:
-            if parts(name) is None:
+            if device_parts(name) is None:
                 raise PlanError(
                     self.request,
                     f"device={name!r} is not a device",

@@ -11,12 +11,12 @@ from ..graph.boundary import Tensor
 from ..graph.control_flow import Loop
 from ..graph.graph import Graph, Mask
 from ..graph.layers import NO_LAYERS, Layers
-from ..graph.match.pattern import Pattern
+from ..graph.pattern import Pattern
 from ..graph.tf_types import TFNodeDef
 from .adapters import Adapter
 from .copy_result import CopyResult
-from .effect import InferenceResult, PlanResult
 from .fault import Fault
+from .plan_result import InferenceResult, PlanResult
 
 _INSTEAD = "Make the plan with gs.open(graph).plan()"
 
@@ -107,7 +107,7 @@ class Backend:
         """Returns sentences about the parts of a copy that are not in the snapshot, such as functions."""
         return []
 
-    def unproved(self, copied: CopyResult) -> dict[str, str]:
+    def untrained_copies(self, copied: CopyResult) -> dict[str, str]:
         """Returns variable -> reason, for variables that would get initial values although the copy has values."""
         return {}
 
@@ -131,11 +131,11 @@ class Backend:
         """Builds the subgraphs that a function, or an op type, makes for some sites of a graph."""
         raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
 
-    def adapting(self, adapter: Adapter) -> Callable[..., Any]:
+    def adapter_builder(self, adapter: Adapter) -> Callable[..., Any]:
         """Returns a function that builds an adapter for a tensor; its last op has the name of the scope."""
         raise PlanError("adapt()", "this plan was made without TensorFlow", _INSTEAD)
 
-    def collapsed(
+    def collapse_builder(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
     ) -> Callable[..., Any]:
         """Returns a function that builds a call of a new graph function, which contains these ops."""
@@ -145,7 +145,7 @@ class Backend:
         """Returns a function that builds the branch of a v2 cond or case whose condition is known."""
         raise PlanError("resolve_condition()", "this plan was made without TensorFlow", _INSTEAD)
 
-    def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
+    def unroll_builder(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
         """Returns a function that builds rounds of a loop: of the v2 While `op`, or of the TF1 loop `loop`."""
         raise PlanError("unroll()", "this plan was made without TensorFlow", _INSTEAD)
 

@@ -11,11 +11,11 @@ import numpy as np
 from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
 from .backend import Backend
-from .effect import PlanResult
 from .function_source import MODULES, Sources, array_code
 from .function_source import query_code as query_code
+from .plan_result import PlanResult
 from .step_code import call, rename_call
-from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, unmuted
+from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, unwrap_muted
 
 
 def plan_code(effect: PlanResult, backend: Backend) -> str:
@@ -64,10 +64,10 @@ def plan_lines(effect: PlanResult, names: CodeNames, sources: Sources) -> tuple[
     """
     sources.of, sources.query = names.of, names.query
     owner, lines = names.of(effect.base), list[str]()
-    copies = sum(isinstance(unmuted(step), CopyStep) for step in effect.steps)
+    copies = sum(isinstance(unwrap_muted(step), CopyStep) for step in effect.steps)
     body = [f"{owner}.plan()"]
     for number, muted_or_step in enumerate(effect.steps):
-        step, mute = unmuted(muted_or_step), "# " if isinstance(muted_or_step, MutedStep) else ""
+        step, mute = unwrap_muted(muted_or_step), "# " if isinstance(muted_or_step, MutedStep) else ""
         if isinstance(step, CopyStep):
             word = "block" if copies == 1 else f"block{number + 1}"
             lines.append(f"{mute}{word} = {sources.selection(step.selection)}")
@@ -142,7 +142,7 @@ class _ScriptNames:
             about = f"the editor of {graph.title!r} after its earlier plans; {word}.to_code() shows their code"
             self._sources.parameters[word] = about
             return
-        code = opening("gs.open(graph)" if opener is None else opener.code, graph.title, self._sources, suffix)
+        code = open_code("gs.open(graph)" if opener is None else opener.code, graph.title, self._sources, suffix)
         self.openings.append(f"{word} = {code}")
 
     def of(self, graph: Graph) -> str:
@@ -172,7 +172,7 @@ class _ScriptNames:
 
 def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
     """Yields the graphs of copied ops and of ops in other steps, then the graphs of editors that provide values."""
-    steps = [unmuted(step) for step in steps]
+    steps = [unwrap_muted(step) for step in steps]
     for step in steps:
         for selection in (getattr(step, key, None) for key in ("selection", "given", "within")):
             if isinstance(selection, Selection):
@@ -189,7 +189,7 @@ _MOST_NUMBERS = 100
 _LIVE = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
 
 
-def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
+def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
     """Returns the Python that opens a graph again, with a parameter for each undefined name in it.
 
     Args:

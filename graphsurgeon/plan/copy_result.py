@@ -12,11 +12,11 @@ import numpy as np
 from ..errors import few
 from ..graph.boundary import Tensor
 from ..graph.graph import Edges, Graph, Ints, TensorInfo
-from ..graph.names import op_name, under
-from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, CollectionEntry, VariableInfo, variable_renamed
+from ..graph.names import join_scope, op_name
+from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, CollectionEntry, VariableInfo, rename_variable
 from .dependencies import Closure
+from .mutable_graph import MutableGraph
 from .steps import CopyStep
-from .workbench import MutableGraph
 
 _CARRY = (
     "transfer its entries with table.export() in the original graph and tf.raw_ops.LookupTableImportV2("
@@ -96,7 +96,7 @@ class NewVariable:
     def called(self, new: Callable[[str], str]) -> NewVariable:
         """Returns the same variable after ops of the destination are renamed; `new` returns the new name of an op."""
         setter = tuple(replace(op, name=new(op.name), inputs=tuple(map(new, op.inputs))) for op in self.setter)
-        return replace(self, name=new(self.name), made=variable_renamed(self.made, new), setter=setter)
+        return replace(self, name=new(self.name), made=rename_variable(self.made, new), setter=setter)
 
 
 def new_variable(
@@ -122,7 +122,7 @@ def new_variable(
     def new(name: str) -> str:
         return copied_name(scope, name, names) if name else ""
 
-    variable = replace(variable_renamed(info, new), collections=())
+    variable = replace(rename_variable(info, new), collections=())
     if info.initializer or not settable:
         return NewVariable(variable.op, info, policy, variable)
     setter = []
@@ -214,7 +214,7 @@ class CopyResult:
         return [self.names[at] for at in places if not init_ops.get(graph.names[self.ops[at]])]
 
     @property
-    def emptied(self) -> list[str]:
+    def missing_state(self) -> list[str]:
         """The runtime state of the source that the copy does not have, in sentences."""
         out = []
         for kinds, how in ((TABLE_TYPES, _CARRY), (QUEUE_TYPES, "run the ops that fill it")):
@@ -319,9 +319,9 @@ def copied_name(scope: str, name: str, names: Mapping[str, str] | None) -> str:
         ('copy/a:1', 'b:1', 'copy/c')
     """
     if names is None:
-        return under(scope, name)
+        return join_scope(scope, name)
     op, colon, port = name.partition(":")
-    return names.get(op, under(scope, op)) + colon + port
+    return names.get(op, join_scope(scope, op)) + colon + port
 
 
 def current_externals(graph: Graph, copied: CopyResult) -> dict[Tensor, tuple[str, int]]:

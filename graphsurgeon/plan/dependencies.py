@@ -10,15 +10,15 @@ import numpy as np
 
 from ..errors import Kind, SelectionError, counted, few, one_of
 from ..graph.arrays import bytes_of, size_text
-from ..graph.boundary import Tensor, entering
-from ..graph.control_flow import body_alone, loops_within
+from ..graph.boundary import Tensor, entering_tensors
+from ..graph.control_flow import is_loop_body_only, loops_within
 from ..graph.graph import Graph, Mask, value_info
 from ..graph.traversal import backward
 from ..graph.variables import ASKING_TYPES, FEED_TYPES, VariableInfo
 from .fault import Fault
+from .mutable_graph import MutableGraph
 from .steps import CopyStep
 from .type_check import axis_text, base_dtype, fitting_text, shapes_differ
-from .workbench import MutableGraph
 
 _READERS = ASKING_TYPES | {"Identity", "ReadVariableOp"}
 
@@ -148,8 +148,8 @@ class _ClosureBuilder:
             if not (ops & self.mask).any() or not (ops & ~self.mask).any():
                 continue
             # A tensor that enters the selection also enters its loops, so the ops that compute it are not needed.
-            ends = self.cuts | frozenset(entering(graph, self.mask, self.cuts))
-            if (graph.typed(["LoopCond"]) & ops & ~self.mask).any() and body_alone(graph, self.mask, self.cuts):
+            ends = self.cuts | frozenset(entering_tensors(graph, self.mask, self.cuts))
+            if (graph.typed(["LoopCond"]) & ops & ~self.mask).any() and is_loop_body_only(graph, self.mask, self.cuts):
                 # If only ops of one round are copied, the loop itself is not copied.
                 inner = loops_within(graph, self.mask & ops)
                 if (inner & ~self.mask).any():

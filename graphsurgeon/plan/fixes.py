@@ -11,10 +11,10 @@ from ..graph.names import free_name
 from ..graph.traversal import forward
 from .adapters import KINDS, Adapter, AdapterSpec, Dense, data_format_of, proposals
 from .fault import Fault, Fix
+from .mutable_graph import MutableGraph
 from .step_code import request_of
 from .steps import AdaptStep, BypassStep, ConnectStep, CopyStep, RerouteStep, Step
 from .type_check import base_dtype, is_training_op
-from .workbench import MutableGraph
 
 
 def fitting_adapters(

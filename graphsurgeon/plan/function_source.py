@@ -20,7 +20,7 @@ import numpy as np
 
 from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
-from ..graph.traversal import met_from
+from ..graph.traversal import reachable_from
 
 _SIGNS = {"or": "|", "and": "&", "minus": "-"}
 #: Names that the written code itself uses, so parameters and functions cannot have them.
@@ -161,7 +161,7 @@ def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, s
     if node is None or not _is_of(node, plain) or not _defaults(node, plain):
         return None
     modules = {}
-    inside = met_from([plain.__code__], lambda code: (c for c in code.co_consts if isinstance(c, types.CodeType)))
+    inside = reachable_from([plain.__code__], lambda code: (c for c in code.co_consts if isinstance(c, types.CodeType)))
     for name in sorted({name for code in inside for name in code.co_names}):
         if name not in plain.__globals__:
             continue
@@ -176,7 +176,11 @@ def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, s
         node.body = node.body[ast.get_docstring(node) is not None :] or [ast.Pass()]
         text = ast.unparse(node)
     # A text of several lines changes if the code is indented.
-    return (text, modules) if _compiled(text) == _compiled("if 1:\n" + textwrap.indent(text, "    ")) else None
+    return (
+        (text, modules)
+        if _function_behavior(text) == _function_behavior("if 1:\n" + textwrap.indent(text, "    "))
+        else None
+    )
 
 
 def _defaults(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> bool:
@@ -203,11 +207,14 @@ def _is_of(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> 
     modules = [name for name in function.__code__.co_names if inspect.ismodule(function.__globals__.get(name))]
     text = ast.unparse(node)
     # Python compiles a method of an imported module in another way if the import is in the same source.
-    candidates = (_compiled(text), _compiled(f"import {', '.join(modules)}\n{text}" if modules else text))
+    candidates = (
+        _function_behavior(text),
+        _function_behavior(f"import {', '.join(modules)}\n{text}" if modules else text),
+    )
     return _essence(function.__code__) in candidates
 
 
-def _compiled(text: str) -> Any:
+def _function_behavior(text: str) -> Any:
     """The behavior of the first function that a statement makes."""
     code = next(constant for constant in compile(text, "", "exec").co_consts if isinstance(constant, types.CodeType))
     return _essence(code)

@@ -25,20 +25,20 @@ from ..graph.argument_types import (
 )
 from ..graph.graph import Graph
 from ..graph.layers import Layer
-from ..graph.match.match import Match, Matches
-from ..graph.match.pattern import Pattern
 from ..graph.names import op_name, tensor_name
+from ..graph.pattern import Pattern
+from ..graph.pattern_match import Match, Matches
 from ..graph.selection import Selection
 from . import steps
 from .adapters import AdapterSpec, as_tuples, option_fault
 from .arguments import Arguments, display_name, display_text, is_named, with_inlined_calls
 from .backend import Backend
 from .code import plan_code
-from .effect import PlanResult
 from .fault import Fault, Fix
+from .plan_result import PlanResult
 from .preview import Preview
 from .resolve import resolve
-from .step_text import one_line, steps_text
+from .step_code import one_line, steps_text
 from .steps import CopyStep, Role, Step, later_steps, scope_change, with_names
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
@@ -162,7 +162,7 @@ class Plan:
             control = "keep" if selection.graph.folded.owner is self.base.owner else "refuse"
         arguments.one_of("control", control, CONTROL)
         step = steps.CopyStep(
-            selection, str(to).strip("/"), arguments.mapped(selection.graph, inputs or {}), unmapped, control,
+            selection, str(to).strip("/"), arguments.mapped_pairs(selection.graph, inputs or {}), unmapped, control,
             tuple(policies.items()), values, collections, devices, seeds, reuse,
             tuple((arguments.tensor_in(selection.graph, old), new) for old, new in (constants or {}).items()),
             names, bool(trainable),
@@ -343,7 +343,7 @@ class Plan:
         if not 0 <= step < len(self.steps):
             problem = f"the plan has {counted(len(self.steps), 'steps')}"
             raise PlanError(f"with_muted({step})", problem, "Steps are numbered from 0")
-        one = steps.unmuted(self.steps[step])
+        one = steps.unwrap_muted(self.steps[step])
         return self.with_step(step, steps.MutedStep(one) if on else one)
 
     # -- edits of existing ops -------------------------------------------------------------------

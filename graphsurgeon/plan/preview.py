@@ -12,10 +12,10 @@ from ..errors import counted, few
 from ..graph.graph import value_info
 from .backend import Backend
 from .copy_result import CopyResult
-from .effect import PlanResult
+from .plan_result import PlanResult
+from .resolve.finalize import unused_ops
 from .resolve.on_copies import slice_size
-from .resolve.outcome import unused
-from .step_text import one_line, step_text
+from .step_code import one_line, step_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Preview:
         out = dict.fromkeys(range(effect.first, after.size), "new")
         touched = [*(op for op, _, _ in effect.edits), *effect.changes, *effect.reordered, *effect.renamed.values()]
         out.update({after.index[op]: "changed" for op in touched if after.index.get(op, effect.first) < effect.first})
-        return dict.fromkeys(effect.verdict.reshaped, "shape") | dict.fromkeys(unused(effect), "orphan") | out
+        return dict.fromkeys(effect.verdict.reshaped, "shape") | dict.fromkeys(unused_ops(effect), "orphan") | out
 
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each change: its kind, name, origin and details."""
@@ -112,9 +112,9 @@ class Preview:
         return rows
 
     @cached_property
-    def _unproved(self) -> dict[int, dict[str, str]]:
+    def _untrained_copies(self) -> dict[int, dict[str, str]]:
         """Copy -> variables of the source that have only their initial value, with the reason."""
-        return {id(copied): self.backend.unproved(copied) for copied in self.effect.copies}
+        return {id(copied): self.backend.untrained_copies(copied) for copied in self.effect.copies}
 
     def start_of(self, copied: CopyResult, variable: str, policy: str) -> str:
         """Returns a description of the value that a copy of a variable starts from.
@@ -126,7 +126,7 @@ class Preview:
         """
         if policy == "initial" or copied.step.values is None:
             return "initial value"
-        why = self._unproved[id(copied)].get(variable)
+        why = self._untrained_copies[id(copied)].get(variable)
         return f"initial: {why}" if why else "current value"
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from ..graph.concurrency import once
 from ..graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
-from .effect import PlanResult
+from .plan_result import PlanResult
 
 Shape = tuple[int | None, ...] | None
 
@@ -179,11 +179,11 @@ class PredictedOutputs:
         if outputs is None or not self._original(number):
             return outputs
         loose = self._loose
-        if number in self._changed:
+        if number in self._changed_ops:
             return None
         if loose[number]:
             return [TensorInfo(t.dtype, None) for t in outputs]
-        return self._contradicted().get(number, outputs)
+        return self._contradictions().get(number, outputs)
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
         """Returns the outputs of an op with newly inferred shapes, for pictures; planning does not need them."""
@@ -196,11 +196,11 @@ class PredictedOutputs:
         return stale_shapes(self._effect)
 
     @once(during=lambda foreseen: frozenset[int]())
-    def _changed(self) -> frozenset[int]:
+    def _changed_ops(self) -> frozenset[int]:
         """The ops that get other attributes."""
         return frozenset(changed_ops(self._effect))
 
-    def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
+    def _contradictions(self) -> Mapping[int, Sequence[TensorInfo]]:
         """Returns the shapes that TensorFlow infers for ops with known shapes that do not hold after the plan."""
         effect = self._whole
         return effect.verdict.inferred if effect is not None and self._narrower else {}

@@ -13,9 +13,9 @@ from functools import cache
 from itertools import repeat
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
-from ..graph.match.match import Match
-from ..graph.match.pattern import Pattern
-from ..graph.names import under
+from ..graph.names import join_scope
+from ..graph.pattern import Pattern
+from ..graph.pattern_match import Match
 from ..graph.selection import Selection
 from .adapters import AdapterSpec
 
@@ -280,11 +280,11 @@ EditStep = (
 Step = CopyStep | ConnectStep | EditStep | MutedStep
 
 
-def unmuted(step: Step) -> Step:
+def unwrap_muted(step: Step) -> Step:
     """Returns the step itself, or the step inside a `MutedStep`.
 
     Example:
-        >>> unmuted(MutedStep(ConnectStep("a:0", "b", 1)))
+        >>> unwrap_muted(MutedStep(ConnectStep("a:0", "b", 1)))
         ConnectStep(tensor='a:0', to='b', input=1)
     """
     return step.step if isinstance(step, MutedStep) else step
@@ -389,9 +389,9 @@ def scope_change(
         if op in there:
             return name
         if not old:
-            return under(new, name) if op in new_names else name
+            return join_scope(new, name) if op in new_names else name
         if op.startswith(f"{old}/"):
-            return under(new, name[len(old) + 1 :])
+            return join_scope(new, name[len(old) + 1 :])
         return new + name[len(old) :] if op == old and new else name
 
     return rename

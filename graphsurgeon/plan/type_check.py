@@ -13,7 +13,7 @@ from ..graph.control_flow import loops_of
 from ..graph.graph import Graph, Ints, TensorInfo, shape_from, shape_text
 from ..graph.traversal import backward, forward
 from .fault import Fault
-from .workbench import MutableGraph
+from .mutable_graph import MutableGraph
 
 Shape = tuple[int | None, ...] | None
 #: The largest number of ops to search, so that a message does not take long.

@@ -13,11 +13,11 @@ from ..errors import PlanError, few
 from ..graph.argument_types import TensorsLike
 from ..graph.graph import Mask
 from ..graph.names import free_name
-from ..graph.traversal import backward, met_from
+from ..graph.traversal import backward, reachable_from
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from .freeze import constant, unknowns
-from .subject import ASSIGNS, RecipeContext, Tensor, below, recipe_context, remove_unused
+from .recipe_context import ASSIGNS, RecipeContext, Tensor, below, recipe_context, remove_unused
 
 #: Ops between the statistics of a batch and the op that updates their moving average.
 _AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
@@ -72,7 +72,7 @@ def settle_moments(context: RecipeContext, plan: Plan, needed: Mask, averages: A
         cone = _back(context, variance, _COMPUTED)
         own = averages.of(variance)
         centres = [
-            one for op, _ in cone for _, centre in _centred(context, op) for one in _back(context, centre, _SAME)
+            one for op, _ in cone for _, centre in _centered_pairs(context, op) for one in _back(context, centre, _SAME)
         ]
         mean = next((one for one in centres if averages.of(one) - own and _is_batch(context, one, averages)), None)
         if mean is None:
@@ -109,22 +109,22 @@ def moving_averages(context: RecipeContext) -> Averages:
 
     def ahead(tensor: Tensor) -> list[Tensor]:
         sources = context.reads(tensor[0]) if graph.types[tensor[0]] in _AVERAGE_SOURCES else []
-        return sources + [context.reads(one)[1] for one in _assigned(context, tensor[0])]  # a debiased average
+        return sources + [context.reads(one)[1] for one in _assignments(context, tensor[0])]  # a debiased average
 
     for op in context.typed(*ASSIGNS):
         reads = context.reads(op)
         variable = reads[0][0]
         if graph.types[variable] not in VARIABLE_TYPES or len(reads) < 2:
             continue
-        above = met_from([reads[1]], ahead)
-        between = {context.reads(one)[0][0] for tensor in above for one in _assigned(context, tensor[0])}
+        above = reachable_from([reads[1]], ahead)
+        between = {context.reads(one)[0][0] for tensor in above for one in _assignments(context, tensor[0])}
         for tensor in above:
             out.variables[tensor].add(variable)
             out.between[tensor] |= between - {variable}
     return out
 
 
-def _assigned(context: RecipeContext, op: int) -> list[int]:
+def _assignments(context: RecipeContext, op: int) -> list[int]:
     """Returns the op itself if it assigns a variable, else the assignments that a read of a variable waits for."""
     graph = context.graph
     if graph.types[op] in ASSIGNS:
@@ -196,7 +196,7 @@ def _follow(
         fitted += [(graph.name(one), average, others)] if others else []
 
 
-def _centred(context: RecipeContext, op: int) -> list[tuple[Tensor, Tensor]]:
+def _centered_pairs(context: RecipeContext, op: int) -> list[tuple[Tensor, Tensor]]:
     """Returns pairs (data, center) if an op squares the difference of data and center, in either order."""
     types, reads = context.graph.types, context.reads(op)
     if types[op] == "SquaredDifference":
@@ -218,7 +218,7 @@ def _check_variances(context: RecipeContext, root: int, ways: list[Tensor]) -> N
     graph = context.graph
     variances = [way for way in ways if graph.types[way[0]] not in _PADDED]
     spread = [(way, one) for way in variances for one, _ in _back(context, way, _SPREAD)]
-    for way, op, (data, centre) in [(way, one, ends) for way, one in spread for ends in _centred(context, one)]:
+    for way, op, (data, centre) in [(way, one, ends) for way, one in spread for ends in _centered_pairs(context, one)]:
         near = _back(context, centre, _SAME)[-1]
         sums = [one for one, _ in _back(context, near, _SPREAD) if graph.types[one] in _REDUCED]
         below = {one for tensor in sums for one in _back(context, context.reads(tensor)[0], _COMPUTED)}
@@ -300,7 +300,7 @@ def settle(context: RecipeContext, needed: Mask) -> Plan:
         PlanError: if the averages of a batch normalization are not kept in a variable.
     """
     graph, plan = context.graph, context.plan
-    norms = [op for op in context.typed(*NORMS) if needed[op] and _training(context, op)]
+    norms = [op for op in context.typed(*NORMS) if needed[op] and _is_training(context, op)]
     averages = moving_averages(context)
     if not norms:
         return settle_moments(context, plan, needed, averages)
@@ -318,7 +318,7 @@ def settle(context: RecipeContext, needed: Mask) -> Plan:
     return settle_moments(context, plan.remove(inserted).set_attr(names, "is_training", False), needed, averages)
 
 
-def _training(context: RecipeContext, op: int) -> bool:
+def _is_training(context: RecipeContext, op: int) -> bool:
     attributes = context.graph.nodes[op].attr
     return bool(attributes["is_training"].b) if "is_training" in attributes else True
 
@@ -420,7 +420,7 @@ def why_unfolded(context: RecipeContext, op: int, data: Tensor) -> tuple[str, st
     """
     graph = context.graph
     name, before = graph.names[op], data[0]
-    if graph.types[op] in NORMS and _training(context, op):
+    if graph.types[op] in NORMS and _is_training(context, op):
         suggestion = "gs.recipes.settle_batch_norm(ed) makes it read its moving averages"
         return f"{name!r} normalizes by the statistics of the batch", suggestion
     while graph.types[before] in _AFFINE and graph.types[op] not in NORMS:
@@ -533,7 +533,7 @@ def _affine(context: RecipeContext, op: int, at: int, shape: tuple[int, ...]) ->
         return None
     if kind in NORMS:
         parts = [constant(context, tensor) for tensor in reads[1:]]
-        unfit = at or _training(context, op) or any(part is None or part.size != shape[0] for part in parts)
+        unfit = at or _is_training(context, op) or any(part is None or part.size != shape[0] for part in parts)
         if unfit or any(port for _, port in graph.consumers.ends(op)) or _first(attributes) != (len(shape) > 1):
             return None
         gamma, beta, mean, variance = (part.astype(np.float64) for part in parts)

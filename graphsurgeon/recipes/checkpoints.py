@@ -8,11 +8,11 @@ from ..editor.applied import Applied
 from ..editor.editor import Editor
 from ..errors import PlanError, counted, few
 from ..graph.argument_types import PathLike, TensorsLike
-from ..graph.names import whole_name
+from ..graph.names import partitioned_name
 from ..graph.reports import Restored
 from ..graph.traversal import backward
 from ..plan.plan import Plan
-from .subject import recipe_context, results
+from .recipe_context import recipe_context, results
 
 #: Suffix of TF1 for an average, after the name of the variable.
 AVERAGE = "ExponentialMovingAverage"
@@ -53,14 +53,15 @@ def rename_checkpoint(
         >>> tf.train.load_variable(f"{folder}/new.ckpt", "encoder/net/w").tolist()
         [1.0, 2.0]
     """
-    from ..tf.values.restore import copy_checkpoint, stored_names
+    from ..tf.values.checkpoint_names import stored_names
+    from ..tf.values.restore import copy_checkpoint
 
     request = f"rename_checkpoint({str(checkpoint)!r}, {str(path)!r})"
     if isinstance(names, Applied):
         there = stored_names(checkpoint, request)
         names = names.variable_names
         parts = [(old.rpartition("/")[0], old, new) for old, new in names.items() if old not in there]
-        wholes = {whole: whole_name(whole, old, new) for whole, old, new in parts if whole in there}
+        wholes = {whole: partitioned_name(whole, old, new) for whole, old, new in parts if whole in there}
         names = {old: new for old, new in names.items() if old in there} | wholes
     if not isinstance(names, Mapping) or not names:
         problem = "names= is empty" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
@@ -155,7 +156,7 @@ def restore_averages(ed: Editor, checkpoint: PathLike, *, suffix: str = AVERAGE)
         >>> gs.recipes.restore_averages(net(False), path).found
         {'w': 'w/ExponentialMovingAverage'}
     """
-    from ..tf.values.restore import stored_names
+    from ..tf.values.checkpoint_names import stored_names
 
     request = f"restore_averages({str(checkpoint)!r})"
     there = stored_names(checkpoint, request)

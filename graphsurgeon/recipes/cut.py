@@ -10,7 +10,7 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import few, one_of
-from ..graph.boundary import Tensor, entering
+from ..graph.boundary import Tensor, entering_tensors
 from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Mask
 from ..graph.names import free_name
@@ -18,7 +18,7 @@ from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from .freeze import constant
-from .subject import RecipeContext, below, recipe_context, remove_unused
+from .recipe_context import RecipeContext, below, recipe_context, remove_unused
 
 _SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")
 #: Patterns of preprocessing: name -> op types.
@@ -235,7 +235,7 @@ def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
         )
     arrays = backward(graph, region, within=region | _ops_of_types(context, _ARRAYS))
     region |= arrays & ~backward(graph, ~(region | arrays))  # ops that pass boxes to a loop are cut off too
-    entries = entering(graph, region)
+    entries = entering_tensors(graph, region)
     sources, sizes = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault")), graph.typed(_SIZES)
     fed = forward(graph, sources, control=False, within=~sizes)
     ends = [one for one in entries if fed[one[0]] or _is_box_or_score(context, one, region)]

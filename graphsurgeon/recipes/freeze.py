@@ -13,8 +13,8 @@ from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError
 from ..graph.argument_types import TensorsLike, ValueSource
-from ..graph.traversal import met_from
-from .subject import RecipeContext, run_first
+from ..graph.traversal import reachable_from
+from .recipe_context import RecipeContext, run_first
 
 #: Larger constants are weights, never shapes. No computation uses them.
 _TOO_LARGE = 1 << 26
@@ -24,12 +24,12 @@ def _attr(subject: RecipeContext, op: int, name: str) -> Any:
     return subject.graph.nodes[op].attr[name]
 
 
-def _squeezed(subject: RecipeContext, op: int, value: Any) -> Any:
+def _squeeze(subject: RecipeContext, op: int, value: Any) -> Any:
     axes = tuple(_attr(subject, op, "squeeze_dims").list.i)
     return np.squeeze(value, axis=axes or None)
 
 
-def _packed(subject: RecipeContext, op: int, *values: Any) -> Any:
+def _pack(subject: RecipeContext, op: int, *values: Any) -> Any:
     return np.stack(values, axis=_attr(subject, op, "axis").i)
 
 
@@ -48,8 +48,8 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
     "Reciprocal": lambda s, op, x: (1 / x).astype(x.dtype),
     "Reshape": lambda s, op, x, shape: np.reshape(x, shape.tolist()),
     "ExpandDims": lambda s, op, x, axis: np.expand_dims(x, int(axis)),
-    "Squeeze": _squeezed,
-    "Pack": _packed,
+    "Squeeze": _squeeze,
+    "Pack": _pack,
 }
 
 
@@ -93,7 +93,7 @@ def unknowns(subject: RecipeContext, tensors: Iterable[tuple[int, int]]) -> set[
     """Returns the ops that prevent some tensors from being constants."""
     types, data = subject.graph.types, subject.graph.data
     start = (op for op, _ in tensors)
-    above = met_from(start, lambda op: data.row(op).tolist() if types[op] in _COMPUTED else ())
+    above = reachable_from(start, lambda op: data.row(op).tolist() if types[op] in _COMPUTED else ())
     return {op for op in above if types[op] not in _COMPUTED and types[op] != "Const"}
 
 

@@ -19,7 +19,7 @@ from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from .freeze import constant
-from .subject import RecipeContext, ends_now, recipe_context, tensors, trace_targets, verification_errors
+from .recipe_context import RecipeContext, ends_now, recipe_context, tensors, trace_targets, verification_errors
 
 Shape = tuple[int, ...]
 
@@ -34,7 +34,7 @@ CREATED_SIZES = {
 }  # fmt: skip
 
 
-def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> Shape | None:
+def regroup_shape(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> Shape | None:
     """Returns the new shape for a reshape whose input gets another size; None if the new shape is not certain.
 
     In row-major order, a reshape joins or splits neighboring axes. The new shape is certain if the axes that change are
@@ -45,9 +45,9 @@ def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> S
         shape: the shape of the output before.
 
     Example:
-        >>> regrouped((1, 8, 8, 4), (5, 8, 8, 4), (1, 256)), regrouped((2, 4, 4, 3), (2, 6, 6, 3), (2, 16, 3))
+        >>> regroup_shape((1, 8, 8, 4), (5, 8, 8, 4), (1, 256)), regroup_shape((2, 4, 4, 3), (2, 6, 6, 3), (2, 16, 3))
         ((5, 256), (2, 36, 3))
-        >>> regrouped((8, 4), (12, 4), (2, 4, 4)), regrouped((1, 8), (3, 8), (1, 1, 8))
+        >>> regroup_shape((8, 4), (12, 4), (2, 4, 4)), regroup_shape((1, 8), (3, 8), (1, 1, 8))
         (None, None)
     """
     if len(old) != len(new) or prod(old) != prod(shape) or not prod(old):
@@ -93,7 +93,7 @@ def _rest(old: Sequence[int], i: int, shape: Sequence[int], j: int) -> tuple[int
     return (len(old) if j == len(shape) else i), (len(shape) if i == len(old) else j)
 
 
-def upscaled(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], sizes: Sequence[int]) -> Shape | None:
+def upscale_size(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], sizes: Sequence[int]) -> Shape | None:
     """Returns the new size for a transposed convolution whose input gets another size; None if it is not certain.
 
     Args:
@@ -129,11 +129,11 @@ def unchanged_axes(old: Sequence[int], new: Sequence[int], sizes: Sequence[int])
     return tuple(out)
 
 
-def combined(some: Mapping[int, Shape], others: Mapping[int, Shape]) -> dict[int, Shape | None]:
+def merge_shapes(some: Mapping[int, Shape], others: Mapping[int, Shape]) -> dict[int, Shape | None]:
     """Merges shapes that were computed at two trial sizes: -1 for an axis that differs; None if several axes differ.
 
     Example:
-        >>> combined({3: (5, 256), 4: (5, 5)}, {3: (7, 256), 4: (7, 7)})
+        >>> merge_shapes({3: (5, 256), 4: (5, 5)}, {3: (7, 256), 4: (7, 7)})
         {3: (-1, 256), 4: None}
     """
     out: dict[int, Shape | None] = {}
@@ -215,7 +215,7 @@ def set_input(
     for op in sizes_by_name:
         context.graph.find(op, request)
     shapes = {wish.op: wish.shape for wish in wishes if wish.reshaped}
-    plan = _apply_sizes(context, shapes, _repaired(context, wishes, sizes_by_name))
+    plan = _apply_sizes(context, shapes, _repair_sizes(context, wishes, sizes_by_name))
     for wish in wishes:
         plan = _cast(plan, wish)
     for fault in plan.check():
@@ -313,7 +313,7 @@ def _text(shape: Sequence[int | None]) -> str:
 # -- ops that encode the old size -------------------------------------------------------------------
 
 
-def _repaired(
+def _repair_sizes(
     context: RecipeContext, wishes: list[_InputChange], sizes_by_op: Mapping[str, list[int]]
 ) -> dict[int, Shape]:
     """Returns op number -> its new size, for the ops that encode the old size."""
@@ -322,7 +322,7 @@ def _repaired(
         return constants
     one, other = (_SizeSolver(context, wishes, times, constants).solve() for times in _TRIAL_FACTORS)
     out = dict(constants)
-    for op, numbers in combined(one, other).items():
+    for op, numbers in merge_shapes(one, other).items():
         fixed = context.graph.types[op] != "Reshape"
         if numbers is None or (fixed and -1 in numbers):
             name = context.graph.names[op]
@@ -360,7 +360,7 @@ class _SizeSolver:
             ready = [
                 op for op in undecided if not any(behind[other][op] for other in undecided if other != op)
             ] or undecided[:1]
-            inferred, index = self._inferred(undecided)
+            inferred, index = self._infer_shapes(undecided)
             unsure = []
             for op in ready:
                 source, port = context.reads(op)[_data(context, op)]
@@ -380,7 +380,7 @@ class _SizeSolver:
             undecided = [op for op in undecided if op not in ready]
         return self._repaired
 
-    def _inferred(self, undecided: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
+    def _infer_shapes(self, undecided: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
         """Returns the shapes that TensorFlow infers with the repairs so far. Undecided ops are disconnected."""
         graph = self._context.graph
         plan = _apply_sizes(self._context, self._sizes, {**self._given_sizes, **self._repaired})
@@ -398,7 +398,7 @@ class _SizeSolver:
         if kind == "Reshape":
             rest = int(np.prod([n for n in numbers if n != -1], dtype=np.int64))
             whole = [int(np.prod(was)) // max(rest, 1) if n == -1 else n for n in numbers]
-            new = regrouped(was, now, whole)
+            new = regroup_shape(was, now, whole)
             if new is not None and -1 in numbers and all(a in (b, -1) for a, b in zip(numbers, new, strict=True)):
                 return True
         elif kind == "BroadcastTo":
@@ -406,7 +406,7 @@ class _SizeSolver:
         elif kind in ("Slice", "StridedSlice"):
             return not _is_slice_end(context, op, was, now, numbers)
         else:
-            new = upscaled(graph, op, was, now, numbers)
+            new = upscale_size(graph, op, was, now, numbers)
         if new is not None and new != tuple(numbers):
             self._repaired[op] = new
         return new is not None
@@ -579,18 +579,18 @@ class _Verification:
             PlanError: if the results differ, or a run fails.
         """
         with verification_errors(self.found):
-            whole = self._run_with(self._fed(0), None)
+            whole = self._run_with(self._trial_feeds(0), None)
             proof = replace(self, wanted=list(whole.results), known={**whole.feeds, **self.known})
             proof.compare(whole.results)
 
     def compare(self, whole: Mapping[str, Any]) -> None:
         """Raises if the results after the plan differ from those of the graph, in numbers or in shapes."""
-        old = self._fed(0)
+        old = self._trial_feeds(0)
         if all(_fits(array, self.ends[name].shape) for name, array in old.items()):
             self._refuse_other(whole, self._run_with(old, self.plan).results, "at the old size")
         if not any(wish.reshaped for wish in self.ends.values()):
             return
-        trial_feeds = self._fed(1, {name: wish.tried(_TRIAL_FACTORS[0]) for name, wish in self.ends.items()})
+        trial_feeds = self._trial_feeds(1, {name: wish.tried(_TRIAL_FACTORS[0]) for name, wish in self.ends.items()})
         rows = {
             (len(old[name]), len(trial_feeds[name])) if old[name].ndim and trial_feeds[name].ndim else ()
             for name in old
@@ -615,7 +615,7 @@ class _Verification:
             return None
         for sizes, plan in ((old, None), (trial_feeds, self.plan)):
             shapes = {name: (before, *array.shape[1:]) for name, array in sizes.items()}
-            parts = [self._fed(seed, shapes) for seed in range(after // before)]
+            parts = [self._trial_feeds(seed, shapes) for seed in range(after // before)]
             joined = {name: np.concatenate([part[name] for part in parts]) for name in old}
             fed = [joined] if plan is None else [joined, *parts]
             if all(_fits(array, self.ends[name].shape) for one in fed for name, array in one.items()):
@@ -670,7 +670,7 @@ class _Verification:
         ]
         tested = bool(as_before) and before < after and not self._mixes()
         constant_rows = set() if tested else set(as_before)
-        other = self._fed(2, {name: array.shape for name, array in trial_feeds.items()})
+        other = self._trial_feeds(2, {name: array.shape for name, array in trial_feeds.items()})
         for rows in (slice(before, None), slice(None, after - before)) if tested else ():
             changed_feeds = {name: array.copy() for name, array in trial_feeds.items()}
             for name, array in changed_feeds.items():
@@ -712,7 +712,7 @@ class _Verification:
                 ops.append(f"{graph.names[op]!r} ({graph.types[op]})")
         return ops
 
-    def _fed(self, seed: int, shapes: Mapping[str, Shape | None] | None = None) -> dict[str, Any]:
+    def _trial_feeds(self, seed: int, shapes: Mapping[str, Shape | None] | None = None) -> dict[str, Any]:
         """Returns feeds for the placeholders that change: the given feeds, rotated by the seed, or random numbers.
 
         Args:

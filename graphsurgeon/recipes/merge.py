@@ -11,8 +11,8 @@ from ..editor.open import open
 from ..errors import few, one_of
 from ..graph.argument_types import GraphSource, TensorMap, ValueSource
 from ..graph.names import tensor_name
+from .recipe_context import RecipeContext, ends_now, recipe_context, unread
 from .signature import set_signature
-from .subject import RecipeContext, ends_now, recipe_context, unread
 
 _MODES = ("after", "beside", "shared")
 

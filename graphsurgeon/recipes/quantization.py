@@ -7,14 +7,14 @@ from typing import Any
 
 from ..editor.editor import Editor
 from ..errors import did_you_mean, few
-from ..graph.functions import where_inside
+from ..graph.functions import inline_suggestion
 from ..graph.graph import Mask
-from ..graph.match.match import Match, Matches
 from ..graph.names import free_name
+from ..graph.pattern_match import Match, Matches
 from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
-from .subject import ASSIGNS, RecipeContext, recipe_context, remove_unused, replace_op
+from .recipe_context import ASSIGNS, RecipeContext, recipe_context, remove_unused, replace_op
 
 _QUANTIZED = (
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel",
@@ -141,7 +141,7 @@ def _results(context: RecipeContext, pattern: Any) -> list[str]:
             if types
             else "nothing matches the pattern"
         )
-        inside = where_inside(graph.names, graph.nodes, graph.functions, types[0]) if types else ""
+        inside = inline_suggestion(graph.names, graph.nodes, graph.functions, types[0]) if types else ""
         raise context.refused(
             problem, inside or did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}")
         )

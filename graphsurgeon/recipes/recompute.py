@@ -17,13 +17,13 @@ from ..editor.editor import Editor
 from ..errors import few
 from ..graph.argument_types import OpsLike, TensorLike
 from ..graph.boundary import Tensor
-from ..graph.control_flow import EXITS, FLOW_TYPES, loops_of, order
+from ..graph.control_flow import EXITS, FLOW_TYPES, loops_of, topological_places
 from ..graph.graph import Graph, Ints, Mask
-from ..graph.selection import Selection, listed, select
-from ..graph.traversal import backward, followed, forward, reached
+from ..graph.selection import Selection, select, selection_from
+from ..graph.traversal import backward, forward, reachable_mask, walk_edges
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
-from .subject import RecipeContext, recipe_context, tensors
+from .recipe_context import RecipeContext, recipe_context, tensors
 
 #: Ops that read only the shape of a tensor.
 _SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs", "ConcatOffset")
@@ -94,7 +94,7 @@ def recompute(
     if not copied.any():
         problem = "no gradient reads an op that could be recomputed"
         raise context.refused(problem, "Name blocks=[...] of ops between the inputs and the loss")
-    selection = listed(graph, copied)
+    selection = selection_from(graph, copied)
     plan = context.plan.copy(
         selection, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
     )
@@ -138,7 +138,7 @@ class _Backprop:
 
     def __init__(self, graph: Graph, ahead: Mask) -> None:
         self.graph, self.ahead = graph, ahead
-        self._row, self._col = followed(graph, None, True, None)
+        self._row, self._col = walk_edges(graph, None, True, None)
         data = graph.data
         self._floats = self._numbers()
         self._contents: Mask = ~graph.typed(_SIZES)[data.rows]  # edges to consumers that read the values
@@ -147,7 +147,7 @@ class _Backprop:
         #: Ops that are not recomputed.
         flow = graph.typed(FLOW_TYPES)
         inside = forward(graph, flow, control=False, within=~graph.typed(("Merge", "RefMerge", *EXITS)) | flow)
-        self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._lasting()
+        self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._unrepeatable_ops()
 
     def _numbers(self) -> Mask:
         """Returns the data edges with floats, or with an unknown dtype."""
@@ -161,7 +161,7 @@ class _Backprop:
             out[at] = cache[end]
         return out
 
-    def _lasting(self) -> Mask:
+    def _unrepeatable_ops(self) -> Mask:
         """Returns the ops whose output may differ the next time, and the ops that read variables."""
         from ..tf.graph_parts import op_definition
 
@@ -193,7 +193,7 @@ class _Backprop:
         if not len(edges):
             return "no gradient reads an op that only the block itself uses"
         readers = np.unique(data.rows[edges])
-        below = reached(self._col, self._row, graph.mask(readers))  # ops that need the block
+        below = reachable_mask(self._col, self._row, graph.mask(readers))  # ops that need the block
         behind = forward(graph, block, control=False) & ahead & ~backward(graph, block, control=False)
         downstream = forward(graph, behind, control=False, edges=self._values) & self.derived
         after: set[int] = set()
@@ -236,7 +236,7 @@ class _Backprop:
         edges = chain[data.node] & chain[data.rows]
         place: Ints = np.arange(graph.size, dtype=np.int32)
         if (data.node[edges] > data.rows[edges]).any():
-            place = np.array(order(graph), np.int32)
+            place = np.array(topological_places(graph), np.int32)
         line = np.flatnonzero(chain)
         line = line[np.argsort(place[line], kind="stable")]
         at = np.full(graph.size, -1)

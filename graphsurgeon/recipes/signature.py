@@ -9,12 +9,12 @@ from typing import Any
 from ..editor.editor import Editor
 from ..errors import PlanError, few
 from ..graph.argument_types import TensorLike, TensorsLike
-from ..graph.names import starred, tensor_name
-from ..graph.parts import refuse_part, required
+from ..graph.names import expand_wildcard, tensor_name
+from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
 from ..plan.plan import Plan
+from .recipe_context import RecipeContext, ends_now, recipe_context, results, tensors, unread
 from .split import block, keys_of, part, placeholders
-from .subject import RecipeContext, ends_now, recipe_context, results, tensors, unread
 
 
 def rename(thing: Editor | Plan, names: Mapping[str, str]) -> Plan:
@@ -45,7 +45,7 @@ def rename(thing: Editor | Plan, names: Mapping[str, str]) -> Plan:
         if "*" not in old:
             new[old.removesuffix(":0")] = to.removesuffix(":0")
             continue
-        fits = starred(old, to, op_index, context.request)
+        fits = expand_wildcard(old, to, op_index, context.request)
         if not fits:
             head, _, tail = old.partition("*")
             raise context.refused(
@@ -153,7 +153,7 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in targets])
-    needed = required(graph, last, frozenset(starts))
+    needed = required_ops(graph, last, frozenset(starts))
     refuse_part(graph, needed, starts, context.request, map(graph.tensor, targets))
     region = block(graph, needed, starts, targets)
     lost = [graph.names[op] for op in region.numbers if graph.types[op] == "Placeholder"]

@@ -12,14 +12,22 @@ from ..editor.open import open
 from ..errors import PlanError, few
 from ..graph.argument_types import FeedDict, TensorsLike
 from ..graph.arrays import same_numbers
-from ..graph.boundary import entering
+from ..graph.boundary import entering_tensors
 from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
-from ..graph.parts import refuse_part, required
-from ..graph.selection import Selection, listed
+from ..graph.parts import refuse_part, required_ops
+from ..graph.selection import Selection, selection_from
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
-from .subject import RecipeContext, ends_now, recipe_context, results, tensors, trace_targets, verification_errors
+from .recipe_context import (
+    RecipeContext,
+    ends_now,
+    recipe_context,
+    results,
+    tensors,
+    trace_targets,
+    verification_errors,
+)
 
 
 @dataclass(frozen=True)
@@ -40,9 +48,9 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
         inputs: tensors that are fed. Tensors that the ops do not read are left out.
         outputs: the tensors that the ops compute.
     """
-    entries = entering(graph, mask, frozenset(inputs))
+    entries = entering_tensors(graph, mask, frozenset(inputs))
     ends = tuple(graph.tensor(name) for name in outputs)
-    return replace(listed(graph, mask), inputs=tuple(one for one in inputs if one in entries), outputs=ends)
+    return replace(selection_from(graph, mask), inputs=tuple(one for one in inputs if one in entries), outputs=ends)
 
 
 def placeholders(selection: Selection) -> list[str]:
@@ -179,19 +187,19 @@ def _sides(
     graph = context.graph
     at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed))
     later = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
-    first = required(graph, graph.mask([op for op, _ in at]), frozenset(ends))
+    first = required_ops(graph, graph.mask([op for op, _ in at]), frozenset(ends))
     late = [name for name in targets if later[op := graph.tensor(name)[0]] and not first[op]]
     if not late:
         problem = f"none of the outputs {few(map(repr, targets))} is computed from {few(map(repr, cuts))}"
         raise context.refused(problem, "Name a tensor between the inputs and the outputs")
     early = [name for name in targets if name not in late]
-    first |= required(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
+    first |= required_ops(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
     fed_here = graph.typed(FEED_TYPES) | graph.mask([op for op, _ in ends])
     computed = first & ~graph.typed(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
     last = graph.mask([graph.tensor(name)[0] for name in late])
-    second = required(graph, last, frozenset([*at, *ends]), within=~computed)
+    second = required_ops(graph, last, frozenset([*at, *ends]), within=~computed)
     refuse_part(graph, second, at, context.request, key="at")
-    entries = entering(graph, second, frozenset(at))
+    entries = entering_tensors(graph, second, frozenset(at))
     unused = [name for name, one in zip(cuts, at, strict=True) if one not in entries]
     if unused:
         problem = f"the second half does not read {few(map(repr, unused))}"

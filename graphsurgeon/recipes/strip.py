@@ -14,8 +14,8 @@ from ..graph.argument_types import OpsLike, TensorLike, TensorsLike
 from ..graph.functions import CALLS
 from ..graph.graph import Mask
 from ..graph.names import op_name
-from ..graph.parts import refuse_part, required
-from ..graph.traversal import backward, end_of, forward, met_from
+from ..graph.parts import refuse_part, required_ops
+from ..graph.traversal import backward, follow_chain, forward, reachable_from
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..plan.dependencies import variable_ops, variable_parts
 from ..plan.plan import Plan
@@ -23,7 +23,7 @@ from .batch_norm import NORMS, fold, settle, why_unfolded
 from .cut import restore_names
 from .freeze import constant, unknowns
 from .quantization import settle_ranges
-from .subject import RecipeContext, Tensor, recipe_context, remove_unused, replace_op, results, tensors
+from .recipe_context import RecipeContext, Tensor, recipe_context, remove_unused, replace_op, results, tensors
 
 #: Prefixes of op types that draw random numbers; `_NOT_DRAWING` lists exceptions.
 _RANDOM_PREFIXES = (
@@ -69,7 +69,7 @@ def draws(kind: str) -> bool:
     return kind.startswith(_RANDOM_PREFIXES) and kind not in _NOT_DRAWING
 
 
-def remaining(context: RecipeContext, needed: Mask, folded: bool) -> list[Remaining]:
+def remaining_ops(context: RecipeContext, needed: Mask, folded: bool) -> list[Remaining]:
     """Returns the ops that some outputs need and that still behave as in training.
 
     Args:
@@ -110,7 +110,7 @@ def _bypass_suggestion(context: RecipeContext, random: int, needed: Mask) -> str
 def _unfolded(context: RecipeContext, needed: Mask, folded: bool) -> list[Remaining]:
     graph, out, variable = context.graph, [], []
     for op in [one for one in context.typed(*NORMS, "Mul") if needed[one]]:
-        data = _normed(context, op)
+        data = _batch_norm_input(context, op)
         if data is None:
             continue
         name = f"{graph.names[op]!r} ({graph.types[op]})"
@@ -125,7 +125,7 @@ def _unfolded(context: RecipeContext, needed: Mask, folded: bool) -> list[Remain
     return out
 
 
-def _normed(context: RecipeContext, op: int) -> Tensor | None:
+def _batch_norm_input(context: RecipeContext, op: int) -> Tensor | None:
     """Returns the input of a batch normalization; None for other ops."""
     reads = context.reads(op)
     if context.graph.types[op] in NORMS:
@@ -138,7 +138,7 @@ def _normed(context: RecipeContext, op: int) -> Tensor | None:
 def _is_scale(context: RecipeContext, tensor: Tensor) -> bool:
     """Returns whether a tensor is computed with a square root, and does not depend on the inputs."""
     graph = context.graph
-    above = met_from([tensor[0]], lambda op: graph.data.row(op).tolist())
+    above = reachable_from([tensor[0]], lambda op: graph.data.row(op).tolist())
     kinds = {graph.types[op] for op in above}
     return not _ROOTS.isdisjoint(kinds) and FEED_TYPES.isdisjoint(kinds)
 
@@ -207,9 +207,9 @@ def for_inference(
     context = start = recipe_context(thing, context.request, [*targets, *fed])
     if training is not None:
         context = context.after(context.plan.resolve_condition(training, False))
-    needed = _needed(context, targets, fed)
+    needed = _needed_ops(context, targets, fed)
     context = context.after(settle(context, needed))
-    context = context.after(settle_ranges(context, _needed(context, targets, fed)))
+    context = context.after(settle_ranges(context, _needed_ops(context, targets, fed)))
     context = context.after(_without_training(context, targets, fed))
     for part in (_without_checks, _without_dropout, _without_identities):
         context = context.after(part(context))
@@ -218,7 +218,7 @@ def for_inference(
         fold_batch_norm = not variables
     new_plan = fold(context) if fold_batch_norm else context.plan
     context = context.after(new_plan)
-    leftovers = remaining(context, _needed(context, targets, fed), bool(fold_batch_norm))
+    leftovers = remaining_ops(context, _needed_ops(context, targets, fed), bool(fold_batch_norm))
     if new_plan is not start.plan:
         return replace(new_plan, notes=(*new_plan.notes, *(f"{one.text}. {one.suggestion}" for one in leftovers)))
     if leftovers:
@@ -357,16 +357,16 @@ def _require_change(context: RecipeContext, new_plan: Plan, problem: str, sugges
 # -- ops that the outputs do not need -------------------------------------------------------------
 
 
-def _needed(context: RecipeContext, targets: Iterable[str], fed: Iterable[str]) -> Mask:
+def _needed_ops(context: RecipeContext, targets: Iterable[str], fed: Iterable[str]) -> Mask:
     """Returns a mask of the ops that some tensors need, if some tensors are fed."""
     graph = context.graph
     ends = graph.mask(graph.index[name.partition(":")[0]] for name in targets if name not in fed)
-    return required(graph, ends, frozenset(map(graph.tensor, fed)))
+    return required_ops(graph, ends, frozenset(map(graph.tensor, fed)))
 
 
 def _without_training(context: RecipeContext, targets: list[str], fed: list[str]) -> Plan:
     plan, graph = context.plan, context.graph
-    needed = _needed(context, targets, fed)
+    needed = _needed_ops(context, targets, fed)
     ends = [graph.tensor(name) for name in targets if ":" in name and name not in fed]
     refuse_part(graph, needed, map(graph.tensor, fed), context.request, ends)
     for name in fed:
@@ -407,7 +407,7 @@ def _needed_with_state(context: RecipeContext, needed: Mask, fed: list[str]) -> 
                 mask[[graph.index[name] for name in names if name in graph.index]] = True
         for op, run in starts.items():  # ops that run first, if they fill one of these tables
             mask[op] |= bool((mask & fills & run).any())
-        wider = required(graph, mask, cuts)
+        wider = required_ops(graph, mask, cuts)
         if (wider == needed).all():
             return wider
         mask, needed = wider.copy(), wider
@@ -630,7 +630,7 @@ def _share(context: RecipeContext, mask: tuple[int, int]) -> tuple[tuple[int, in
     """Returns the tensor with the rate of a mask, and a function from its value to the share of kept elements."""
     graph = context.graph
     passing = ("Cast", "Identity")
-    op = end_of(mask[0], lambda at: next(iter(graph.data.row(at).tolist() * (graph.types[at] in passing)), None))
+    op = follow_chain(mask[0], lambda at: next(iter(graph.data.row(at).tolist() * (graph.types[at] in passing)), None))
     floor = graph.types[op] == "Floor"
     sides = context.reads(context.reads(op)[0][0] if floor else op)
     plain = [at for at, side in enumerate(sides) if not _is_random(context, side[0])]
@@ -644,5 +644,5 @@ def _share(context: RecipeContext, mask: tuple[int, int]) -> tuple[tuple[int, in
 
 def _is_random(context: RecipeContext, op: int) -> bool:
     types, data = context.graph.types, context.graph.data
-    above = met_from([op], lambda one: data.row(one).tolist() if types[one] in _SCALED else ())
+    above = reachable_from([op], lambda one: data.row(one).tolist() if types[one] in _SCALED else ())
     return any(types[one] in _RANDOM for one in above)

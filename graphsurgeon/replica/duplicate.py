@@ -17,7 +17,7 @@ from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
 from ..graph.tf_types import TFSession
 from ..graph.variables import VARIABLE_TYPES
-from .replica import Replica, checked_interval, checked_tau, refuse_foreign
+from .replica import Replica, check_interval, check_tau, refuse_foreign
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def duplicate(
         >>> print(replica.run(y), replica.update().changed, replica.run(y))
         10.0 ('w',) 20.0
     """
-    every, tau = checked_interval(every, "duplicate"), checked_tau(tau, "duplicate")
+    every, tau = check_interval(every, "duplicate"), check_tau(tau, "duplicate")
     editor, block = _source(source)
     _refuse_shared(block, inputs, variables)
     same = graph is not None and getattr(graph, "graph", graph) is block.graph.owner
@@ -171,8 +171,8 @@ def _duplicate_in_same_graph(
 ) -> Replica:
     """Returns a duplicate in the graph of its original."""
     from ..tf.run.sessions import refuse_missing
-    from ..tf.values.replica_values import grouped
-    from ..tf.values.sessions import settle
+    from ..tf.values.replica_values import group_updates
+    from ..tf.values.sessions import set_plan_values
 
     if options.target or isinstance(session, Mapping):
         what = f"target={options.target!r}" if options.target else "values={...}"
@@ -187,8 +187,8 @@ def _duplicate_in_same_graph(
         refuse_missing(options.rules["device"], session)
     scope = free_name("replica", editor.snapshot.taken) if options.to is None else options.to
     applied, pairs = _copy_block(editor, block, session, to=scope, **options.rules)
-    ops = grouped(pairs, applied.graph, scope, options.tau != 1.0)
-    start = partial(settle, made=applied.made)
+    ops = group_updates(pairs, applied.graph, scope, options.tau != 1.0)
+    start = partial(set_plan_values, made=applied.made)
     return Replica(applied, pairs, None, None, session, ops, options.every, options.tau, start, _unread(applied))
 
 
@@ -199,7 +199,7 @@ def _duplicate_in_new_graph(
     from ..tf.graph_parts import Graph
     from ..tf.run.sessions import new_session, refuse_missing, refuse_missing_at
     from ..tf.values.replica_values import MappingSource, ObjectSource, SessionSource
-    from ..tf.values.sessions import settle
+    from ..tf.values.sessions import set_plan_values
 
     if graph is not None and options.target:
         raise PlanError(
@@ -220,7 +220,7 @@ def _duplicate_in_new_graph(
 
     def opened() -> Any:
         session = new_session(applied.graph, options.target, options.config, options.timeout)
-        settle(session, new_ops)
+        set_plan_values(session, new_ops)
         return session
 
     source: Any = None

@@ -21,7 +21,7 @@ import numpy as np
 from ..editor.applied import Applied
 from ..errors import Kind, PlanError, SelectionError, counted, warn
 from ..graph.argument_types import FeedDict, TensorsLike
-from ..graph.concurrency import BusyError, RWLock, entered
+from ..graph.concurrency import BusyError, RWLock, acquire_all
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFSession
 
@@ -62,7 +62,7 @@ class Update:
         return f"update {self.number}: {share_text}, from {self.origin}{size_text}{not_taken}"
 
 
-def checked_tau(tau: Any, verb: str) -> float:
+def check_tau(tau: Any, verb: str) -> float:
     """Returns `tau`, a number above 0 and at most 1.
 
     Raises:
@@ -73,7 +73,7 @@ def checked_tau(tau: Any, verb: str) -> float:
     return float(tau)
 
 
-def checked_interval(every: Any, verb: str) -> int:
+def check_interval(every: Any, verb: str) -> int:
     """Returns `every`, a whole number of steps above 0.
 
     Raises:
@@ -84,7 +84,7 @@ def checked_interval(every: Any, verb: str) -> int:
     return int(every)
 
 
-def checked_seconds(seconds: Any) -> float:
+def check_seconds(seconds: Any) -> float:
     """Returns `seconds`, a time above 0.
 
     Raises:
@@ -191,13 +191,16 @@ class Replica:
             PlanError: the duplicate is closed, has no session yet, has seen no checkpoint of the folder that it
                 follows, or its last update failed half-way.
         """
-        from ..tf.run.session_tracking import fed, fetched
+        from ..tf.run.session_tracking import resolve_feeds, resolve_fetches
         from ..tf.run.sessions import LOST
 
         about = (self.graph, "the duplicate", self._copy)
         try:
             with self.reading() as session:
-                targets, feed_values = fetched(fetches, "run({})", *about), fed(feeds, "run({})", *about)
+                targets, feed_values = (
+                    resolve_fetches(fetches, "run({})", *about),
+                    resolve_feeds(feeds, "run({})", *about),
+                )
                 return session.run(targets, feed_values)
         except LOST:
             if self._opened is None:
@@ -234,10 +237,10 @@ class Replica:
                     "run(...)", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
                 )
             self._state.refuse()
-            self._tell_lack()
+            self._warn_lack()
             yield self.session
 
-    def _tell_lack(self) -> None:
+    def _warn_lack(self) -> None:
         """Warns once that runs use values that did not come from the original."""
         if self._warned or not self._lacking:
             return
@@ -276,13 +279,15 @@ class Replica:
             >>> print(replica.train(learn), replica.run(w), replica.update().changed, replica.run(w))
             2.0 1.0 ('w',) 2.0
         """
-        from ..tf.run.session_tracking import fed, fetched
+        from ..tf.run.session_tracking import resolve_feeds, resolve_fetches
 
-        session = self._trained("train(...)")
-        with entered([self._original]):
+        session = self._training_session("train(...)")
+        with acquire_all([self._original]):
             if session is not None:
                 about = (self.applied.copies[0].source.owner, "the original")
-                return session.run(fetched(fetches, "train({})", *about), fed(feeds, "train({})", *about))
+                return session.run(
+                    resolve_fetches(fetches, "train({})", *about), resolve_feeds(feeds, "train({})", *about)
+                )
             if not callable(fetches) or feeds is not None:
                 how = "Give a function without arguments: replica.train(lambda: model.train_on_batch(x, y))"
                 raise PlanError("train(...)", "the original has no session: it is a Python object", how)
@@ -301,11 +306,11 @@ class Replica:
         Example:
             ``with replica.training() as session: session.run(critic), session.run(actor)``
         """
-        session = self._trained("training()")
-        with entered([self._original], open_ended=True):
+        session = self._training_session("training()")
+        with acquire_all([self._original], open_ended=True):
             yield session
 
-    def _trained(self, request: str) -> Any:
+    def _training_session(self, request: str) -> Any:
         """Returns the session that the original is trained in; None if it needs no session."""
         if self._door.is_reader():
             raise PlanError(request, "this thread is reading the duplicate", "Train outside of `with reading()`")
@@ -344,7 +349,7 @@ class Replica:
         from ..tf.run.progress import Phases, phase
         from ..tf.run.sessions import LOST
 
-        tau = checked_tau(self.tau if tau is None else tau, "update")
+        tau = check_tau(self.tau if tau is None else tau, "update")
         if self._closed:
             raise PlanError("update()", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
         if self._source is None and self._grouped is None:
@@ -360,22 +365,22 @@ class Replica:
             if snapshot is None:
                 return Update(self._count, (), len(self._pairs), 0, "")
             try:
-                return self._bring(*snapshot, tau, start, skipped, timeout)
+                return self._transfer(*snapshot, tau, start, skipped, timeout)
             except LOST:
                 if self._opened is None:
                     raise
             self._reopen()
-            return self._bring(*snapshot, tau, start, skipped, timeout)
+            return self._transfer(*snapshot, tau, start, skipped, timeout)
 
     @contextmanager
     def _alone(
         self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float
     ) -> Iterator[None]:
         """Holds some locks while these ops run in the observed session; other threads wait."""
-        from ..tf.run.session_tracking import alone
+        from ..tf.run.session_tracking import exclusive
 
         try:
-            with alone(observed, elements, doors, timeout):
+            with exclusive(observed, elements, doors, timeout):
                 yield
         except BusyError as error:
             raise PlanError(
@@ -444,11 +449,11 @@ class Replica:
         names = tuple(self.variables)
         return Update(self._count, names, len(names), 0, "the same session", time.perf_counter() - start)
 
-    def _bring(
+    def _transfer(
         self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: Mapping[str, str], timeout: float
     ) -> Update:
         from ..tf.run.progress import phase
-        from ..tf.values.replica_values import current, digests, mixed
+        from ..tf.values.replica_values import current_values, digests, interpolate
 
         phase("comparing values")
         if self.session is None:
@@ -461,8 +466,8 @@ class Replica:
             todo = {n: v for n, v in values.items() if pairs[n].written or self._known.get(n) != now[n]}
         else:
             now = {}
-            before = current(self.session, list(pairs.values()))
-            new_values = {n: mixed(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
+            before = current_values(self.session, list(pairs.values()))
+            new_values = {n: interpolate(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
             todo = {n: v for n, v in new_values.items() if not np.array_equal(before[n], v)}
         phase(f"setting {counted(len(todo), 'variables')}")
         if todo:
@@ -519,7 +524,7 @@ class Replica:
         """
         from ..tf.run.session_tracking import UpdateHook
 
-        return UpdateHook(self, checked_interval(self.every if every is None else every, "hook"))
+        return UpdateHook(self, check_interval(self.every if every is None else every, "hook"))
 
     def attach(self, session: TFSession) -> Replica:
         """Follows the original in another session of its graph, for example after a crash, and copies all values.
@@ -592,7 +597,7 @@ class Replica:
                 request, problem, "Give the path of a folder; to follow a session, use replica.attach(session)"
             )
         if seconds is not None:
-            checked_seconds(seconds)
+            check_seconds(seconds)
         if values not in (None, "initial"):
             raise PlanError(
                 f"follow(values={values!r})",

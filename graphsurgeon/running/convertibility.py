@@ -17,22 +17,22 @@ from ..graph.compatibility import (
     Compatibility,
     ConversionResult,
     Unconvertible,
-    advised,
     blockers,
     cut,
+    with_advice,
 )
-from ..graph.conditions import skipping
+from ..graph.conditions import skipping_predicates
 from ..graph.functions import CALLS
 from ..graph.graph import Graph
-from ..graph.names import named, op_name, tensor_name
+from ..graph.names import op_name, tensor_name, tensors_by_key
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
-from ..plan.menu import registered_recipes
+from ..plan.editor_like import EditorLike
+from ..plan.recipe_registry import registered_recipes
 from ..plan.step_code import request_of as code_of
-from ..plan.subject import EditorLike
-from .trace import asked_for
+from .trace import resolve_fetches
 
 
 def check(
@@ -49,23 +49,23 @@ def check(
     if target not in TARGETS:
         choices = ", ".join(map(repr, sorted(TARGETS)))
         raise PlanError(request, f"{target!r} is not a target", f"Choose one of {choices}")
-    from ..tf.run.sessions import refuse_untrusted
+    from ..tf.run.sessions import require_trusted
     from ..tf.save.converters import FrozenPart, convert, converter
 
-    refuse_untrusted(editor.graph, request)  # converters run ops when they fold constants
-    targets, fed = asked_for(editor, outputs, "check", "outputs"), _fed(editor, inputs)
+    require_trusted(editor.graph, request)  # converters run ops when they fold constants
+    targets, fed = resolve_fetches(editor, outputs, "check", "outputs"), _input_names(editor, inputs)
     ends: dict[str, Any] = {"outputs": targets, "inputs": fed or None}
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
         path, proof, conversion = Path(folder, "frozen.pb"), "", ConversionResult()
         try:
             editor.save(path, **ends, freeze=True, values="initial", verify=False)
         except Unconvertible as error:
-            return _unfrozen(editor, target, error.made, fed, targets)
+            return _unfreezable(editor, target, error.made, fed, targets)
         part = FrozenPart.read(path, targets)
         if prove and target == "tflite":
             try:
                 model = Path(folder, "model.tflite")
-                proof = _proved(editor.save(model, **ends, values="initial", feeds=feeds, timeout=timeout))
+                proof = _proof_text(editor.save(model, **ends, values="initial", feeds=feeds, timeout=timeout))
             except Unconvertible as error:
                 conversion = error.made
         else:
@@ -74,11 +74,11 @@ def check(
         size = counted(len(conversion.model), "bytes")
         proof = f"converted: {size}; it cannot be run here, so its results were not compared"
     ops, part_inputs = len(part.graph_def.node), tuple(part.inputs)
-    blocked = _advised(editor, blockers(editor.snapshot, conversion), part_inputs, fed, targets)
+    blocked = _with_fixes(editor, blockers(editor.snapshot, conversion), part_inputs, fed, targets)
     return Compatibility(editor.title, target, converter(target), blocked, ops, part_inputs, tuple(targets), proof)
 
 
-def _unfrozen(
+def _unfreezable(
     editor: EditorLike, target: str, conversion: ConversionResult, fed: list[str], targets: list[str]
 ) -> Compatibility:
     """Returns the obstacles for a graph that cannot be frozen, so nothing was converted."""
@@ -86,11 +86,11 @@ def _unfrozen(
     part = select(graph, inputs=fed or None, outputs=targets).mask
     names = [f"{graph.names[op]}:0" for op in np.flatnonzero(part & graph.typed(PLACEHOLDER_TYPES)).tolist()]
     part_inputs = tuple(dict.fromkeys([*fed, *names]))
-    blocked = _advised(editor, blockers(graph, conversion), part_inputs, fed, targets)
+    blocked = _with_fixes(editor, blockers(graph, conversion), part_inputs, fed, targets)
     return Compatibility(editor.title, target, "", blocked, int(part.sum()), part_inputs, tuple(targets))
 
 
-def explained(editor: EditorLike, error: Unconvertible, outputs: Any) -> Unconvertible:
+def explain_unfreezable(editor: EditorLike, error: Unconvertible, outputs: Any) -> Unconvertible:
     """Returns an error of freezing with suggested plans that remove the variables in the way; each plan was tried.
 
     Args:
@@ -100,13 +100,13 @@ def explained(editor: EditorLike, error: Unconvertible, outputs: Any) -> Unconve
     """
     if not any(one.code == VARIABLE for one in error.made.errors):
         return error
-    targets = list((named(outputs) or editor.outputs).values())
+    targets = list((tensors_by_key(outputs) or editor.outputs).values())
     keep = error.suggestion[:1].lower() + error.suggestion[1:]
     if not targets:
         suggestion = f"Name the outputs, outputs=[...], so that only what they need is frozen; or {keep}"
         return Unconvertible(error.request, error.problem, suggestion, error.made)
     blocked = blockers(editor.snapshot, error.made)
-    ways = _ways(editor, blocked, targets)
+    ways = _fixes_by_code(editor, blocked, targets)
     lines = [f"{how} removes {few(list(map(repr, removed)))}" for how, removed in ways.items()]
     remaining = [one.op for one in blocked if not any(one.op in removed for removed in ways.values())]
     if not lines:
@@ -115,27 +115,27 @@ def explained(editor: EditorLike, error: Unconvertible, outputs: Any) -> Unconve
     return Unconvertible(error.request, error.problem, "; ".join([*lines, more + keep]), error.made)
 
 
-def _advised(
+def _with_fixes(
     editor: EditorLike, blocked: tuple[Blocker, ...], part_inputs: tuple[str, ...], fed: list[str], targets: list[str]
 ) -> tuple[Blocker, ...]:
     """Returns the blockers with advice: the recipes that remove a blocker, or a cut before it."""
     if not blocked:
         return blocked
-    graph, ways = editor.snapshot, _ways(editor, blocked, targets)
+    graph, ways = editor.snapshot, _fixes_by_code(editor, blocked, targets)
     ancestry = backward(graph, graph.mask(graph.index[op_name(name)] for name in targets), control=False)
     remaining = {one.op for one in blocked if one.op and ancestry[graph.index[one.op]]}.difference(*ways.values())
     here = [name for name in part_inputs if op_name(name) in graph.index]  # not the placeholder of a second output
-    off = _cut(graph, remaining, [*here, *(name for name in fed if name not in here)], targets)
+    off = _cut_suggestion(graph, remaining, [*here, *(name for name in fed if name not in here)], targets)
     # `remaining` has only data ancestors of the outputs, because a control input cannot be cut off at a tensor.
-    return advised(blocked, ways, dict.fromkeys(remaining, off))
+    return with_advice(blocked, ways, dict.fromkeys(remaining, off))
 
 
-def _proved(saved: Any) -> str:
+def _proof_text(saved: Any) -> str:
     """Returns the result of the test run of a saved model, with the notes."""
     return "; ".join([saved.proof, *saved.notes] if saved.proof else saved.notes)
 
 
-def _fed(editor: EditorLike, inputs: Any) -> list[str]:
+def _input_names(editor: EditorLike, inputs: Any) -> list[str]:
     several = [] if inputs is None else inputs.values() if isinstance(inputs, Mapping) else inputs
     names = [several] if isinstance(several, str) or hasattr(several, "name") else list(several)
     names = ReferenceResolver(editor.snapshot, editor.layers, f"check(inputs={inputs!r})").ends(names)
@@ -144,7 +144,7 @@ def _fed(editor: EditorLike, inputs: Any) -> list[str]:
     return [tensor_name(one) for one in names]
 
 
-def _ways(editor: EditorLike, blocked: tuple[Blocker, ...], targets: list[str]) -> dict[str, list[str]]:
+def _fixes_by_code(editor: EditorLike, blocked: tuple[Blocker, ...], targets: list[str]) -> dict[str, list[str]]:
     """Returns code -> the blockers that it removes. Each recipe that returns a plan is tried."""
     graph, ops, ways = editor.snapshot, {one.op for one in blocked if one.op}, dict[str, list[str]]()
     for recipe in registered_recipes():
@@ -154,18 +154,18 @@ def _ways(editor: EditorLike, blocked: tuple[Blocker, ...], targets: list[str]) 
             after = recipe.made(editor, {"outputs": targets}).after()
         except SurgeryError:
             continue  # the recipe does not apply
-        removed = [op for op in ops if op not in after.index or _other(graph, after, op)]
+        removed = [op for op in ops if op not in after.index or _differs(graph, after, op)]
         more = f", {one_or_all(targets)!r}" if any(wish.name == "outputs" for wish in recipe.wishes) else ""
         if removed:
             ways[f"gs.recipes.{recipe.name}(ed{more})"] = removed
     for one in blocked:
         if one.op and one.kind == VARIABLE and one.op not in {op for removed in ways.values() for op in removed}:
-            ways |= {f"ed.plan().{code}": [one.op] for code in _avoided(editor, one, targets)}
+            ways |= {f"ed.plan().{code}": [one.op] for code in _bypass_steps(editor, one, targets)}
     calls = _calls(editor, blocked)
     return ways | ({f"ed.plan().inline({one_or_all(calls)!r})": calls} if calls else {})
 
 
-def _avoided(editor: EditorLike, one: Blocker, targets: list[str]) -> list[str]:
+def _bypass_steps(editor: EditorLike, one: Blocker, targets: list[str]) -> list[str]:
     """Returns the code of a step after which the outputs do not need an assignment; at most one.
 
     The step resolves a condition to the other branch, or removes a control input that waits for the assignment.
@@ -173,8 +173,8 @@ def _avoided(editor: EditorLike, one: Blocker, targets: list[str]) -> list[str]:
     graph = editor.snapshot
     op = graph.index[one.op]
     plan = editor.plan()
-    plans = [plan.resolve_condition(*predicate) for predicate in skipping(graph, op, one.type)]
-    plans += [plan.remove_control(*edge) for edge in _waiting(graph, op, targets)]
+    plans = [plan.resolve_condition(*predicate) for predicate in skipping_predicates(graph, op, one.type)]
+    plans += [plan.remove_control(*edge) for edge in _control_waits(graph, op, targets)]
     fine = (
         candidate for candidate in plans if not candidate.check() and not _needs(candidate.after(), one.op, targets)
     )
@@ -186,7 +186,7 @@ def _needs(graph: Graph, op: str, targets: list[str]) -> bool:
     return op in graph.index and bool(backward(graph, ends)[graph.index[op]])
 
 
-def _waiting(graph: Graph, assigns: int, targets: list[str]) -> list[tuple[str, str]]:
+def _control_waits(graph: Graph, assigns: int, targets: list[str]) -> list[tuple[str, str]]:
     """Returns (op, its control input) if the outputs only wait for an assignment; nothing if a read comes after it."""
     ancestry = backward(graph, graph.mask(graph.index[op_name(name)] for name in targets), control=False)
     after = forward(graph, graph.mask([assigns]))
@@ -208,7 +208,7 @@ def _calls(editor: EditorLike, blocked: tuple[Blocker, ...]) -> list[str]:
     return [] if None in stuck else [op for step, op in enumerate(calls) if step not in stuck]
 
 
-def _other(graph: Graph, after: Graph, op: str) -> bool:
+def _differs(graph: Graph, after: Graph, op: str) -> bool:
     """Whether an op is of another type after a plan, or has other attributes."""
     i, j = graph.index[op], after.index[op]
     one, other = graph.nodes[i], after.nodes[j]
@@ -217,7 +217,7 @@ def _other(graph: Graph, after: Graph, op: str) -> bool:
     return one is not other and dict(one.attr) != dict(other.attr)
 
 
-def _cut(graph: Graph, ops: Iterable[str], inputs: list[str], outputs: list[str]) -> str:
+def _cut_suggestion(graph: Graph, ops: Iterable[str], inputs: list[str], outputs: list[str]) -> str:
     """Returns a suggestion to convert only the part of the graph without the unsupported ops."""
     start, end = cut(graph, ops, inputs, outputs)
     ends = ("inputs", start, inputs), ("outputs", end, outputs)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import Kind, PlanError, SelectionError, about, few
-from ..graph.arrays import can_be_made_up, loaded
-from ..graph.control_flow import in_the_open
-from ..graph.functions import BRANCHING, CALLS, called_by, reachable
+from ..graph.arrays import can_be_random, load_arrays
+from ..graph.control_flow import outside_control_flow
+from ..graph.functions import BRANCHING, CALLS, callees_of, reachable_functions
 from ..graph.graph import TensorInfo
 from ..graph.names import tensor_name
 from ..graph.op_packages import unknown_words
@@ -20,10 +20,10 @@ from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from ..plan.dependencies import READERS
-from ..plan.subject import EditorLike
+from ..plan.editor_like import EditorLike
 
 
-def given(editor: EditorLike, feeds: Any, request: str, random: bool = False) -> dict[str, Any]:
+def resolve_feeds(editor: EditorLike, feeds: Any, request: str, random: bool = False) -> dict[str, Any]:
     """Returns feeds by the names of their tensors.
 
     Args:
@@ -43,7 +43,7 @@ def given(editor: EditorLike, feeds: Any, request: str, random: bool = False) ->
     example = repr(ends[0] if ends else "x:0")
     if isinstance(feeds, (str, PathLike)):
         path = str(feeds)
-        feeds = loaded(path, f"{request}(feeds={path!r})", f"np.savez(path, **{{{example}: array}})")
+        feeds = load_arrays(path, f"{request}(feeds={path!r})", f"np.savez(path, **{{{example}: array}})")
         if not isinstance(feeds, dict):
             problem = "the file contains one array without the name of a tensor"
             raise PlanError(f"{request}(feeds={path!r})", problem, f"Give {{{example}: np.load({path!r})}}")
@@ -63,11 +63,11 @@ def given(editor: EditorLike, feeds: Any, request: str, random: bool = False) ->
                 raise
             raise SelectionError(error.request, error.problem, f"Feed one of: {few(map(repr, ends))}") from None
         with about(name):
-            values[name] = _fitting(editor, name, value, request, random)
+            values[name] = _feed_value(editor, name, value, request, random)
     return values
 
 
-def _fitting(editor: EditorLike, name: str, value: Any, request: str, random: bool) -> Any:
+def _feed_value(editor: EditorLike, name: str, value: Any, request: str, random: bool) -> Any:
     graph = editor.snapshot
     info, label = graph.info(*graph.tensor(name)), f"{request}({name!r})"
     try:
@@ -85,13 +85,13 @@ def _fitting(editor: EditorLike, name: str, value: Any, request: str, random: bo
         return array
     array = _cast(array, info, label)
     if info.shape is not None and not info.fits(array.shape):
-        problem = f"the array has the shape {array.shape}, but the tensor is {_said(info)}"
-        hint = f", or random=0 for {name!r} too" if random and can_be_made_up(info) else ""
+        problem = f"the array has the shape {array.shape}, but the tensor is {_info_text(info)}"
+        hint = f", or random=0 for {name!r} too" if random and can_be_random(info) else ""
         raise PlanError(label, problem, f"Give an array of that shape{hint}")
     return array
 
 
-def _said(info: TensorInfo) -> str:
+def _info_text(info: TensorInfo) -> str:
     dims = "..." if info.shape is None else ", ".join("?" if d is None else str(d) for d in info.shape)
     return f"({dims}) of {info.dtype}"
 
@@ -113,7 +113,7 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
     suggestion = f"Give numbers of {info.dtype}"
     if text or array.dtype.kind == "O":
         what = "text" if text else f"not an array of numbers (it contains {type(array.ravel().tolist()[0]).__name__})"
-        raise PlanError(label, f"the value is {what}, but the tensor is {_said(info)}", suggestion)
+        raise PlanError(label, f"the value is {what}, but the tensor is {_info_text(info)}", suggestion)
     if array.dtype == dtype:
         return array
     imaginary = array.dtype.kind == "c" and dtype.kind != "c"
@@ -136,7 +136,7 @@ def placeholders(editor: EditorLike, needed: Selection) -> list[str]:
     return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
 
 
-def missing(editor: EditorLike, names: Iterable[str], request: str, why: str = "") -> PlanError:
+def missing_feeds(editor: EditorLike, names: Iterable[str], request: str, why: str = "") -> PlanError:
     """Returns the error that some tensors must be fed.
 
     Args:
@@ -156,7 +156,7 @@ def missing(editor: EditorLike, names: Iterable[str], request: str, why: str = "
     return PlanError(f"{request}()", f"{few(missing)} {verb}{why and ': '}{why}", suggestion)
 
 
-def made_up(editor: EditorLike, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
+def random_feeds(editor: EditorLike, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
     """Returns random arrays for tensors; an axis of unknown size gets the size 1.
 
     Args:
@@ -171,7 +171,7 @@ def made_up(editor: EditorLike, names: Iterable[str], random: Any, request: str)
     tensors = {name: editor.tensor(name) for name in names}
     lost = [name for name, tensor in tensors.items() if not _makes(tensor.dtype.base_dtype, tensor.shape.rank)]
     if lost:
-        raise missing(editor, lost, request, "random values need a numeric dtype and a known rank")
+        raise missing_feeds(editor, lost, request, "random values need a numeric dtype and a known rank")
     values = {}
     for name, tensor in tensors.items():
         dtype, shape = tensor.dtype.base_dtype, [1 if d is None else d for d in tensor.shape.as_list()]
@@ -204,11 +204,11 @@ def refuse_no_seed(seed: Any, request: str, argument: str = "random") -> None:
 def last_outputs(editor: EditorLike) -> list[str]:
     """Returns the first output of each op without consumers, except for ops in a loop or branch."""
     graph = editor.snapshot
-    last = (graph.consumers.degrees == 0) & in_the_open(graph) & ~orphan_mask(graph)
+    last = (graph.consumers.degrees == 0) & outside_control_flow(graph) & ~orphan_mask(graph)
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
 
 
-def asked_by_default(editor: EditorLike, request: str, suggestion: str) -> list[str]:
+def default_fetches(editor: EditorLike, request: str, suggestion: str) -> list[str]:
     """Returns the default fetches: all tensors without consumers whose ops only compute.
 
     The ops that Python adds for each variable, and ops that set variables or write files, are left out.
@@ -244,8 +244,8 @@ def only_computes(editor: EditorLike, name: str) -> bool:
     graph, kinds, called = editor.snapshot, set[str](), set[str]()
     for op in editor.select(outputs=name).numbers:
         kinds.add(graph.types[op])
-        called |= {one.function for one in called_by(graph.nodes[op], graph.functions)}
-    for function in reachable(called & graph.functions.keys(), graph.functions):
+        called |= {one.function for one in callees_of(graph.nodes[op], graph.functions)}
+    for function in reachable_functions(called & graph.functions.keys(), graph.functions):
         kinds |= {node.op for node in graph.functions[function].node_def}
     return not any(_acts(op_definition(kind)) for kind in kinds - _RUN - graph.functions.keys())
 

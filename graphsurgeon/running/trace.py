@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Kind, PlanError, SelectionError, SurgeryError, ended, few
-from ..graph.arrays import packed
+from ..errors import Kind, PlanError, SelectionError, SurgeryError, exit_text, few
+from ..graph.arrays import pack_arrays
 from ..graph.calls import CallTree
 from ..graph.concurrency import gc_paused
-from ..graph.control_flow import in_the_open
+from ..graph.control_flow import outside_control_flow
 from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Graph, TensorInfo
-from ..graph.names import op_name, outer_name, placeholder_name, renamed_again, renamed_end, tensor_name
+from ..graph.names import compose_renamings, op_name, outer_name, placeholder_name, rename_input, tensor_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.parts import lost_writes, refuse_inner
 from ..graph.references import ReferenceResolver
@@ -36,9 +36,9 @@ from ..graph.tensor_stats import Watch
 from ..graph.trace import Trace
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES
+from ..plan.editor_like import EditorLike
 from ..plan.plan import Plan, without_muted
-from ..plan.subject import EditorLike
-from .feeds import asked_by_default, given, made_up, missing, placeholders, refuse_no_seed
+from .feeds import default_fetches, missing_feeds, placeholders, random_feeds, refuse_no_seed, resolve_feeds
 
 GRAPH, REQUEST, FEEDS, ANSWER, FAULT = "graph.meta", "request.json", "feeds.npz", "trace.npz", "fault.json"
 STOP = b"stop\n"
@@ -73,14 +73,14 @@ def isolated_trace(
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         folder = Path(name)
         editor.save(folder / GRAPH, values=session, verify=False)
-        np.savez(folder / FEEDS, **packed(fed, "feed"))  # type: ignore[arg-type]
+        np.savez(folder / FEEDS, **pack_arrays(fed, "feed"))  # type: ignore[arg-type]
         request = {"title": editor.title, "fetches": list(fetches), "how": how}
         (folder / REQUEST).write_text(json.dumps(request), encoding="utf-8")
         code = _run_worker(folder, watch)
         if (folder / FAULT).exists():
             raise _refusal(json.loads((folder / FAULT).read_text(encoding="utf-8")))
         if code or not (folder / ANSWER).exists():
-            problem = f"the separate process in which {editor.title} was run {ended(code)}"
+            problem = f"the separate process in which {editor.title} was run {exit_text(code)}"
             raise PlanError("trace()", problem, "This process continues. Run only a part of the graph: fetches=[...]")
         return replace(Trace.load(folder / ANSWER), feeds=dict(fed))
 
@@ -162,23 +162,23 @@ def trace(
     _refuse_no_limit(timeout=timeout, rounds=rounds, watch=watch, memory=memory)
     editor.graph  # noqa: B018  # raises an error if the graph can only be viewed
     if plan is not None:
-        editor, session = _tried(editor, plan, session), None
-    op_names = None if ops is None else _chosen(editor, ops)
+        editor, session = _applied_editor(editor, plan, session), None
+    op_names = None if ops is None else _recorded_names(editor, ops)
     if op_names is not None and fetches is None:
         fetches = _ends_of(editor, op_names) or None
-    targets, fed = asked_for(editor, fetches), given(editor, feeds, request, random=True)
+    targets, fed = resolve_fetches(editor, fetches), resolve_feeds(editor, feeds, request, random=True)
     graph = editor.snapshot
     refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in targets], "trace()")
-    needed = _needed(editor, targets, fed)
+    needed = _ops_to_run(editor, targets, fed)
     open_ends = [name for name in placeholders(editor, needed) if name not in fed]
     if open_ends and random is None:
-        raise missing(editor, open_ends, request)
+        raise missing_feeds(editor, open_ends, request)
     draw = np.random.RandomState(random)
-    fed |= made_up(editor, open_ends, draw, request)
-    from ..tf.run.sessions import reaches_out, refuse_untrusted
+    fed |= random_feeds(editor, open_ends, draw, request)
+    from ..tf.run.sessions import has_external_effects, require_trusted
 
-    if reaches_out(editor.graph) if isolated is None else isolated:
-        refuse_untrusted(editor.graph, request)
+    if has_external_effects(editor.graph) if isolated is None else isolated:
+        require_trusted(editor.graph, request)
         how: dict[str, Any] = {"timeout": timeout, "rounds": rounds, "seed": seed, "memory": memory, "called": called}
         how["ops"] = None if op_names is None else sorted(op_names)
         return isolated_trace(editor, targets, fed, session=session, watch=watch, **how)
@@ -224,14 +224,14 @@ def materialized(plan: Plan) -> Plan:
     return copy
 
 
-def _tried(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
+def _applied_editor(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
     """Returns an editor of the graph after a plan, with all values, in a separate graph."""
     if not isinstance(plan, Plan):
         raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
     plan = without_muted(plan)
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
-    about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
+    about = editor.opened.ends_as(compose_renamings(editor.history.renamed, plan.effect.renamed))
     result: EditorLike = make(OpenedGraph(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
     try:
         result.apply(materialized(plan) if plan.steps else plan)
@@ -244,12 +244,12 @@ def _tried(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
     return result
 
 
-def _now(editor: EditorLike, tensor: str) -> str:
+def _current_name(editor: EditorLike, tensor: str) -> str:
     """Returns the current name of a tensor of the graph that was opened."""
-    return renamed_end(tensor, editor.history.renamed)
+    return rename_input(tensor, editor.history.renamed)
 
 
-def _chosen(editor: EditorLike, ops: Any) -> frozenset[str]:
+def _recorded_names(editor: EditorLike, ops: Any) -> frozenset[str]:
     """Returns the names of the ops whose tensors are recorded."""
     if not isinstance(ops, Selection):
         resolver = ReferenceResolver(editor.snapshot, editor.layers, "trace(ops=...)")
@@ -272,18 +272,18 @@ def _ends_of(editor: EditorLike, op_names: Iterable[str]) -> list[str]:
     consumed = np.zeros(graph.size, np.bool_)
     consumed[graph.data.node[inside[graph.data.rows]]] = True
     ends = np.flatnonzero(inside & ~consumed)
-    plain = in_the_open(graph)
+    plain = outside_control_flow(graph)
     return [graph.names[op] for op in ends.tolist()] if plain[ends].all() else []
 
 
 def feeds_needed(editor: EditorLike, fetches: Any = None) -> dict[str, TensorInfo | None]:
     """Returns the placeholders that a run needs; see `Editor.feeds_needed`."""
     graph = editor.snapshot
-    needed = _needed(editor, asked_for(editor, fetches), ())
+    needed = _ops_to_run(editor, resolve_fetches(editor, fetches), ())
     return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
 
 
-def _needed(editor: EditorLike, fetches: Sequence[str], fed: Iterable[str]) -> Selection:
+def _ops_to_run(editor: EditorLike, fetches: Sequence[str], fed: Iterable[str]) -> Selection:
     """Returns the ops that run: all that the fetches need, down to the fed tensors, including fed placeholders."""
     graph = editor.snapshot
     start = graph.mask(graph.index[name.partition(":")[0]] for name in fetches)
@@ -295,7 +295,7 @@ def _needed(editor: EditorLike, fetches: Sequence[str], fed: Iterable[str]) -> S
     return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
 
 
-def asked_for(editor: EditorLike, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
+def resolve_fetches(editor: EditorLike, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
     """Returns the names of the fetches: tensors, and ops without outputs.
 
     Args:
@@ -309,10 +309,10 @@ def asked_for(editor: EditorLike, fetches: Any, request: str = "trace", key: str
     """
     graph = editor.snapshot
     if fetches is None:
-        default = [now for end in editor.opened.ends[1] if op_name(now := _now(editor, end)) in graph.index]
+        default = [now for end in editor.opened.ends[1] if op_name(now := _current_name(editor, end)) in graph.index]
         if default:
             return default
-        return asked_by_default(editor, f"{request}()", key)
+        return default_fetches(editor, f"{request}()", key)
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     if not several:
         problem = "the list is empty"
@@ -324,7 +324,7 @@ def asked_for(editor: EditorLike, fetches: Any, request: str = "trace", key: str
     )
     for one in several:
         own = isinstance(one, str) and one in editor.outputs
-        things += [_now(editor, editor.outputs[one])] if own else layers.ends([one])
+        things += [_current_name(editor, editor.outputs[one])] if own else layers.ends([one])
     for name in (getattr(one, "name", one) for one in things):
         if ":" in str(name):
             graph.tensor(tensor_name(name), f"{request}({key}={name!r})")
@@ -343,19 +343,19 @@ def _run(
     how: _RunOptions,
 ) -> Trace:
     from ..tf.run.probes import constants, probe
-    from ..tf.run.traced_run import fill, lasts, passes, unoptimised, watched_run
+    from ..tf.run.traced_run import changes_state, fill, run_in_passes, run_with_probes, unoptimized
 
     within, whole = needed.graph, needed
     needed, fetches, lacking = _with_kernels(needed, fetches)
     aside = [name for name in fed if not needed.mask[within.tensor(name)[0]]]
-    stand_ins = {name: _stand_in(name, within.index) for name in aside}
-    scratch, base, full_graph = _copied(editor, needed, fetches, stand_ins, how)
+    stand_ins = {name: _placeholder_for(name, within.index) for name in aside}
+    scratch, base, full_graph = _runnable_copy(editor, needed, fetches, stand_ins, how)
     names = {name: scratch.outputs.get(name, name) for name in fetches}
     feeds = {name: value for name, value in fed.items() if op_name(stand_ins.get(name, name)) in base.index}
     fed = {stand_ins.get(name, name): value for name, value in feeds.items()}
-    same, unrecorded = _unprobed(base)
+    same, unrecorded = _aliases(base)
     if how.ops is not None:
-        _leave_out(how.ops, within, base, same, unrecorded)
+        _drop_unrecorded(how.ops, within, base, same, unrecorded)
     for op in (whole - needed).numbers:
         why = f"the run stopped before it: {lacking}"
         unrecorded |= {f"{within.names[op]}:{port}": why for port in range(len(within.outputs(op) or ()))}
@@ -373,32 +373,34 @@ def _run(
     probed = probe(base, tensors, how.rounds)
 
     def started(copy: EditorLike) -> Any:
-        live = copy.session(config=unoptimised())
+        live = copy.session(config=unoptimized())
         fill(live, *editor.values.init_ops)
         probed.add_to(copy.graph)
         return live
 
     def again() -> Any:
         """Returns a session with the initial state; a new copy is made if a run changes the state."""
-        if lasts(base, runs):
+        if changes_state(base, runs):
             lives.pop().close()
-            lives.append(started(_copied(editor, needed, fetches, stand_ins, how)[0]))
+            lives.append(started(_runnable_copy(editor, needed, fetches, stand_ins, how)[0]))
         return lives[-1]
 
     lives = [started(scratch)]
     about: Any = (lives[0], base, list(names.values()), fed, probed)
     limits: dict[str, Any] = {"timeout": how.timeout, "watch": how.watch, "again": again}
-    ran = watched_run(*about, **limits) if how.memory is None else passes(*about, **limits, memory=how.memory)
+    ran = (
+        run_with_probes(*about, **limits) if how.memory is None else run_in_passes(*about, **limits, memory=how.memory)
+    )
     lives.pop().close()
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
     stopped, notes = lacking or ran.stopped, (*constants(base, constant_tensors), *ran.notes)
     unrecorded |= ran.unrecorded
     same |= {name: stand_ins[name] for name in feeds if stand_ins.get(name, name) != name}
     full_graph = replace(full_graph, title=editor.snapshot.title)
-    return Trace(full_graph, notes, ran.costs, results, feeds, same, stopped, unrecorded, _added(within, base))
+    return Trace(full_graph, notes, ran.costs, results, feeds, same, stopped, unrecorded, _added_ops(within, base))
 
 
-def _leave_out(
+def _drop_unrecorded(
     op_names: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], unrecorded: dict[str, str]
 ) -> None:
     """Removes ops that were not chosen from the recording; the bodies of calls are removed with the calls."""
@@ -416,30 +418,30 @@ def _leave_out(
             del same[name]
 
 
-def _copied(
+def _runnable_copy(
     editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _RunOptions
 ) -> tuple[EditorLike, Graph, Graph]:
     """Returns a copy that can be run, its snapshot, and the snapshot before seeds were set in random ops."""
     from ..tf.open.snapshot import snapshot
     from ..tf.private.graphs import guarded_ops
-    from ..tf.run.probes import give_seeds
+    from ..tf.run.probes import set_seeds
 
-    scratch = _scratch(editor, needed, fetches, stand_ins, how.session)
+    scratch = _scratch_copy(editor, needed, fetches, stand_ins, how.session)
     (guarded_ops(scratch.graph) or set()).clear()  # tensors in a branch can be recorded if the branch is taken
     full_graph = scratch.snapshot
-    if how.seed is not None and give_seeds(scratch.graph, full_graph, how.seed, how.called):
+    if how.seed is not None and set_seeds(scratch.graph, full_graph, how.seed, how.called):
         return scratch, snapshot(scratch.graph, title=full_graph.title), full_graph
     return scratch, full_graph, full_graph
 
 
-def _added(graph: Graph, ran: Graph) -> frozenset[str]:
+def _added_ops(graph: Graph, ran: Graph) -> frozenset[str]:
     """Returns the ops of a run that are neither in the graph nor in the functions that it calls."""
     more = ran.index.keys() - graph.index.keys()
     if not more:
         return frozenset()
-    from ..tf.functions.insides import body
+    from ..tf.functions.function_bodies import function_body
 
-    return frozenset(more - CallTree(graph, body).listed.graph.index.keys())
+    return frozenset(more - CallTree(graph, function_body).searchable.graph.index.keys())
 
 
 def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection, list[str], str]:
@@ -465,13 +467,13 @@ def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection,
     return needed - lost_ops, remaining, reason
 
 
-def _stand_in(tensor: str, names: Container[str]) -> str:
+def _placeholder_for(tensor: str, names: Container[str]) -> str:
     """Returns the placeholder for a fed tensor that is not the output of a placeholder."""
     op, _, port = tensor.partition(":")
     return f"{op}:0" if port == "0" else f"{placeholder_name(op, int(port), names)}:0"
 
 
-def _scratch(
+def _scratch_copy(
     editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], session: Any
 ) -> EditorLike:
     """Returns the editor of a copy of the needed ops, with values, in which calls, conds and loops are inlined.
@@ -540,7 +542,7 @@ def _calls(graph: Graph, closed: set[str], fetches: Sequence[str]) -> tuple[list
     return plain, flow
 
 
-def _settled(graph: Graph, op: int) -> bool:
+def _uses_given_moments(graph: Graph, op: int) -> bool:
     """Whether an op is a batch normalization in inference mode, which uses given moments, not those of the batch."""
     if not graph.types[op].startswith("FusedBatchNorm") or graph.types[op].startswith("FusedBatchNormGrad"):
         return False
@@ -548,7 +550,7 @@ def _settled(graph: Graph, op: int) -> bool:
     return "is_training" in attributes and not attributes["is_training"].b
 
 
-def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
+def _aliases(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
     """Returns tensor -> the tensor that it is equal to, and tensor without values to record -> the reason."""
     same, unrecorded = {}, {}
     waits = graph.control.degrees
@@ -560,7 +562,7 @@ def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
                 unrecorded[name] = _HANDLES[info.dtype]
             elif info.dtype.endswith("_ref"):
                 unrecorded[name] = "it is a variable itself: its consumers have the numbers"
-            elif port >= _BATCH_MOMENTS and _settled(graph, op):
+            elif port >= _BATCH_MOMENTS and _uses_given_moments(graph, op):
                 unrecorded[name] = "TensorFlow does not set it with is_training=False: its value is undefined"
         if graph.types[op] in _HAND_ON and not waits[op] and infos:
             source = graph.data.ends(op)[0]

@@ -127,7 +127,7 @@ def training(path: Path) -> str:
             session.run(tf1.global_variables_initializer())
             for batch in _batches(images, labels):
                 session.run(averages, dict(zip((image, label), batch, strict=True)))
-            return _saved(session, path)
+            return _save_graph(session, path)
 
 
 def _variable(name: str, shape: list[Any]) -> Any:
@@ -200,7 +200,7 @@ def nan_loss(path: Path) -> str:
         tf1.train.MomentumOptimizer(0.1, 0.9).minimize(loss, name="train")
         with session_of(graph) as session:
             session.run(tf1.global_variables_initializer())
-            return _saved(session, path)
+            return _save_graph(session, path)
 
 
 TOWERS, GROUPS, BLOCKS, WIDTH = 8, 5, 30, 8
@@ -256,7 +256,7 @@ def _write(graph_def: Any, path: Path) -> str:
     return str(path)
 
 
-def _saved(session: Any, path: Path) -> str:
+def _save_graph(session: Any, path: Path) -> str:
     """Writes the graph of a session, with its checkpoint, and returns the path of the ``.meta`` file."""
     with without_log_warnings():
         tf1.train.Saver().save(session, str(path.with_suffix("")), write_state=False)

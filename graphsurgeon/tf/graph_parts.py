@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import PlanError
-from ..graph.names import colocate
+from ..graph.devices import colocate
 from ..graph.tf_types import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVariable
-from ..graph.variables import VARIABLE_TYPES, renaming, variable_renamed
+from ..graph.variables import VARIABLE_TYPES, end_renamer, rename_variable
 from .copy.imports import import_nodes
 from .functions.library import adopt
 from .importing import tf
@@ -27,7 +27,7 @@ from .private.sessions import is_variable
 from .protos import empty_graph, lacks_memory
 from .registry import op_definition as op_definition
 from .values.transfer import assign
-from .values.variables import fetch, join_collection, rebuilt, variable_infos
+from .values.variables import fetch, join_collection, rebuild_variable, variable_infos
 from .values.variables import variable_objects as variable_objects
 
 tf1 = tf.compat.v1
@@ -273,7 +273,7 @@ def rebuild_variables(
         if not info.initializer or not parts <= ops.keys():
             continue
 
-        variable = rebuilt(graph, variable_renamed(info, renaming(ops)), originals.get(info.op))
+        variable = rebuild_variable(graph, rename_variable(info, end_renamer(ops)), originals.get(info.op))
         if variable is not None:
             variables[info.op] = variable
     join_collections(source, graph, variables, rename)

@@ -9,7 +9,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, EncodeError
 
 from .. import errors
-from ..graph.security import hand_on
+from ..graph.security import inherit_origins
 from ..graph.tf_types import TFGraph
 from .importing import tf
 
@@ -21,7 +21,7 @@ def empty_graph(*sources: Any) -> TFGraph:
         sources: the live graphs from which ops will be copied; none if this package makes all ops.
     """
     graph = tf.Graph()
-    hand_on(graph, *sources)
+    inherit_origins(graph, *sources)
     return graph
 
 
@@ -31,7 +31,7 @@ _ALLOCATION_ERROR = "alloc failed"
 _BYTES_ERROR = "Could not allocate bytes object"
 
 
-def encoded(proto: Any, deterministic: bool = False) -> bytes:
+def encode(proto: Any, deterministic: bool = False) -> bytes:
     """Returns a proto as bytes.
 
     Args:
@@ -48,7 +48,7 @@ def encoded(proto: Any, deterministic: bool = False) -> bytes:
     return data
 
 
-def decoded(kind: Any, data: bytes) -> Any:
+def decode(kind: Any, data: bytes) -> Any:
     """Returns the proto that is stored as these bytes.
 
     Args:

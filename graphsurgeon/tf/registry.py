@@ -22,21 +22,21 @@ _DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflo
 
 def op_definition(name: str) -> Any:
     """Returns the OpDef of an op type, or None."""
-    if not is_loaded() and name in (definitions := table(installed())):
+    if not is_loaded() and name in (definitions := table(installed_version())):
         return definitions[name]
     from .private import graphs
 
     return graphs.registered_op(name)
 
 
-def known_op(name: str) -> bool:
+def is_registered_op(name: str) -> bool:
     """Returns whether this op type is registered in TensorFlow."""
     return op_definition(name) is not None
 
 
 def documentation(op_type: str) -> str:
     """Returns the first paragraph of TensorFlow's documentation of an op type; empty if it has none."""
-    if not is_loaded() and op_type in (definitions := table(installed())):
+    if not is_loaded() and op_type in (definitions := table(installed_version())):
         return str(definitions[op_type].summary)
     is_registered = hasattr(tf.raw_ops, op_type)  # since Python 3.13, None has a docstring
     text = ((getattr(tf.raw_ops, op_type).__doc__ if is_registered else "") or "").strip()
@@ -69,7 +69,7 @@ def collection_message(name: str) -> Any:
 
 
 @cache
-def installed() -> str:
+def installed_version() -> str:
     """Returns the version of the TensorFlow that is installed, such as ``2.21``; empty if its package is not known."""
     for name in _DISTRIBUTIONS:
         try:

@@ -12,9 +12,9 @@ import numpy as np
 from ..errors import LayoutError, PlanError, counted
 from ..graph.graph import TensorInfo
 from ..graph.names import free_name, op_name, tensor_name
-from ..plan.effect import PlanResult
 from ..plan.plan import Plan
-from ..plan.step_text import step_text
+from ..plan.plan_result import PlanResult
+from ..plan.step_code import step_text
 from ..plan.steps import CopyStep
 from .page_data import receipt
 from .pane import keys_at
@@ -42,10 +42,10 @@ def copy(
         control = "keep" if stage.same else "drop"
     values = stage.source if stage.source.values.known else None
     plan = plan.copy(selection, to=scope, unmapped=unmapped, control=control, values=values)
-    return with_plan(stage, state, plan, _copied(plan, scope, len(selection)))
+    return with_plan(stage, state, plan, _copy_text(plan, scope, len(selection)))
 
 
-def _copied(plan: Plan, scope: str, count: int) -> str:
+def _copy_text(plan: Plan, scope: str, count: int) -> str:
     """Returns a text about the last copy of a plan, with the number of new ops and its parts."""
     if not plan.effect.copies:
         return f"{counted(count, 'ops')} will be copied to {scope}/"
@@ -128,7 +128,7 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
             as a string, for a constant. A single number fills the shape of the tensor, if it is known.
     """
     plan = stage.draft(state)
-    value = read(by)
+    value = parse_literal(by)
     if not isinstance(value, str):
         old_step = plan.steps[step] if 0 <= step < len(plan.steps) else None
         graph = old_step.selection.graph if isinstance(old_step, CopyStep) else plan.base
@@ -170,11 +170,11 @@ def set_scope(stage: Stage, state: State, step: int, to: str) -> State:
     return with_plan(stage, state, plan, f"the copy will be under {to.strip('/')}/")
 
 
-def read(value: Any) -> Any:
+def parse_literal(value: Any) -> Any:
     """Returns the value of a text that is a Python literal, such as ``[1, 2]`` or ``None``; else the text.
 
     Example:
-        >>> read("[1, 2]"), read("SAME"), read(3)
+        >>> parse_literal("[1, 2]"), parse_literal("SAME"), parse_literal(3)
         ([1, 2], 'SAME', 3)
     """
     if not isinstance(value, str):

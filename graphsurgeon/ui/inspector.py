@@ -17,7 +17,7 @@ from ..graph.op_packages import package_of, unknown_words
 from ..graph.selection import Query, Selection
 from ..graph.tf_types import TFNodeDef
 from ..graph.variables import VariableInfo
-from ..plan.subject import EditorLike
+from ..plan.editor_like import EditorLike
 from ..view.tree import Tree
 from .state import Facts, ops_of
 from .values import numbers
@@ -59,7 +59,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     kinds = list(inside.types.items())
     whole, within = graph, mask
     if calls is not None and tree.calls is not None:
-        whole, within = calls.listed.graph, _within(calls.listed, tree.calls, np.flatnonzero(mask))
+        whole, within = calls.searchable.graph, _within(calls.searchable, tree.calls, np.flatnonzero(mask))
     more = int(within.sum()) - len(inside)
     head = ["ops", f"{len(inside):,}" + (f", and {more:,} in calls" if more > 0 else "")]
     rows = [head, *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
@@ -103,7 +103,7 @@ def ops_inside(tree: Tree, name: str, calls: CallTree) -> list[str]:
     mask = ops_of(tree, [name], "details") if op is None else tree.graph.mask([op])
     if tree.calls is None:
         return [tree.graph.names[i] for i in np.flatnonzero(mask).tolist()]
-    deep = calls.listed
+    deep = calls.searchable
     return [deep.graph.names[i] for i in np.flatnonzero(_within(deep, tree.calls, np.flatnonzero(mask))).tolist()]
 
 
@@ -112,7 +112,7 @@ def _within(deep: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
 
     Ops of a gradient function only count if the picture shows that gradient.
     """
-    visible = deep.seen_in(picture)
+    visible = deep.positions_in(picture)
     mask: Mask = np.isin(visible, ops)
     mask[deep.derived] &= np.isin(visible[deep.derived], picture.derived)
     return mask
@@ -310,7 +310,7 @@ def _flops(facts: Facts, tree: Tree, ops: list[int], calls: CallTree | None) -> 
     """Returns the floating-point operations of ops and of the functions they call; 0 for more than `_FLOPS_OF` ops."""
     if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
         return _flops_of(facts, tree.graph, ops)
-    deep = calls.listed
+    deep = calls.searchable
     within = np.flatnonzero(_within(deep, tree.calls, ops))
     if len(within) > _FLOPS_OF:
         return 0, False

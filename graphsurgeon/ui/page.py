@@ -22,7 +22,7 @@ from ..graph.graph import Graph, Ints
 from ..view.boxes import Item, elide
 from ..view.dot import size_of
 from ..view.families import WORDS
-from ..view.helpers import KINDS, behind
+from ..view.helper_ops import KINDS, behind
 from ..view.scene import boxed, plain
 from ..view.tree import Tree
 

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from ..errors import counted
 from ..graph.arrays import size_text, variable_bytes
 from ..graph.graph import Graph, Ints
-from ..graph.names import op_name, under
+from ..graph.names import join_scope, op_name
 from ..graph.selection import Selection
 from ..graph.variables import VariableInfo
 from ..plan.dependencies import policies
-from ..plan.effect import PlanResult
 from ..plan.fault import Fault
 from ..plan.plan import Plan, without_muted
-from ..plan.step_text import step_text
-from ..plan.steps import CopyStep, MutedStep, unmuted
+from ..plan.plan_result import PlanResult
+from ..plan.step_code import step_text
+from ..plan.steps import CopyStep, MutedStep, unwrap_muted
 from ..view.boxes import Item
 from ..view.scene import Scene
 from ..view.tree import Tree
@@ -120,7 +120,7 @@ def boundary_data(
     if region is not None:
         crossing = region.boundary
         result["ops"] = len(region)
-        result["leaked"] = leaked(region)
+        result["leaked"] = leak_count(region)
         result["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
         result["control_leaks"] = [
             {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MOST]
@@ -131,7 +131,7 @@ def boundary_data(
     return result
 
 
-def leaked(region: Selection) -> int:
+def leak_count(region: Selection) -> int:
     """Returns the number of leaks of a region: tensors and control inputs that enter it and are not marked."""
     return len(region.boundary.leaks) + len(region.boundary.control_inputs)
 
@@ -139,7 +139,7 @@ def leaked(region: Selection) -> int:
 def boundary_text(marks: Marks, region: Selection) -> str:
     """Returns the boundary in one line."""
     ends = f"{len(marks.inputs)} in, {len(marks.outputs)} out"
-    return f"Boundary: {ends}, {counted(len(region), 'ops')}, {counted(leaked(region), 'leaks')}"
+    return f"Boundary: {ends}, {counted(len(region), 'ops')}, {counted(leak_count(region), 'leaks')}"
 
 
 def receipt(effect: PlanResult) -> str:
@@ -180,7 +180,7 @@ def _requested_variables(step: CopyStep) -> list[dict[str, str]]:
     graph = step.selection.graph
     inside = [(v, how) for v, how in ((graph.state.variables[n], p) for n, p in policies(step, graph).items())
               if step.selection.mask[graph.index[v.op]]]  # fmt: skip
-    return [_variable_row(v, under(step.to, v.op), how, "") for v, how in inside]
+    return [_variable_row(v, join_scope(step.to, v.op), how, "") for v, how in inside]
 
 
 def _input_rows(number: int, step: CopyStep, copied: CopyResult | None, plan: Plan) -> list[dict[str, Any]]:
@@ -188,7 +188,7 @@ def _input_rows(number: int, step: CopyStep, copied: CopyResult | None, plan: Pl
     graph, inputs = step.selection.graph, dict(step.inputs)
     constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
     ends = Marks.around(step.selection)
-    names = dict.fromkeys(ends.inputs if copied is None else _entering(copied))
+    names = dict.fromkeys(ends.inputs if copied is None else _boundary_inputs(copied))
     stands = {} if copied is None else {p.was: p.name for p in copied.placeholders}
     rows = []
     for name in [*names, *(n for n in (*inputs, *constants) if n not in names)]:
@@ -209,7 +209,7 @@ def _input_rows(number: int, step: CopyStep, copied: CopyResult | None, plan: Pl
     return rows
 
 
-def _entering(copied: CopyResult) -> list[str]:
+def _boundary_inputs(copied: CopyResult) -> list[str]:
     """Returns the boundary inputs of a copy, without variables, which have a separate table."""
     graph, variables = copied.source, copied.source.state.variables
     return [name for name in map(graph.name, copied.external) if op_name(name) not in variables]
@@ -243,7 +243,7 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     return {
         "inputs": inputs[:_MOST],
         "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
-        "steps": [{"text": step_text(unmuted(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
+        "steps": [{"text": step_text(unwrap_muted(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
         "mode": plan.mode,
         "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
         "faults": [_fault(fault) for fault in faults],

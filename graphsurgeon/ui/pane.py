@@ -14,12 +14,12 @@ from ..errors import LayoutError, counted
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph, Ints
 from ..graph.names import begins_with
-from ..plan.effect import PlanResult
-from ..view.aligned import aligned
-from ..view.first_picture import Known, first_unfolded, pinned
+from ..plan.plan_result import PlanResult
+from ..view.aligned import align_scenes
+from ..view.first_picture import Known, first_unfolded, pinned_ops
 from ..view.layout import LayoutCancelled, PlacedScene, place
-from ..view.paint import Paint, painted
-from ..view.plan_marks import EdgeKinds, added, lost
+from ..view.paint import Paint, paint_scene
+from ..view.plan_marks import EdgeKinds, added_edges, lost_edges
 from ..view.scene import MOST, Scene, boxes_shown, build
 from ..view.svg import panes, to_svg
 from ..view.tree import Tree, find_item, keys_to, ops_named
@@ -73,9 +73,9 @@ class EdgeStep:
         """Returns the kinds of the edges of the graph in the picture."""
         effect = self.effect
         if not self.later:
-            return lost(graph, self.other, unchanged_ops(effect, graph, self.other))
+            return lost_edges(graph, self.other, unchanged_ops(effect, graph, self.other))
         joins = [(join.to, join.input) for join in effect.connections]
-        return added(graph, self.other, unchanged_ops(effect, self.other, graph), joins)
+        return added_edges(graph, self.other, unchanged_ops(effect, self.other, graph), joins)
 
 
 class Pane:
@@ -143,7 +143,7 @@ class Pane:
         """Returns the ops that always have a separate box, even if their type is hidden."""
         key = (tree.graph, definitions, tree.filters.gone)
         if self._ends is None or self._ends[0] != key:
-            self._ends = (key, pinned(tree, definitions))
+            self._ends = (key, pinned_ops(tree, definitions))
         return self._ends[1]
 
     def colored(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: RunOverlay | None) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class Pane:
         assert self.placed is not None
         key = (self._key, id(self.placed), paint, ran)
         if self._colored is None or self._colored[0] != key:
-            painting = painted(self.scene, tree, self.placed, paint)
+            painting = paint_scene(self.scene, tree, self.placed, paint)
             self._colored = (key, painting if ran is None else ran.on_edges(painting))
         painting = self._colored[1]
         return {**painting, "legend": {**painting["legend"], "faded": list(faded)}}
@@ -211,7 +211,7 @@ def draw_both(
     for scene, limit in zip(scenes, most, strict=True):
         refuse_many(scene, budget, limit)
     try:
-        both = aligned(*scenes, same())
+        both = align_scenes(*scenes, same())
         if len(both.whole.boxes) > MOST:
             return False
         like = panes[0].before(direction, None)

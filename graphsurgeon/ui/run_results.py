@@ -12,9 +12,10 @@ import numpy as np
 
 from ..errors import LayoutError, counted
 from ..graph.arrays import size_text
+from ..graph.first_nan import FirstBad
 from ..graph.graph import Graph, shape_text
 from ..graph.tensor_stats import TensorStats
-from ..graph.trace import NUMBERS, FirstBad, FirstDifference, Trace
+from ..graph.trace import NUMBERS, FirstDifference, Trace
 from .values import FEW, image
 
 MEASURES = (*NUMBERS, "difference")

@@ -14,17 +14,17 @@ from ..errors import LayoutError, PlanError, SelectionError, SurgeryError, count
 from ..graph.calls import ExpandedGraph
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
-from ..graph.lazy_graph import pending
-from ..graph.op_packages import refused
+from ..graph.lazy_graph import lazy_graph_of
+from ..graph.op_packages import refusal_text
 from ..graph.selection import Selection
-from ..plan.menu import Recipe
+from ..plan.editor_like import EditorLike
 from ..plan.plan import Plan
-from ..plan.subject import EditorLike
-from ..view.first_picture import pinned
+from ..plan.recipe_registry import Recipe
+from ..view.first_picture import pinned_ops
 from ..view.tree import Tree
 from . import drafts
-from .commands import attributes, boundary, copies, edits, looks, navigation, recipes, runs, save, steps
-from .commands.steps import history_data, last_applied, remembered, undo_data
+from .commands import boundary, copies, edits, looks, navigation, recipes, runs, save, steps
+from .commands.steps import history_data, last_applied, undo_data, with_undo_entry
 from .commands.table import COMMAND_SPECS
 from .drafts import draft_data
 from .page_data import boundary_data, boundary_text, look_data, outline_data, plan_data
@@ -32,7 +32,7 @@ from .pane import static_picture
 from .stage import Stage
 from .state import DraftStorage, Facts, NavEntry, State
 
-_COMMAND_MODULES = (attributes, boundary, copies, drafts, edits, looks, navigation, recipes, runs, save, steps)
+_COMMAND_MODULES = (boundary, copies, drafts, edits, looks, navigation, recipes, runs, save, steps)
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     name: act
@@ -74,7 +74,7 @@ class Screen:
     ) -> None:
         self.destination = destination
         self.source = source or destination
-        self.state = self._refused(State())
+        self.state = self._with_refusal(State())
         self.lock = threading.RLock()
         self._stage = Stage(destination, self.source, facts, recipes, storage)
         self._acting = 0
@@ -168,7 +168,7 @@ class Screen:
             finally:
                 self._acting = outer
             state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
-            self._set_state(self._stage.apply_renames(remembered(self._stage, before, state, act.__name__)))
+            self._set_state(self._stage.apply_renames(with_undo_entry(self._stage, before, state, act.__name__)))
             return answer
 
     def restore(self, state: State) -> None:
@@ -216,7 +216,7 @@ class Screen:
     @property
     def inferred(self) -> bool:
         """Whether the shapes that TensorFlow can infer are available; a file contains few shapes."""
-        waiting = [pending(subject.snapshot.owner) for subject in (self.destination, self.source)]
+        waiting = [lazy_graph_of(subject.snapshot.owner) for subject in (self.destination, self.source)]
         return all(one is None or one.inferred for one in waiting)
 
     def infer(self) -> None:
@@ -225,23 +225,23 @@ class Screen:
             return
         for subject in (self.destination, self.source):
             owner = subject.snapshot.owner
-            if (waiting := pending(owner)) is not None:
+            if (waiting := lazy_graph_of(owner)) is not None:
                 waiting.infer(owner)
                 if not waiting.inferred:  # the inference was stopped
                     return
         with self.lock:
-            self.state = self._refused(self.state)
+            self.state = self._with_refusal(self.state)
         self.graph_changed()
 
     def stop_inference(self) -> None:
         """Stops the inference, if no other view needs it."""
         for subject in (self.destination, self.source):
-            if (waiting := pending(subject.snapshot.owner)) is not None:
+            if (waiting := lazy_graph_of(subject.snapshot.owner)) is not None:
                 waiting.leave()
 
-    def _refused(self, state: State) -> State:
+    def _with_refusal(self, state: State) -> State:
         """Returns the state with a warning if TensorFlow refuses a graph."""
-        refusals = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
+        refusals = [text for one in (self.destination, self.source) if (text := refusal_text(one.snapshot))]
         return state.with_status(refusals[0], "warn") if refusals else state
 
     def graph_changed(self) -> None:
@@ -335,12 +335,12 @@ class Screen:
             unfolded: keys of the open folds, scopes with their ``/``.
         """
         tree = self.tree_of(unfolded)
-        return static_picture(tree, unfolded, self.direction, pinned(tree, self.source.opened.ends))
+        return static_picture(tree, unfolded, self.direction, pinned_ops(tree, self.source.opened.ends))
 
     @property
     def whole(self) -> Graph:
         """The source with all calls unfolded, up to a maximum size."""
-        return self._stage.calls_of(self.source.snapshot).listed.graph
+        return self._stage.calls_of(self.source.snapshot).searchable.graph
 
     def around(self, names: Iterable[str]) -> Graph:
         """Returns the source with all calls unfolded that contain ops, scopes or tensors of these names.

@@ -18,19 +18,19 @@ from ..errors import SelectionError, counted
 from ..graph.calls import CallTree, ExpandedGraph
 from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
-from ..graph.lazy_graph import current
+from ..graph.lazy_graph import materialized_graph
 from ..graph.selection import Selection, select
 from ..plan.dependencies import needed_ops
-from ..plan.menu import Recipe
+from ..plan.editor_like import EditorLike
 from ..plan.plan import Plan
-from ..plan.steps import CopyStep, MutedStep, unmuted
-from ..plan.subject import EditorLike
+from ..plan.recipe_registry import Recipe
+from ..plan.steps import CopyStep, MutedStep, unwrap_muted
 from ..view.first_picture import Known, first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MOST
 from ..view.tree import Tree, find_item, ops_named
 from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_copies, unchanged_ops
-from .state import DraftStorage, Facts, Marks, State, following, name_changes, renamed_keys, selection_of
+from .state import DraftStorage, Facts, Marks, State, name_changes, renamed_keys, renamer, selection_of
 
 _TREES = 6
 """The number of cached trees: for two panes, before and after the plan, with calls folded and unfolded."""
@@ -104,7 +104,7 @@ class Stage:
         """Returns the calls of a graph, from a cache for the last few graphs."""
         calls = next((c for c in self._calls if c.base is graph), None)
         if calls is None:
-            calls = CallTree(graph, self.facts.body)
+            calls = CallTree(graph, self.facts.function_body)
             self._calls.appendleft(calls)
         return calls
 
@@ -195,7 +195,7 @@ class Stage:
         if not self._was_source(source.owner):
             self._sources.append(_reference(source.owner))
         steps = tuple(
-            _rebased(step, old.base, now, source) if self._is_rebasable(unmuted(step), old.base) else step
+            _rebase_step(step, old.base, now, source) if self._is_rebasable(unwrap_muted(step), old.base) else step
             for step in old.steps
         )
         if old.base is now and all(a is b for a, b in zip(steps, old.steps, strict=True)):
@@ -210,7 +210,7 @@ class Stage:
         return owner is base.owner or self._was_source(owner)
 
     def _was_source(self, owner: Any) -> bool:
-        return any(current(source_ref()) is owner for source_ref in self._sources)
+        return any(materialized_graph(source_ref()) is owner for source_ref in self._sources)
 
     def region(self, state: State) -> tuple[Selection | None, str]:
         """Returns the ops between the marks, or None and the problem of the marks."""
@@ -246,8 +246,8 @@ class Stage:
         calls, picture = self.calls(state, "source"), self.picture(state, "source")
         own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, picture.graph))
         both = calls.expanded({*own, *open_})
-        inside = both.seen_in(calls.expanded(own))
-        positions: Ints = both.seen_in(picture)[(inside >= 0) & region.mask[inside]]
+        inside = both.positions_in(calls.expanded(own))
+        positions: Ints = both.positions_in(picture)[(inside >= 0) & region.mask[inside]]
         return positions
 
     def selection(self, state: State) -> Selection:
@@ -298,7 +298,7 @@ class Stage:
             return state
         changed_names = [name_changes(*both) for both in zip(state.called, now, strict=True)]
         if any(changed_names):
-            ways = (following(names, one.snapshot) for names, one in zip(changed_names, subjects, strict=True))
+            ways = (renamer(names, one.snapshot) for names, one in zip(changed_names, subjects, strict=True))
             state = state.renamed(*ways)
         return state.replace(called=now)
 
@@ -450,7 +450,7 @@ def _reference(owner: Any) -> Callable[[], Any]:
         return lambda: owner
 
 
-def _rebased(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
+def _rebase_step(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
     """Returns a step of a plan, moved to the current graphs.
 
     Args:
@@ -459,7 +459,7 @@ def _rebased(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
         source: the current graph of the copied ops, in which they are found by their names.
     """
     if isinstance(step, MutedStep):
-        inner = _rebased(step.step, old, new, source)
+        inner = _rebase_step(step.step, old, new, source)
         return step if inner is step.step else MutedStep(inner)
     owner = step.selection.graph.folded.owner
     there = new if owner is old.owner else source

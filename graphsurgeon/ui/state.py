@@ -11,11 +11,11 @@ import numpy as np
 from ..errors import SelectionError, did_you_mean
 from ..graph.graph import Graph, Mask
 from ..graph.names import tensor_name
-from ..graph.selection import Selection, listed
+from ..graph.selection import Selection, selection_from
 from ..graph.tf_types import TFNodeDef
 from ..graph.variables import ASKING_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
-from ..view.helpers import Filters
+from ..view.helper_ops import Filters
 from ..view.paint import Paint
 from ..view.tree import Tree, ops_named
 from .run_results import MEASURES, RunOverlay
@@ -39,7 +39,7 @@ class Facts(Protocol):
     def constant_value(self, node: TFNodeDef, most: int = ...) -> Any:
         """Returns the array in a constant; None for other ops, or if it is larger than `most` bytes."""
 
-    def body(self, graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
+    def function_body(self, graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
         """Returns the snapshot of the body of a function that an op calls; `cache` has earlier results."""
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
@@ -96,13 +96,13 @@ class Marks:
 
     def with_input(self, graph: Graph, tensor: Any) -> Marks:
         """Returns marks with one more input; raises SelectionError if the tensor does not exist."""
-        name = _checked(graph, tensor, "mark_input")
+        name = _check_tensor(graph, tensor, "mark_input")
         less = self.without(name) if name in self.outputs else self
         return less if name in less.inputs else replace(less, inputs=(*less.inputs, name))
 
     def with_output(self, graph: Graph, tensor: Any) -> Marks:
         """Returns marks with one more output; raises SelectionError if the tensor does not exist."""
-        name = _checked(graph, tensor, "mark_output")
+        name = _check_tensor(graph, tensor, "mark_output")
         less = self.without(name) if name in self.inputs else self
         return less if name in less.outputs else replace(less, outputs=(*less.outputs, name))
 
@@ -172,10 +172,10 @@ def selection_of(tree: Tree, names: Sequence[str]) -> Selection:
         box_ops = ops_named(tree, name)
         if box_ops is not None:
             mask |= box_ops
-    return listed(graph, mask)
+    return selection_from(graph, mask)
 
 
-def _checked(graph: Graph, tensor: Any, verb: str) -> str:
+def _check_tensor(graph: Graph, tensor: Any, verb: str) -> str:
     name = tensor_name(tensor)
     op, port = graph.tensor(name, f"{verb}({name!r})")
     return f"{graph.names[op]}:{port}"
@@ -195,7 +195,7 @@ def name_changes(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, st
     return {old: new for old, new in ends if old != new}
 
 
-def following(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
+def renamer(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
     """Returns a function that returns the new name of an op, a tensor, a box or a fold key.
 
     A scope is renamed with its ops, unless some of them keep their names.
@@ -205,7 +205,7 @@ def following(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
         graph: the graph with the new names.
 
     Example:
-        >>> new = following({"a/b/x": "a/new/x"}, Graph.of([("a/new/x", "NoOp", []), ("a/y", "NoOp", [])]))
+        >>> new = renamer({"a/b/x": "a/new/x"}, Graph.of([("a/new/x", "NoOp", []), ("a/y", "NoOp", [])]))
         >>> [new(name) for name in ("a/b/x:0", "^a/b/x", "a/b/", "~a/b/c_[0..3]", "a/", "a/y")]
         ['a/new/x:0', '^a/new/x', 'a/new/', '~a/new/c_[0..3]', 'a/', 'a/y']
     """
@@ -238,9 +238,9 @@ def renamed_keys(keys: Iterable[str], renamed: Mapping[str, str], graph: Graph) 
 
     Args:
         keys: the fold keys.
-        renamed, graph: as for `following`.
+        renamed, graph: as for `renamer`.
     """
-    return frozenset(map(following(renamed, graph), keys)) if renamed else frozenset(keys)
+    return frozenset(map(renamer(renamed, graph), keys)) if renamed else frozenset(keys)
 
 
 BUDGET = 200

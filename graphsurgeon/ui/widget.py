@@ -141,24 +141,24 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         try:
             request = parse(message)
         except Exception as error:
-            return self._replied(self._refusal(getattr(error, "id", 0), error, "a message of the page"), send)
+            return self._reply(self._refusal(getattr(error, "id", 0), error, "a message of the page"), send)
         if request.verb == "cancel":
             self._screen.cancel()
-            return self._replied(answer(request.id, None), send)
+            return self._reply(answer(request.id, None), send)
         if request.verb == "infer":  # takes long, parallel to everything else
             if send:
                 here = contextvars.copy_context()
                 threading.Thread(target=here.run, args=(self._infer,), name="graphsurgeon-shapes", daemon=True).start()
             else:
                 self._infer()
-            return self._replied(answer(request.id, None), send)
+            return self._reply(answer(request.id, None), send)
         if send and COMMAND_SPECS[request.verb].looks:
-            self._executor.submit(lambda: self._replied(self._executed(request)))
+            self._executor.submit(lambda: self._reply(self._execute(request)))
             return {}
         self._executor.wait()
-        return self._replied(self._executed(request), send)
+        return self._reply(self._execute(request), send)
 
-    def _executed(self, request: Request) -> dict[str, Any]:
+    def _execute(self, request: Request) -> dict[str, Any]:
         try:
             with self._screen.turn():
                 return answer(request.id, getattr(self._screen, request.verb)(**request.args))
@@ -187,7 +187,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         if not sys.is_finalizing():  # the remaining work ends with this process
             self._screen.stop_inference()
 
-    def _replied(self, reply: dict[str, Any], send: bool = True) -> dict[str, Any]:
+    def _reply(self, reply: dict[str, Any], send: bool = True) -> dict[str, Any]:
         if send:
             self.send(reply)
         return reply

@@ -48,12 +48,12 @@ class Aligned:
             if (at := frame_of.get(f"g{i}")) is not None
         ]
         edges = [replace(edge, d=placed.edges[i].d) for edge, i in zip(scene.edges, self.edges[which], strict=True)]
-        edge_routes.put(boxes, groups, edges, placed.w)
+        edge_routes.place_labels(boxes, groups, edges, placed.w)
         stats = dict(scene.stats, degraded=placed.stats["degraded"])
         return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats, placed.columns)
 
 
-def aligned(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:
+def align_scenes(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:
     """Returns two scenes and their union. Boxes are paired by name, or else by most of their ops.
 
     Args:
@@ -66,7 +66,7 @@ def aligned(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:
         >>> from .tree import Tree
         >>> one = build(Tree(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])))
         >>> two = build(Tree(Graph.of([("a", "Placeholder", []), ("c", "Neg", ["a"]), ("b", "Neg", ["c"])])))
-        >>> both = aligned(one, two, (np.array([0, 1]), np.array([0, 2])))
+        >>> both = align_scenes(one, two, (np.array([0, 1]), np.array([0, 2])))
         >>> [box.name for box in both.whole.boxes], both.boxes
         (['a', 'c', 'b'], ([0, 2], [0, 1, 2]))
     """

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..graph.graph import Ints
-from ..graph.traversal import joined_parts
+from ..graph.traversal import connected_parts
 
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 """Fonts of equal advance widths on Windows, Linux and macOS."""
@@ -50,7 +50,7 @@ def width(text: str, size: float = LABEL, bold: bool = False) -> float:
     return round(units * size / 1000, 2)
 
 
-def measured(text: str) -> bool:
+def is_measured(text: str) -> bool:
     """Returns whether the table has every character, so that `width` is exact for the fonts above."""
     return all(c in _WIDTHS for c in text)
 
@@ -153,16 +153,16 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
         >>> blocks(names, np.array([[i, i + 1] for i in range(5)]))
         {'b1': [1, 2], 'b2': [3, 4]}
     """
-    prefixes = _numbered(names)
+    prefixes = _name_heads(names)
     used_lengths = [len(lead)] * len(names)
     groups: Groups = {}
     for turn in range(TRIES + 4):
-        groups = _grouped(prefixes, used_lengths)
+        groups = _group_names(prefixes, used_lengths)
         refused = [head for head, places in groups.items() if not _is_block(names, head, places)]
         if not refused:
-            groups = _filled(groups, edges, len(names))
+            groups = _extend_groups(groups, edges, len(names))
             torn = _torn(groups, edges, len(names))
-            refused = _scattered(torn, edges, len(names)) or list(torn)
+            refused = _scattered_groups(torn, edges, len(names)) or list(torn)
         if not refused:
             break
         for head in refused:
@@ -173,13 +173,13 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
     groups = {head: places for head, places in groups.items() if len(places) > 2 or stems[stem(head)] > 1}
     if len(groups) < 2:
         return {}
-    words = _worded(names, {place for places in groups.values() for place in places}, lead)
-    whole = _filled({**groups, **words}, edges, len(names))
+    words = _group_by_words(names, {place for places in groups.values() for place in places}, lead)
+    whole = _extend_groups({**groups, **words}, edges, len(names))
     torn = _torn(whole, edges, len(names))
     return {**groups, **{head: whole[head] for head in words if head not in torn}}
 
 
-def _numbered(names: Sequence[str]) -> list[list[str]]:
+def _name_heads(names: Sequence[str]) -> list[list[str]]:
     """Returns the heads of each name. The 2d of conv2d is a number of dimensions; block2d follows block2c."""
     all_prefixes = [heads(name) for name in names]
     there = {head for prefixes in all_prefixes for head in prefixes}
@@ -188,7 +188,7 @@ def _numbered(names: Sequence[str]) -> list[list[str]]:
     return [[head for head in prefixes if head not in flat] for prefixes in all_prefixes] if flat else all_prefixes
 
 
-def _grouped(all_prefixes: Sequence[Sequence[str]], used_lengths: Sequence[int]) -> Groups:
+def _group_names(all_prefixes: Sequence[Sequence[str]], used_lengths: Sequence[int]) -> Groups:
     """Groups names by the first head that is longer than the part already used."""
     out: Groups = defaultdict(list)
     for place, prefixes in enumerate(all_prefixes):
@@ -214,7 +214,7 @@ def stem(head: str) -> str:
     return head.rstrip("abcdefghijklmnopqrstuvwxyz").rstrip("0123456789")
 
 
-def _worded(names: Sequence[str], used_places: set[int], lead: str) -> Groups:
+def _group_by_words(names: Sequence[str], used_places: set[int], lead: str) -> Groups:
     """Groups three or more names with the same first words, such as ``stem_conv_pad`` and ``stem_bn``."""
     groups: Groups = defaultdict(list)
     for place, name in enumerate(names):
@@ -241,7 +241,7 @@ def _common(a: str, b: str) -> str:
     return a[:same].rstrip(_ENDS)
 
 
-def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
+def _extend_groups(groups: Groups, edges: Ints, size: int) -> Groups:
     """Returns the groups, extended by items that are only between members of one group."""
     if not groups or not len(edges):
         return groups
@@ -251,7 +251,7 @@ def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
     loose = of < 0
     a, b = edges.T
     within = edges[loose[a] & loose[b]]
-    part = joined_parts(within[:, 0], within[:, 1], size)
+    part = connected_parts(within[:, 0], within[:, 1], size)
     above, below = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
     for one, other in edges[loose[a] != loose[b]].tolist():
         if loose[other]:
@@ -273,7 +273,7 @@ def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
     into = np.arange(size, dtype=np.int32)
     for places in groups.values():
         into[places] = places[0]
-    strong, loops = (joined_parts(e[:, 0], e[:, 1], size, "strong") for e in (into[edges], edges))
+    strong, loops = (connected_parts(e[:, 0], e[:, 1], size, "strong") for e in (into[edges], edges))
     crowd, loop = np.bincount(strong[np.unique(into)], minlength=size), np.bincount(loops, minlength=size)
     return {
         head: places
@@ -282,14 +282,14 @@ def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
     }
 
 
-def _scattered(groups: Mapping[str, list[int]], edges: Ints, size: int) -> list[str]:
+def _scattered_groups(groups: Mapping[str, list[int]], edges: Ints, size: int) -> list[str]:
     """Returns the groups whose members are not connected."""
     of = np.full(size, -1)
     for number, places in enumerate(groups.values()):
         of[places] = number
     a, b = of[edges].T
     same = edges[(a == b) & (a >= 0)]
-    part = joined_parts(same[:, 0], same[:, 1], size) if len(edges) else np.arange(size)
+    part = connected_parts(same[:, 0], same[:, 1], size) if len(edges) else np.arange(size)
     return [head for head, places in groups.items() if len(np.unique(part[places])) > 1]
 
 

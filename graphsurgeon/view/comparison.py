@@ -35,17 +35,17 @@ def contrast(diff: Diff) -> Scene:
         >>> [(box.label, box.state) for box in contrast(diff(a, b)).boxes]
         [('x', ''), ('z', 'changed'), ('w', 'new'), ('y', 'removed')]
     """
-    both, kinds = united(diff)
+    both, kinds = unite_graphs(diff)
     marks = diff.marks
     tree = Tree(both)
-    scene = build(tree, _opened(tree, marks))
+    scene = build(tree, _open_folds(tree, marks))
     _mark_boxes(scene, marks, _texts(diff))
     _mark_groups(scene)
     mark_edges(both, kinds, scene.boxes, scene.edges, scene.op_box)
     return scene
 
 
-def united(diff: Diff) -> tuple[Graph, EdgeKinds]:
+def unite_graphs(diff: Diff) -> tuple[Graph, EdgeKinds]:
     """Returns the union of both graphs, and the kinds of its edges.
 
     Args:
@@ -73,7 +73,7 @@ def _edges(now: Edges, then: Edges, count: int, spot: Ints, size: int) -> tuple[
     return Edges.of(rows[order], node, size, port), kind.astype(np.int32)[order]
 
 
-def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
+def _open_folds(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
     """Returns the folds to open: scopes with differences that are not completely new or removed, the smallest first."""
     touched = np.zeros(tree.graph.size, np.bool_)
     touched[list(marks)] = True
@@ -82,7 +82,7 @@ def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
         ranked = []
         for item in items:
             inner = len(tree.inside(item)) if item.keys and item.kind != "variable" else 0
-            if inner and _mixed(tree, item, marks, touched):
+            if inner and _is_mixed(tree, item, marks, touched):
                 count = len(items) - 1 + inner
                 if count <= GOOD or (inner <= 2 and count <= FULL):
                     ranked.append((inner, item.first, item))
@@ -99,7 +99,7 @@ def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
     return frozenset(opened)
 
 
-def _mixed(tree: Tree, item: Item, marks: Mapping[int, str], touched: Mask) -> bool:
+def _is_mixed(tree: Tree, item: Item, marks: Mapping[int, str], touched: Mask) -> bool:
     ops = tree.ops_of(item)
     hit = ops[touched[ops]].tolist()
     kinds = {marks[op] for op in hit}

@@ -42,11 +42,11 @@ def size_of(box: Box) -> tuple[float, float]:
 _LONGEST = 1000  # characters of a name; Graphviz limits the length of strings
 
 
-def quoted(text: str) -> Any:
+def quote(text: str) -> Any:
     r"""Returns `text` quoted for DOT, so that escapes, HTML labels and quotes are shown literally.
 
     Example:
-        >>> print(quoted(r"a\N<b>"))
+        >>> print(quote(r"a\N<b>"))
         a\\N<b>
     """
     import graphviz
@@ -55,7 +55,7 @@ def quoted(text: str) -> Any:
 
 
 def _tooltip(text: str) -> Any:
-    return quoted(elide(text, _LONGEST))
+    return quote(elide(text, _LONGEST))
 
 
 def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digraph:
@@ -99,7 +99,7 @@ def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
     for box in scene.boxes:
         if box.group == group:
             ink = COLOURS[box.family]
-            label = quoted(f"{box.label}\n{box.sub}")
+            label = quote(f"{box.label}\n{box.sub}")
             into.node(
                 box.id,
                 label,
@@ -112,5 +112,5 @@ def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
     for i, inner in enumerate(scene.groups):
         if inner.group == group:
             with into.subgraph(name=f"cluster_{i}") as cluster:
-                cluster.attr(label=quoted(inner.label), tooltip=_tooltip(inner.name), labeljust="l", style="rounded")
+                cluster.attr(label=quote(inner.label), tooltip=_tooltip(inner.name), labeljust="l", style="rounded")
                 _fill(cluster, scene, i)

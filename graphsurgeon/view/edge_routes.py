@@ -58,7 +58,7 @@ def ways(
         to[left] = np.where(free, last[left], (at[left] + to[left]) // 2)
         to[left] = np.maximum(to[left], at[left] + 1)
         left = left[at[left] < last[left]]
-    return [_curved(table[i, places]) for i, places in enumerate(chosen)]
+    return [_curves(table[i, places]) for i, places in enumerate(chosen)]
 
 
 def _meets(start: Points, end: Points, boxes: Points, skip: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -76,7 +76,7 @@ def _meets(start: Points, end: Points, boxes: Points, skip: NDArray[np.bool_]) -
     return found
 
 
-def _curved(points: Points) -> Points:
+def _curves(points: Points) -> Points:
     """Returns curves through points; the ends of each curve are parallel to the flow."""
     out = np.empty((3 * len(points) - 2, 2))
     out[0] = points[0]
@@ -93,7 +93,7 @@ def straight(start: Any, end: Any) -> Points:
     return np.array([a, a + (b - a) / 3, b - (b - a) / 3, b])
 
 
-def bent(points: Sequence[Any]) -> Points:
+def bend(points: Sequence[Any]) -> Points:
     """Returns straight lines with round corners."""
     out = [np.array([points[0]], float)]
     for before, at, after in zip(points, points[1:], points[2:], strict=False):
@@ -149,7 +149,7 @@ def samples(d: str, per_curve: int = 12) -> list[Point]:
     return out
 
 
-def sampled(paths: Sequence[str], per_curve: int) -> list[NDArray[np.float64]]:
+def sample_paths(paths: Sequence[str], per_curve: int) -> list[NDArray[np.float64]]:
     """Returns the `samples` of each path; faster if the paths consist only of curves."""
     if not paths or any("L" in d for d in paths):
         return [np.array(samples(d, per_curve)) for d in paths]
@@ -175,7 +175,7 @@ def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]
     return found
 
 
-def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
+def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
     """Places edge labels next to their edges, with the center at (lx, ly), in a picture of width `wide`.
 
     If there is no free place, or the edge is quiet, the label is removed; the page still shows it on hover. The label
@@ -184,7 +184,7 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
-    paths = dict(zip((edge.id for edge in edges), sampled([edge.d for edge in edges], 6), strict=True))
+    paths = dict(zip((edge.id for edge in edges), sample_paths([edge.d for edge in edges], 6), strict=True))
     room = _Room(frames, np.concatenate([np.empty((0, 2)), *paths.values()]))
     for edge in sorted(edges, key=lambda e: (not e.state, not e.label.startswith("×"), e.id)):
         points = paths[edge.id]

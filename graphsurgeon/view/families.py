@@ -24,7 +24,7 @@ def dtypes_of(graph: Graph) -> list[str]:
     dtypes: dict[tuple[str, str], str] = {}
     out = []
     for op, kind in enumerate(graph.types):
-        stated = _said(graph.nodes[op])
+        stated = _dtype_attribute(graph.nodes[op])
         name = dtypes.get((kind, stated)) if stated else None
         if name is None:
             outputs = graph.stated(op)
@@ -34,7 +34,7 @@ def dtypes_of(graph: Graph) -> list[str]:
     return out
 
 
-def _said(node: TFNodeDef) -> str:
+def _dtype_attribute(node: TFNodeDef) -> str:
     """Returns the dtype attribute of a node that is most likely the dtype of its output."""
     attr = getattr(node, "attr", None) or {}
     for key in _ATTRS:

@@ -12,7 +12,7 @@ from ..graph.graph import Graph, Ints, Mask
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
 from .boxes import Item
-from .helpers import ORPHAN, SERVES, behind, in_scopes
+from .helper_ops import ORPHAN, SERVES, behind, in_scopes
 from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]
@@ -68,7 +68,7 @@ def _results(graph: Graph, visible: Mask, fed: Mask) -> Mask:
     return np.asarray(last, np.bool_)
 
 
-def pinned(tree: Tree, interface: Known = ((), ())) -> tuple[int, ...]:
+def pinned_ops(tree: Tree, interface: Known = ((), ())) -> tuple[int, ...]:
     """Returns the ops of `ends`, inputs first."""
     fed, outputs = ends(tree, interface)
     return tuple(dict.fromkeys([*fed.tolist(), *outputs.tolist()]))
@@ -125,13 +125,13 @@ def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
     return frozenset(opened)
 
 
-def unfolded_to(tree: Tree, depth: int) -> frozenset[str]:
+def folds_to_depth(tree: Tree, depth: int) -> frozenset[str]:
     """Returns the fold keys to open so that scopes down to `depth` levels are open; series stay folded.
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
         >>> t = Tree(Graph.of([("a/b/x", "Neg", []), ("a/b/y", "Neg", []), ("a/z", "Neg", [])]))
-        >>> sorted(unfolded_to(t, 1)), sorted(unfolded_to(t, 2))
+        >>> sorted(folds_to_depth(t, 1)), sorted(folds_to_depth(t, 2))
         (['a/'], ['a/', 'a/b/'])
     """
     keys: set[str] = set()
@@ -171,7 +171,7 @@ def _stages(tree: Tree, items: list[Item]) -> list[Item]:
     return [] if larger else stages
 
 
-def _repeated(tree: Tree, shown: list[Item]) -> int:
+def _repeated_ops(tree: Tree, shown: list[Item]) -> int:
     """Returns the number of ops in large scopes that are alike and connected, and so should stay folded."""
     alike: dict[tuple[int, int], list[Item]] = defaultdict(list)
     for item in shown:
@@ -200,7 +200,7 @@ def _best(tree: Tree, items: list[Item]) -> list[Item]:
     ranked = []
     ahead = [i for i in items if not i.alike and not behind(i.leaf)]
     whole, total = max(1, sum(tree.core_of(i) for i in ahead)), int(tree.core[0])
-    if 2 * _repeated(tree, ahead) > whole:
+    if 2 * _repeated_ops(tree, ahead) > whole:
         return []
     for item in items:
         if not item.keys or item.kind == "variable" or (n >= FEW and len(item.blocks()) > 1):

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..errors import counted
 from ..graph.graph import Graph, Ints
-from ..graph.traversal import joined_parts
+from ..graph.traversal import connected_parts
 from .boxes import MANY, Item, blocks, elide
-from .helpers import behind
+from .helper_ops import behind
 
 FEWEST = 5
 """The minimum number of siblings to fold."""
@@ -35,7 +35,7 @@ _AGAIN = re.compile(r"(.*?)(\d{1,9})_", re.DOTALL)
 Likeness = Callable[[Item], tuple[int, int]]
 
 
-def hashed(text: str) -> int:
+def hash_text(text: str) -> int:
     """Returns a 64 bit number for a text, the same in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
@@ -56,7 +56,7 @@ def ranges(numbers: list[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}..{b}" for a, b in runs)
 
 
-def folded(
+def fold_items(
     graph: Graph, items: list[Item], ops_of: Callable[[Item], Ints], likeness: Likeness, path: str
 ) -> list[Item]:
     """Returns the items of one level with blocks, series and sections folded.
@@ -101,7 +101,7 @@ def _with_blocks(
         )
         for i in places:
             into[i] = first
-    return merged(items, edges, into, made) if made else (items, edges)
+    return merge_items(items, edges, into, made) if made else (items, edges)
 
 
 def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[str, list[tuple[int, int]]]]:
@@ -152,7 +152,7 @@ def _with_series(
     if not groups:
         return items, edges
     ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
-    loop = joined_parts(edges[:, 0], edges[:, 1], len(items), "strong") if len(edges) else np.arange(len(items))
+    loop = connected_parts(edges[:, 0], edges[:, 1], len(items), "strong") if len(edges) else np.arange(len(items))
     folds = []
     for name, members in groups:
         places = [place for _, place in members]
@@ -165,7 +165,7 @@ def _with_series(
         alike = items[places[0]].kind != "block" or len({likeness(items[place]) for place in places}) == 1
         holds = "" if alike else counted(len(places), "blocks")
         folds.append(_FoldGroup(places, f"~{path}{pattern}{tail}", pattern, pattern, holds, alike))
-    return _folded(items, edges, folds, path)
+    return _fold_items(items, edges, folds, path)
 
 
 def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
@@ -210,7 +210,7 @@ def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[li
         label = "→".join(types[:3]) + f" … ({len(run)})"
         holds = f"{items[run[0]].leaf} … {items[run[-1]].leaf}"
         folds.append(_FoldGroup(run, f"~{path}{pattern}", label, pattern, holds, alike=False))
-    return _folded(items, edges, folds, path, LEAST)
+    return _fold_items(items, edges, folds, path, LEAST)
 
 
 def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
@@ -227,7 +227,7 @@ def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[
             pattern = f"{label} ({items[group[0]].leaf})"
             names = f"{items[group[0]].leaf} … {items[group[-1]].leaf}"
             folds.append(_FoldGroup(group, f"~{path}{pattern}", label, pattern, names))
-    return _folded(items, edges, folds, path, LEAST)
+    return _fold_items(items, edges, folds, path, LEAST)
 
 
 class _FoldGroup(NamedTuple):
@@ -241,7 +241,7 @@ class _FoldGroup(NamedTuple):
     alike: bool = True
 
 
-def _folded(
+def _fold_items(
     items: list[Item], edges: Ints, folds: list[_FoldGroup], path: str, least: int = 0
 ) -> tuple[list[Item], Ints]:
     """Returns items and edges after folding, the largest folds first, if at least `least` items remain."""
@@ -260,7 +260,7 @@ def _folded(
             "series", fold.key, elide(fold.label), keys=(fold.key,), members=tuple(some), alike=fold.alike,
             first=items[first].first, leaf=fold.leaf, holds=elide(fold.holds, 48),
         )  # fmt: skip
-    return merged(items, edges, into, new) if new else (items, edges)
+    return merge_items(items, edges, into, new) if new else (items, edges)
 
 
 def _follows(items: list[Item], ahead: list[list[int]], back: list[list[int]], i: int) -> bool:
@@ -282,7 +282,7 @@ def neighbours(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
     return out
 
 
-def merged(items: list[Item], edges: Ints, into: list[int], blocks: dict[int, Item]) -> tuple[list[Item], Ints]:
+def merge_items(items: list[Item], edges: Ints, into: list[int], blocks: dict[int, Item]) -> tuple[list[Item], Ints]:
     """Returns items and edges after merging: item i becomes part of `blocks[into[i]]`."""
     survivors = [i for i in range(len(items)) if into[i] == i]
     number = {old: new for new, old in enumerate(survivors)}

@@ -16,7 +16,7 @@ from .boxes import Box, Edge, Group, frames, width
 from .dot import HEADING, size_of
 from .engines import Engine
 from .graphviz_wasm import LayoutCancelled, LayoutTimeout
-from .levels import BETWEEN, HUB, Level, Line, Run, Structure, grid, laid_out, ranked
+from .levels import BETWEEN, HUB, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
 
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
@@ -129,18 +129,18 @@ def place(
     for effort, degraded, share in _EFFORTS:
         run = Run(engine, effort, time.monotonic() + (end - time.monotonic()) * share, cancelled)
         try:
-            best = _placed(scene, "LR" if known == "LR" else "TB", direction == "auto", run, like)
+            best = _place_scene(scene, "LR" if known == "LR" else "TB", direction == "auto", run, like)
             if known == "auto" and _shape(best) > WIDEST:  # no single level is too long, but the whole is
-                best = min(best, _placed(scene, "TB", True, run, like, SOONER), key=_shape)
+                best = min(best, _place_scene(scene, "TB", True, run, like, SOONER), key=_shape)
             if known == "auto" and _shape(best) > WIDEST:
-                best = min(best, _placed(scene, "LR", True, run, like), key=_shape)
+                best = min(best, _place_scene(scene, "LR", True, run, like), key=_shape)
         except LayoutCancelled:
             raise
         except LayoutError as error:
             failed = error
             continue
         best.stats["degraded"] = degraded
-        edge_routes.put(best.boxes, best.groups, best.edges, best.w)
+        edge_routes.place_labels(best.boxes, best.groups, best.edges, best.w)
         return best
     assert failed is not None
     raise LayoutError(
@@ -154,7 +154,7 @@ def _shape(placed: PlacedScene) -> float:
     return max(placed.w / placed.h, placed.h / placed.w)
 
 
-def _placed(
+def _place_scene(
     scene: Scene, direction: str, columns: bool, run: Run, like: Mapping[str, Any] | None, thin: float = 1.0
 ) -> PlacedScene:
     picture = _Picture(scene, direction, run)
@@ -178,19 +178,19 @@ class _Picture:
         self.order = [-1, *sorted(set(self.items) - {-1})]  # outer frames first
         self.lines: dict[int, dict[tuple[Key, Key], list[Edge]]] = defaultdict(lambda: defaultdict(list))
         place = {box.id: i for i, box in enumerate(scene.boxes)}
-        self.ways = [self._cut(edge, place[edge.source], place[edge.target]) for edge in scene.edges]
+        self.ways = [self._cut_edge(edge, place[edge.source], place[edge.target]) for edge in scene.edges]
         self.structures: dict[int, tuple[Structure, list[tuple[Key, Key]]]] = {}
         self.ranks: dict[int, list[int]] = {}
         for level in self.order:
             structure = self._structure(level, place)
-            self.ranks[level] = ranked(structure, run)
+            self.ranks[level] = rank_items(structure, run)
         self.levels: dict[int, Level] = {}
 
     def _number(self, level: int, key: Key) -> None:
         numbers = self.items.setdefault(level, {})
         numbers.setdefault(key, len(numbers))
 
-    def _cut(self, edge: Edge, a: int, b: int) -> list[tuple[int, tuple[Key, Key]]]:
+    def _cut_edge(self, edge: Edge, a: int, b: int) -> list[tuple[int, tuple[Key, Key]]]:
         """Cuts an edge into lines, one for each level that it crosses, from its source to its target."""
         above, below = self.around[a], self.around[b]
         same = next(
@@ -273,8 +273,8 @@ class _Picture:
                 thin,
             )
             was = [before.get(self._name(key), np.nan) for key in keys]
-            if np.isfinite(was).sum() > 1 and _reversed(was, found, sizes, self.ranks[level]):
-                found = found.flipped(sizes)
+            if np.isfinite(was).sum() > 1 and _is_reversed(was, found, sizes, self.ranks[level]):
+                found = found.mirror(sizes)
             self.levels[level] = found
 
     def _starts(self, keys: list[Key], names: list[str]) -> tuple[int, ...]:
@@ -344,7 +344,7 @@ class _Picture:
         return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, dict(scene.stats), columns)
 
 
-def _reversed(was: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:
+def _is_reversed(was: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:
     """Returns whether most pairs of items in a rank have the opposite order than before."""
     now = level.at[:, 0] + np.array([w / 2 for w, _ in sizes])
     rank = np.array(ranks[: len(now)])

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph.traversal import joined_parts
-from .edge_routes import Points, bent, straight, ways
+from ..graph.traversal import connected_parts
+from .edge_routes import Points, bend, straight, ways
 from .engines import Engine
 
 BETWEEN = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
@@ -119,7 +119,7 @@ class Level:
     paths: list[Points]
     starts: list[int]
 
-    def flipped(self, sizes: Sequence[tuple[float, float]]) -> Level:
+    def mirror(self, sizes: Sequence[tuple[float, float]]) -> Level:
         """Returns the level mirrored across the flow; `sizes` are the sizes of the items."""
         wide = self.size[0]
 
@@ -131,7 +131,7 @@ class Level:
         return Level(self.size, at, [wide - x for x in self.gates], [turned(path) for path in self.paths], self.starts)
 
 
-def ranked(structure: Structure, run: Run) -> list[int]:
+def rank_items(structure: Structure, run: Run) -> list[int]:
     """Returns the rank of each item and gate.
 
     Args:
@@ -141,11 +141,11 @@ def ranked(structure: Structure, run: Run) -> list[int]:
 
     def found() -> list[int]:
         ranks = [0] * (structure.items + sum(structure.gates))
-        for name, value in run.values(_ranking(structure, run.effort), "rank"):
+        for name, value in run.values(_rank_dot(structure, run.effort), "rank"):
             ranks[name] = int(value)
         return ranks
 
-    return _kept((structure, run.effort), found)
+    return _cached((structure, run.effort), found)
 
 
 def laid_out(
@@ -192,7 +192,7 @@ def laid_out(
             left += level.size[0] + GAP * room[0]
         return Level((left - GAP * room[0], along), at, gates.tolist(), paths, starts)
 
-    return _kept((structure, sizes, ends, room, border, columns, run.effort, thin), made)
+    return _cached((structure, sizes, ends, room, border, columns, run.effort, thin), made)
 
 
 class _Part(NamedTuple):
@@ -223,7 +223,7 @@ class _Part(NamedTuple):
         number = {node: i for i, node in enumerate(self.nodes.tolist())}
         starts = None if columns is None else tuple(number[item] for item in columns if item in number)
         key = (self.structure, wide, room, starts, run.effort, thin)
-        return _kept(key, lambda: _Layout(self.structure, mine, wide, room, starts, run, thin))
+        return _cached(key, lambda: _Layout(self.structure, mine, wide, room, starts, run, thin))
 
 
 def _parts(s: Structure) -> list[list[int]]:
@@ -234,7 +234,7 @@ def _parts(s: Structure) -> list[list[int]]:
     joins += pairwise(node for node in range(count) if node not in touched)
     a, b = np.array(joins, np.int32).reshape(-1, 2).T
     parts = defaultdict[int, list[int]](list)
-    for node, part in enumerate(joined_parts(a, b, count).tolist()):
+    for node, part in enumerate(connected_parts(a, b, count).tolist()):
         parts[part].append(node)
     return list(parts.values())
 
@@ -275,7 +275,7 @@ class _Layout:
             self.chains.append([low, *range(len(self.rank), len(self.rank) + len(between)), high])
             self.rank += between
         self.x = np.zeros(len(self.rank))
-        for name, value in run.values(self._ordering(room[0], run.effort), "pos"):
+        for name, value in run.values(self._order_dot(room[0], run.effort), "pos"):
             self.x[name] = float(value.partition(",")[0])
         half = np.zeros(len(self.rank))
         half[: structure.items] = [w / 2 for w, _ in sizes]
@@ -285,7 +285,7 @@ class _Layout:
         for node, (wide, _) in enumerate(sizes):
             self.at[node] = self.x[node] - wide / 2, self.band[self.rank[node]][0]
 
-    def _ordering(self, beside: float, effort: str) -> str:
+    def _order_dot(self, beside: float, effort: str) -> str:
         """Returns the DOT text to order the nodes in their ranks. Lines have a node in each rank between their ends."""
         s, ranks = self.structure, defaultdict[int, list[str]](list)
         for node, rank in enumerate(self.rank):
@@ -448,7 +448,7 @@ class _Layout:
     def _over(self, column: int, start: Points, end: Points, aside: float) -> Points:
         """Returns the path of a line from the end of a column to the start of the next column."""
         gutter, low, top = self.gutters[column] + aside, self.along - OVER / 2 + aside, OVER / 2 + aside
-        return bent([tuple(start), (start[0], low), (gutter, low), (gutter, top), (end[0], top), tuple(end)])
+        return bend([tuple(start), (start[0], low), (gutter, low), (gutter, top), (end[0], top), tuple(end)])
 
 
 def grid(lone: Sequence[int], down: bool) -> list[tuple[int, int]]:
@@ -457,7 +457,7 @@ def grid(lone: Sequence[int], down: bool) -> list[tuple[int, int]]:
     return list(zip(lone, lone[columns:], strict=False)) if len(lone) > 2 else []
 
 
-def _ranking(s: Structure, effort: str) -> str:
+def _rank_dot(s: Structure, effort: str) -> str:
     """Returns the DOT text to compute ranks."""
     count = s.items + sum(s.gates)
     out = [f"digraph g {{ graph [phase=1 {effort}];", *(f"n{i};" for i in range(count))]
@@ -504,7 +504,7 @@ def forget() -> None:
         _memory.clear()
 
 
-def _kept(key: Hashable, make: Callable[[], _T]) -> _T:
+def _cached(key: Hashable, make: Callable[[], _T]) -> _T:
     """Returns the value of a key, from a cache of the last values."""
     with _lock:
         if key in _memory:

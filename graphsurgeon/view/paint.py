@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import LayoutError, counted
 from ..graph.graph import Graph
-from ..graph.traversal import joined_parts
+from ..graph.traversal import connected_parts
 from .boxes import elide
 from .families import COLOURS, dtypes_of
 from .scene import Scene
@@ -23,7 +23,7 @@ from .tree import Tree, find_item
 _TELLING = ("T", "dtype", "DstT", "strides", "padding", "ksize", "dilations", "axis", "transpose_a", "transpose_b", "N")
 
 
-def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
+def repeated_scopes(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
     """Returns groups of scopes with the same structure, the largest group first, without single scopes.
 
     Two scopes have the same structure if their ops, in graph order or in the order of their names, have the same types,
@@ -36,7 +36,7 @@ def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
     Example:
         >>> from graphsurgeon.graph.graph import Graph
         >>> ops = [op for s in "xy" for op in [(f"{s}/a", "Foo", []), (f"{s}/b", "Neg", [f"{s}/a"])]]
-        >>> repeated(Tree(Graph.of([*ops, ("z/a", "Foo", []), ("z/b", "Foo", [])])), ["x/", "y/", "z/"])
+        >>> repeated_scopes(Tree(Graph.of([*ops, ("z/a", "Foo", []), ("z/b", "Foo", [])])), ["x/", "y/", "z/"])
         [['x/', 'y/']]
     """
     graph, index = tree.graph, tree.graph.scopes.index
@@ -48,24 +48,24 @@ def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
     out: list[list[str]] = []
     for names in rough.values():
         if len(names) > 1:
-            out.extend(_proved(tree, names))
+            out.extend(_equal_groups(tree, names))
     return sorted(out, key=lambda group: -len(group))
 
 
-def _proved(tree: Tree, names: Sequence[str]) -> list[list[str]]:
+def _equal_groups(tree: Tree, names: Sequence[str]) -> list[list[str]]:
     """Groups scopes that are equal in one of the two orders."""
     first: list[int] = []
     for by_name in (False, True):
         first_of: dict[bytes, int] = {}
-        first += [first_of.setdefault(_written(tree, name, by_name), i) for i, name in enumerate(names)]
-    parts = joined_parts(np.array(first), np.tile(np.arange(len(names)), 2), len(names))
+        first += [first_of.setdefault(_structure_digest(tree, name, by_name), i) for i, name in enumerate(names)]
+    parts = connected_parts(np.array(first), np.tile(np.arange(len(names)), 2), len(names))
     groups: dict[int, list[str]] = defaultdict(list)
     for part, name in zip(parts.tolist(), names, strict=True):
         groups[part].append(name)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _written(tree: Tree, name: str, by_name: bool) -> bytes:
+def _structure_digest(tree: Tree, name: str, by_name: bool) -> bytes:
     """Returns a 256-bit digest of the structure of a scope, for one order of its ops."""
     graph = tree.graph
     ops = np.sort(tree.ops_below(graph.scopes.index[name.rstrip("/")]))
@@ -132,7 +132,7 @@ class Paint:
 Legend = list[dict[str, Any]]
 
 
-def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
+def paint_scene(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
     """Returns a placed scene with ``paint`` on its boxes and a legend.
 
     The paint of a box is ``{"key", "colour", "bars", "text"}``: its entry of the legend, its color, the shares of its
@@ -148,7 +148,7 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
         >>> from .scene import build
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> boxes = [{"name": "x", "family": "state"}, {"name": "y", "family": "math"}]
-        >>> shown = painted(build(Tree(g)), Tree(g), {"boxes": boxes}, Paint("values", {"y": 2.5}, "ms"))
+        >>> shown = paint_scene(build(Tree(g)), Tree(g), {"boxes": boxes}, Paint("values", {"y": 2.5}, "ms"))
         >>> [(b["paint"]["text"]) for b in shown["boxes"]], shown["legend"]["title"]
         (['', '2.5 ms'], 'ms')
     """
@@ -157,7 +157,7 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
     if paint.by == "values":
         colors, items, title = _numbers(scene, tree.graph, paint)
     elif paint.by == "words":
-        colors, items = _said(scene, tree.graph, paint)
+        colors, items = _word_colors(scene, tree.graph, paint)
         title = paint.name
     elif paint.by == "structure":
         colors, items = _structure(scene, tree)
@@ -220,12 +220,12 @@ def _words(graph: Graph, by: str) -> list[str]:
 
 
 def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
-    groups = repeated(tree, [box.name for box in scene.boxes if box.kind == "scope"])
+    groups = repeated_scopes(tree, [box.name for box in scene.boxes if box.kind == "scope"])
     of = {name: i for i, group in enumerate(groups) for name in group}
     for box in scene.boxes:
         item = find_item(tree, box.name) if box.kind == "series" else None
         inner = [one.name for one in item.flat() if one.kind == "scope"] if item is not None else []
-        alike = repeated(tree, inner)
+        alike = repeated_scopes(tree, inner)
         if alike and len(alike[0]) == len(inner):
             of[box.name] = len(groups)
             groups.append(alike[0])
@@ -259,7 +259,7 @@ class _ColorScale:
         sizes = [abs(n) for n in numbers if n]
         wide = bool(sizes) and max(sizes) >= _WIDE * min(sizes)
         tiny = min(sizes) if sizes and (wish == "log" or (wish == "auto" and wide)) else 0.0
-        known = [_bent(n, tiny) for n in numbers if n or not tiny]
+        known = [_log_position(n, tiny) for n in numbers if n or not tiny]
         return cls(min(known, default=0.0), max(known, default=0.0), tiny)
 
     @property
@@ -268,7 +268,7 @@ class _ColorScale:
 
     def share(self, number: float) -> float:
         """Returns the position of a number on the scale, from 0 to 1; it is 1 if all numbers are equal."""
-        return (_bent(number, self.tiny) - self.low) / self._span if self._span else 1.0
+        return (_log_position(number, self.tiny) - self.low) / self._span if self._span else 1.0
 
     def step(self, number: float) -> int:
         """Returns the index of the color of a number in `STEPS`."""
@@ -281,7 +281,7 @@ class _ColorScale:
         return [f"{a} to {b}" if self._span else a for a, b in pairwise(edges)]
 
 
-def _bent(number: float, tiny: float) -> float:
+def _log_position(number: float, tiny: float) -> float:
     """Returns the position of a number: itself, or on a logarithmic scale, 1 plus its decades above `tiny`, signed."""
     return math.copysign(1 + math.log10(abs(number) / tiny), number) if tiny and number else number
 
@@ -294,7 +294,7 @@ def _straight(place: float, tiny: float) -> float:
 
 def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend, str]:
     by_box: list[list[float]] = [[] for _ in scene.boxes]
-    for at, value in _placed(scene, graph, paint):
+    for at, value in _op_values(scene, graph, paint):
         by_box[at].append(float(value))
     reduce = paint.reduce if paint.reduce != "auto" else _reduction(by_box, paint.scale)
     totals = [_total(values, reduce) if values else None for values in by_box]
@@ -332,7 +332,7 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
     return colors, items, ", ".join(filter(None, words))
 
 
-def _placed(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any]]:
+def _op_values(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any]]:
     """Yields the values that were given for ops, with the number of the box of the op."""
     for name, value in paint.values.items():
         op = graph.index.get(name)
@@ -345,10 +345,10 @@ def _placed(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any
                 yield at, value
 
 
-def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
+def _word_colors(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
     """Returns colors by words. A fold has the color of the most frequent word of its ops."""
     inside: list[Counter[str]] = [Counter() for _ in scene.boxes]
-    for at, word in _placed(scene, graph, paint):
+    for at, word in _op_values(scene, graph, paint):
         inside[at][str(word)] += 1
     order = list(dict.fromkeys(str(word) for word in paint.values.values()))
     key = {word: f"c{i}" if i < len(WORDS) else "c10" for i, word in enumerate(order)}

@@ -95,7 +95,9 @@ class EdgeKinds(NamedTuple):
     control: Ints
 
 
-def added(after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[tuple[str, int]] = ()) -> EdgeKinds:
+def added_edges(
+    after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[tuple[str, int]] = ()
+) -> EdgeKinds:
     """Returns the kinds of the edges of the later of two graphs.
 
     Args:
@@ -106,12 +108,12 @@ def added(after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[
     Example:
         >>> a = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
         >>> b = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["x"])])
-        >>> added(b, a, (np.arange(3), np.arange(3))).data.tolist()
+        >>> added_edges(b, a, (np.arange(3), np.arange(3))).data.tolist()
         [0, 3]
     """
     place = np.full(after.size, -1, np.int32)
     place[same[1]] = same[0]
-    data, control = _added(after.data, before.data, place), _added(after.control, before.control, place)
+    data, control = _edge_kinds(after.data, before.data, place), _edge_kinds(after.control, before.control, place)
     for name, position in joins:
         op = after.index.get(name)
         if op is not None and position < after.data.degrees[op]:
@@ -120,9 +122,9 @@ def added(after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[
     return EdgeKinds(data, control)
 
 
-def lost(before: Graph, after: Graph, same: tuple[Ints, Ints]) -> EdgeKinds:
-    """Returns the kinds of the edges of the earlier of two graphs; the arguments are the same as for `added`."""
-    data, control = added(before, after, same[::-1])
+def lost_edges(before: Graph, after: Graph, same: tuple[Ints, Ints]) -> EdgeKinds:
+    """Returns the kinds of the edges of the earlier of two graphs; the arguments are the same as for `added_edges`."""
+    data, control = added_edges(before, after, same[::-1])
     return EdgeKinds(np.where(data, REMOVED, SAME), np.where(control, REMOVED, SAME))
 
 
@@ -152,7 +154,7 @@ def edge_keys(rows: Ints, node: Ints, port: Ints, size: int) -> np.ndarray:
     return (rows.astype(np.int64) * max(size, 1) + node) * 64 + np.minimum(port, 63)
 
 
-def _added(now: Edges, then: Edges, place: Ints) -> Ints:
+def _edge_kinds(now: Edges, then: Edges, place: Ints) -> Ints:
     """Returns the kinds of the edges `now`; `place` has the earlier number of each op, or -1."""
     rows, node, size = place[now.rows], place[now.node], len(then.ptr) - 1
     reader, maker = rows >= 0, node >= 0

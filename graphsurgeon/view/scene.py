@@ -17,7 +17,7 @@ from ..graph.edges import Edges
 from ..graph.graph import DTYPES, Graph, Ints, TensorInfo, output_at, shape_text
 from .boxes import Box, Edge, Group, Item, elide, frames
 from .families import UNKNOWN, family
-from .helpers import KINDS, TRAINING, behind
+from .helper_ops import KINDS, TRAINING, behind
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
 from .tree import Tree, find_item
 
@@ -89,7 +89,7 @@ def _residual(tree: Tree, item: Item) -> bool:
 _ROOT = re.compile(r"gradients?(_\d+)?")
 
 
-def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) -> None:
+def add_gradient_boxes(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) -> None:
     """Adds a box ``∇ name`` for each box whose ops have gradients; gradients without a box stay hidden."""
     graph = tree.graph
     scopes = graph.scopes
@@ -272,7 +272,7 @@ def build(
         op_box[tree.ops_of(item, helpers=False)] = i
     _pin(tree, pins, boxes, groups, items, op_box)
     if tree.filters.training == "beside":
-        put_beside(tree, boxes, items, op_box)
+        add_gradient_boxes(tree, boxes, items, op_box)
     helped_box, hidden = _hide(tree, boxes, op_box)
     edges, undrawn = wires(graph, boxes, op_box)
     hush(boxes, items, edges)

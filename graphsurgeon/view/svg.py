@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import counted
-from .boxes import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
+from .boxes import FONT, LABEL, LEADING, SUB, clean, elide, is_measured, width
 from .families import COLOURS, UNKNOWN, Ink
 from .plan_marks import MEANINGS, SIGNS, STATES
 
@@ -177,7 +177,7 @@ def _attributes(style: Mapping[str, str]) -> str:
 
 def _text(x: float, y: float, text: str, size: float = LABEL, **style: str) -> str:
     how = _attributes(style)
-    if measured(text):  # whatever font there is, the words stay as wide as their box was made for
+    if is_measured(text):  # whatever font there is, the words stay as wide as their box was made for
         wide = width(text, size, bold=style.get("font_weight") in ("600", "700"))
         how += f' textLength="{wide:g}" lengthAdjust="spacingAndGlyphs"'
     return f'<text x="{x:g}" y="{y:g}" font-size="{size:g}"{how}>{escape(text)}</text>'

@@ -15,7 +15,7 @@ from ..graph.calls import CallSite, ExpandedGraph
 from ..graph.graph import Graph, Ints, Mask
 from . import folding
 from .boxes import Item
-from .helpers import SMALL, TRAINING, VARIABLES, Filters, Helpers, filtered
+from .helper_ops import SMALL, TRAINING, VARIABLES, Filters, Helpers, filter_helpers
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
 FEW, FEWEST = 40, 5
@@ -47,7 +47,7 @@ class Tree:
     @cached_property
     def helpers(self) -> Helpers:
         """The hidden ops."""
-        return self.own if self.filters == Filters() else filtered(self.own, self.graph, self.filters)
+        return self.own if self.filters == Filters() else filter_helpers(self.own, self.graph, self.filters)
 
     @cached_property
     def own(self) -> Helpers:
@@ -58,15 +58,15 @@ class Tree:
     def core(self) -> NDArray[np.int64]:
         """For each scope, the number of ops that are not hidden, at any depth."""
         drawn = self.helpers.kind == 0
-        return self._summed(drawn.astype(np.int64))
+        return self._sum_over_scopes(drawn.astype(np.int64))
 
     @cached_property
     def drawable(self) -> NDArray[np.int64]:
         """For each scope, the number of ops at any depth that are not training ops, of hidden types, or orphans."""
-        return self._summed((self.helpers.kind < TRAINING).astype(np.int64))
+        return self._sum_over_scopes((self.helpers.kind < TRAINING).astype(np.int64))
 
     @cached_property
-    def shown_whole(self) -> bool:
+    def is_fully_shown(self) -> bool:
         """Whether the graph is so small that nothing is hidden."""
         return self.graph.size <= SMALL or (self.graph.size <= FEW and int(self.core[0]) < FEWEST)
 
@@ -75,10 +75,10 @@ class Tree:
         """For each scope, a sum of hashes of op types, which is equal for the same types and counts."""
         graph = self.graph
         kinds, _, number = graph.kinds
-        hashes = np.array([folding.hashed(k) for k in kinds] or [0], np.uint64)
-        return self._summed(hashes[number] if graph.size else np.empty(0, np.uint64))
+        hashes = np.array([folding.hash_text(k) for k in kinds] or [0], np.uint64)
+        return self._sum_over_scopes(hashes[number] if graph.size else np.empty(0, np.uint64))
 
-    def _summed(self, values: NDArray[_Number]) -> NDArray[_Number]:
+    def _sum_over_scopes(self, values: NDArray[_Number]) -> NDArray[_Number]:
         """Sums values of ops over whole scopes."""
         ordered = values[self.graph.scopes.order]
         sums = np.zeros(len(ordered) + 1, values.dtype)
@@ -111,7 +111,7 @@ class Tree:
                 total += sum(int(self.signature[top]) for top in one.tops)
                 count += sum(int(self.graph.scopes.counts[top]) for top in one.tops)
             else:
-                total, count = total + folding.hashed(self.graph.types[one.op]), count + 1
+                total, count = total + folding.hash_text(self.graph.types[one.op]), count + 1
         return total % 2**64, count
 
     def core_of(self, item: Item) -> int:
@@ -135,13 +135,13 @@ class Tree:
         if item.bottom < 0:
             return []
         scope = item.bottom
-        bare = everything or self.core[scope] == 0 or self.shown_whole
+        bare = everything or self.core[scope] == 0 or self.is_fully_shown
         key = (item.name, bare + everything)
         if key not in self._made:
             path = self.graph.scopes.names[scope]
             items = self._plain(scope, bare, everything)
-            if not self.shown_whole:
-                items = folding.folded(self.graph, items, self.ops_of, self.likeness, path + "/" if scope else "")
+            if not self.is_fully_shown:
+                items = folding.fold_items(self.graph, items, self.ops_of, self.likeness, path + "/" if scope else "")
             self._made[key] = items
         return self._made[key]
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.plan.menu import PLAN, registered_recipes
+from graphsurgeon.plan.recipe_registry import PLAN, registered_recipes
 from tests.browser.hands import answered, apply, box, painted, said, shot
 from tests.tf2 import tf1
 from tests.widget.page import WidgetPage

@@ -21,14 +21,14 @@ from tests.widget.page import WidgetPage
 def test_shapes_are_inferred_once_somebody_sees_the_picture_and_nobody_waits_for_them(
     page: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried, begun, go = SandboxImport._tried, threading.Event(), threading.Event()
+    tried, begun, go = SandboxImport._try_import, threading.Event(), threading.Event()
 
     def held(self: Any, graph_def: Any) -> Any:
         begun.set()
         go.wait()
         return tried(self, graph_def)
 
-    monkeypatch.setattr(SandboxImport, "_tried", held)
+    monkeypatch.setattr(SandboxImport, "_try_import", held)
     with tf.Graph().as_default() as graph:
         x = tf.compat.v1.placeholder(tf.float32, [None, 2], name="x")
         tf.nn.relu(tf.matmul(x, tf.ones([2, 3]), name="y"), name="z")

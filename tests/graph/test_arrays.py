@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph.arrays import can_be_made_up, loaded, packed, unpacked
+from graphsurgeon.graph.arrays import can_be_random, load_arrays, pack_arrays, unpack_arrays
 from graphsurgeon.graph.graph import TensorInfo
 from tests.refusal import refuses
 
@@ -30,10 +30,10 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_comes_back_as_it_was(name):
     archive = io.BytesIO()
-    np.savez(archive, **packed({name: VALUES[name]}, "result"), **packed({name: np.float32(1)}, "feed"))
+    np.savez(archive, **pack_arrays({name: VALUES[name]}, "result"), **pack_arrays({name: np.float32(1)}, "feed"))
     archive.seek(0)
     with np.load(archive, allow_pickle=False) as held:
-        back = unpacked(dict(held), "result")
+        back = unpack_arrays(dict(held), "result")
     assert [*back] == [name]
     assert back[name].dtype == np.asarray(VALUES[name]).dtype
     assert back[name].shape == np.shape(VALUES[name])
@@ -41,15 +41,15 @@ def test_a_value_comes_back_as_it_was(name):
 
 
 def test_texts_come_back_as_bytes():
-    back = unpacked(packed({"a": np.array(["x", "yz"])}, "feed"), "feed")
+    back = unpack_arrays(pack_arrays({"a": np.array(["x", "yz"])}, "feed"), "feed")
     assert back["a"].tolist() == [b"x", b"yz"]
 
 
 def test_arrays_of_files(tmp_path):
     np.save(tmp_path / "one.npy", np.arange(3))
     np.savez(tmp_path / "two.npz", a=np.arange(2), b=np.array(["x"]))
-    assert loaded(tmp_path / "one.npy", "", "").tolist() == [0, 1, 2]
-    assert {name: held.tolist() for name, held in loaded(tmp_path / "two.npz", "", "").items()} == {
+    assert load_arrays(tmp_path / "one.npy", "", "").tolist() == [0, 1, 2]
+    assert {name: held.tolist() for name, held in load_arrays(tmp_path / "two.npz", "", "").items()} == {
         "a": [0, 1],
         "b": ["x"],
     }
@@ -63,16 +63,16 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     for name, data in spoilt.items():
         (tmp_path / name).write_bytes(data)
         with refuses(PlanError, request, "the file is not a NumPy file (.npz)", suggestion):
-            loaded(tmp_path / name, request, suggestion)
+            load_arrays(tmp_path / name, request, suggestion)
     np.save(tmp_path / "objects.npy", np.array([{}, None], object), allow_pickle=True)
     with refuses(PlanError, request, "the file is not a NumPy file (.npz)", suggestion):
-        loaded(tmp_path / "objects.npy", request, suggestion)
+        load_arrays(tmp_path / "objects.npy", request, suggestion)
     with refuses(PlanError, request, "the file cannot be read: No such file or directory", suggestion):
-        loaded(tmp_path / "nothing.npz", request, suggestion)
+        load_arrays(tmp_path / "nothing.npz", request, suggestion)
 
 
 def test_what_can_be_made_up():
     known = [("float16", ()), ("bfloat16", (None,)), ("uint8", (2,)), ("bool", ())]
     unknown = [("float32", None), ("string", ()), ("resource", ()), ("complex64", (2,)), ("qint8", ())]
-    assert all(can_be_made_up(TensorInfo(*one)) for one in known)
-    assert not any(can_be_made_up(TensorInfo(*one)) for one in unknown)
+    assert all(can_be_random(TensorInfo(*one)) for one in known)
+    assert not any(can_be_random(TensorInfo(*one)) for one in unknown)

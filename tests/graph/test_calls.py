@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.calls import CallTree
-from graphsurgeon.graph.functions import called_by
+from graphsurgeon.graph.functions import callees_of
 from graphsurgeon.graph.graph import Graph, PlainNode
 from tests.refusal import refuses
 from tests.tiers import examples
@@ -95,17 +95,17 @@ def test_each_op_says_where_it_comes_from():
 
 def test_what_is_listed_has_the_calls_too():
     found = calls(OPS, twice=TWICE, once=ONCE)
-    assert found.listed.graph.names == [
+    assert found.searchable.graph.names == [
         "x", "call/half", "call/inner/op", "call/inner", "call", "y", "other/op", "other",
     ]  # fmt: skip
     folded, half = found.expanded([]), found.expanded(["call"])
-    at = [folded.graph.names[i] for i in found.listed.seen_in(folded).tolist()]
+    at = [folded.graph.names[i] for i in found.searchable.positions_in(folded).tolist()]
     assert at == ["x", "call", "call", "call", "call", "y", "other", "other"]
-    spots = found.listed.seen_in(half).tolist()
+    spots = found.searchable.positions_in(half).tolist()
     assert [half.graph.names[i] if i >= 0 else "" for i in spots] == [
         "x", "call/half", "call/inner", "call/inner", "", "y", "other", "other",
     ]  # fmt: skip
-    assert calls([("x", "Placeholder", [])]).listed.graph.names == ["x"]
+    assert calls([("x", "Placeholder", [])]).searchable.graph.names == ["x"]
 
 
 def test_callers_are_found_at_any_depth():
@@ -118,7 +118,7 @@ def test_callers_are_found_at_any_depth():
 def test_a_function_that_calls_itself_is_not_unfolded_twice():
     itself = function("a", [("again", "itself", ["a"])], ["again"])
     found = calls([("x", "Placeholder", []), ("call", "itself", ["x"])], itself=itself)
-    assert rows(found.everything().graph) == {"x": [], "call/again": ["x"]}
+    assert rows(found.expand_all().graph) == {"x": [], "call/again": ["x"]}
     assert found.find("call/again")[1].around == ("itself",)
     problem = (
         "reveal('call/again/x'): 'call/again' calls function 'itself', which contains it, so unfolding would not end"
@@ -154,7 +154,7 @@ def test_a_function_that_is_not_there_says_so():
         attr: dict[str, Any]
 
     graph = Graph.read([Node("call", "PartitionedCall", [], {"f": Value()})])
-    assert [one.function for one in called_by(graph.nodes[0])] == ["gone"]
+    assert [one.function for one in callees_of(graph.nodes[0])] == ["gone"]
     found = CallTree(graph, body)
     assert found.expanded(["call"]).graph is graph
     with refuses(SelectionError, "unfold('call'): function 'gone', which 'call' calls, is not in the graph", "Open"):
@@ -180,7 +180,7 @@ def test_a_name_that_is_taken_gives_the_call_another_scope():
 def test_functions_that_call_functions_twice_are_unfolded_as_far_as_there_is_room():
     levels = {f"f{i}": function("a", [("l", f"f{i + 1}", ["a"]), ("r", f"f{i + 1}", ["l"])], ["r"]) for i in range(60)}
     found = calls([("x", "Placeholder", []), ("call", "f0", ["x"])], 500, **levels, f60=ONCE)
-    whole = found.everything()
+    whole = found.expand_all()
     assert 100 < whole.graph.size <= 500
     deep = "/".join(["call", *["l"] * 59])
     scopes = found.to(deep)
@@ -242,7 +242,7 @@ def test_whatever_is_unfolded_the_graph_computes_the_same(program: Any, data: st
     ends = [name for name, _, _ in ops]
     readers = [(f"end{i}", "Abs", [name]) for i, name in enumerate(ends)]
     found = CallTree(Graph.of([*ops, *readers], functions_of=lambda: functions), body)
-    whole = found.everything()
+    whole = found.expand_all()
     assert not set(whole.graph.types) & {*functions, "_Arg", "_Retval"}
     scopes = sorted({p.path for p in whole.parts[1:]})
     opened = found.expanded([s for s in scopes if data.draw(st.booleans())])
@@ -313,7 +313,7 @@ def test_a_gradient_leaves_names_to_the_function_and_may_lead_back_or_be_missing
     assert set(two.expanded(["call"]).said) == {"call", "call/gradient_2"}
     again = function("b dy", [("again", "once", ["b"]), ("mul", "Mul", ["again", "dy"])], ["mul"])
     found = sloped({"once": "slope"}, once=ONCE, slope=again)
-    deep = found.everything()
+    deep = found.expand_all()
     assert "call/gradient/again/op" in deep.graph.index
     assert not [name for name in deep.graph.names if name.startswith("call/gradient/again/gradient")]  # without end
     assert set(sloped({"once": "gone"}, once=ONCE).expanded(["call"]).said) == {"call"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.explain import evaluated, explain
+from graphsurgeon.graph.explain import evaluate_query, explain
 from graphsurgeon.graph.selection import select
 from tests.plain import net
 
@@ -37,4 +37,4 @@ def test_a_query_is_evaluated_as_it_was_made():
     g = net()
     walk = select(g, name="out").ancestors(control=False)
     made = (walk | select(g, op="Unpack")) - ~select(g, scope="net").descendants()
-    assert np.array_equal(evaluated(g, made.query)[id(made.query)], made.mask)
+    assert np.array_equal(evaluate_query(g, made.query)[id(made.query)], made.mask)

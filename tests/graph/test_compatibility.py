@@ -9,9 +9,9 @@ from graphsurgeon.graph.compatibility import (
     Compatibility,
     ConversionResult,
     ConverterMessage,
-    advised,
     blockers,
     cut,
+    with_advice,
 )
 from graphsurgeon.graph.graph import Graph
 
@@ -77,7 +77,7 @@ def test_each_blocker_says_what_to_type():
             errors=(ConverterMessage(("mel",), "Mfcc", "", "no"), ConverterMessage(("b",), "MatMul", "", "no")),
         ),
     )
-    reported = advised(found, {"gs.recipes.strip(ed)": ["b"]}, {"mel": "Cut it off: inputs='mel:0'"})
+    reported = with_advice(found, {"gs.recipes.strip(ed)": ["b"]}, {"mel": "Cut it off: inputs='mel:0'"})
     assert [one.replacement for one in reported] == ["Cut it off: inputs='mel:0'", "gs.recipes.strip(ed) removes it"]
     table = Compatibility("net", "tflite", "x", reported, 8).table()
     assert table[1] == {**vars(found[1]), "replacement": "gs.recipes.strip(ed) removes it"}

@@ -6,9 +6,16 @@ import gc
 import weakref
 
 from graphsurgeon.graph.graph import DerivedOrigin, Graph
-from graphsurgeon.graph.lazy_graph import DeferredGraph, LazyGraph, current, identity, made, pending
+from graphsurgeon.graph.lazy_graph import (
+    DeferredGraph,
+    LazyGraph,
+    graph_identity,
+    lazy_graph_of,
+    materialize,
+    materialized_graph,
+)
 from graphsurgeon.graph.open_graph import OpenedGraph
-from graphsurgeon.graph.security import GraphOrigin, note, origins
+from graphsurgeon.graph.security import GraphOrigin, add_origins, origins
 
 
 class Live:
@@ -25,24 +32,24 @@ def test_the_owner_of_a_snapshot_is_the_live_graph_as_soon_as_that_is_made():
     assert isinstance(live, Live)
     assert before.owner is live is plan.origin is opened.graph
     assert before.extended([]).owner is live
-    assert graph.made() is live is current(graph)
-    assert identity(live) is graph is identity(graph)
+    assert graph.made() is live is materialized_graph(graph)
+    assert graph_identity(live) is graph is graph_identity(graph)
 
 
 def test_a_live_graph_and_no_graph_are_what_they_are():
     live = Live()
-    assert current(live) is live is identity(live)
-    assert current(None) is None
+    assert materialized_graph(live) is live is graph_identity(live)
+    assert materialized_graph(None) is None
     assert Graph.of([]).owner is not Graph.of([]).owner
 
 
 def test_what_is_noted_before_and_after_is_on_the_live_graph():
     graph = DeferredGraph(Live)
     one, two = (GraphOrigin(Graph.of([("w", "WriteFile", [])])) for _ in range(2))
-    note(graph, [one])
+    add_origins(graph, [one])
     live = graph.made()
     assert origins(live) == (one,)
-    note(graph, [two])
+    add_origins(graph, [two])
     assert origins(live) == (one, two) == origins(graph)
 
 
@@ -50,11 +57,11 @@ def test_a_pending_graph_is_made_when_it_is_filled():
     graph, filled = DeferredGraph(Live), []
     read = Graph.of([("a", "NoOp", [])], owner=graph)
     LazyGraph(read, filled.append).wait_in(graph)
-    assert pending(graph) is not None
+    assert lazy_graph_of(graph) is not None
     assert not filled
-    live = made(graph)
+    live = materialize(graph)
     assert filled == [live]
-    assert pending(graph) is None is pending(live)
+    assert lazy_graph_of(graph) is None is lazy_graph_of(live)
     assert read.live is live
 
 
@@ -63,7 +70,7 @@ def test_weak_references_to_the_deferred_graph_last_as_long_as_the_live_graph():
     kept, live = weakref.ref(graph), graph.made()
     del graph
     gc.collect()
-    assert kept() is identity(live)
+    assert kept() is graph_identity(live)
     del live
     gc.collect()
     assert kept() is None

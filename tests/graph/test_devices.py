@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.graph.names import moved, parts, text_of
+from graphsurgeon.graph.devices import device_parts, device_text, substitute_device
 
 FULL = "/job:worker/replica:0/task:1/device:GPU:0"
 
@@ -22,13 +22,13 @@ FULL = "/job:worker/replica:0/task:1/device:GPU:0"
     ],
 )
 def test_a_name_in_parts_is_written_in_one_order(name, full):
-    assert text_of(parts(name)) == full
-    assert parts(full) == parts(name)
+    assert device_text(device_parts(name)) == full
+    assert device_parts(full) == device_parts(name)
 
 
 @pytest.mark.parametrize("name", ["cpu:0", "/cpu", "/disk:0", "/job:", "/cpu:0/and", "/task:one"])
 def test_what_is_not_a_device(name):
-    assert parts(name) is None
+    assert device_parts(name) is None
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_what_is_not_a_device(name):
     ],
 )
 def test_the_first_rule_that_fits_gives_its_parts(name, rules, new):
-    assert moved(name, rules) == new
+    assert substitute_device(name, rules) == new

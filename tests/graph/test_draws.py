@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.training import drawing, unseeded
+from graphsurgeon.graph.training import random_ops, unseeded_ops
 
 
 def node(name, op, **seeds):
@@ -22,7 +22,7 @@ def test_random_ops_are_those_with_two_seeds():
         node("other", "Multinomial", seed=0, seed2=0),
     ]
     graph = Graph.read(nodes, title="draws")
-    assert [graph.names[op] for op in drawing(graph)] == ["free", "fixed", "other"]
-    assert [graph.names[op] for op in unseeded(graph)] == ["free", "other"]
-    assert unseeded(Graph.of([("x", "Placeholder", [])])) == []
-    assert drawing(Graph.of([])) == []
+    assert [graph.names[op] for op in random_ops(graph)] == ["free", "fixed", "other"]
+    assert [graph.names[op] for op in unseeded_ops(graph)] == ["free", "other"]
+    assert unseeded_ops(Graph.of([("x", "Placeholder", [])])) == []
+    assert random_ops(Graph.of([])) == []

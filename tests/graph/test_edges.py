@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.edges import Edges, reversed_edges, side_by_side, stacked
+from graphsurgeon.graph.edges import Edges, merge_edges, reversed_edges, stack_edges
 
 SEEDS = [0, 1, 2]
 
@@ -50,10 +50,10 @@ def test_edges_within_some_rows_are_found_in_the_order_asked(seed):
 def test_edges_put_together(seed):
     one, other = random_rows(seed), random_rows(seed + 10)
     a, b = edges_of(one), edges_of(other)
-    assert rows_of(stacked(a, b)) == one + other
-    assert rows_of(stacked(a, b, a)) == one + other + one
-    assert stacked(a) is a
-    assert rows_of(side_by_side(a, b)) == [x + y for x, y in zip(one, other, strict=True)]
+    assert rows_of(stack_edges(a, b)) == one + other
+    assert rows_of(stack_edges(a, b, a)) == one + other + one
+    assert stack_edges(a) is a
+    assert rows_of(merge_edges(a, b)) == [x + y for x, y in zip(one, other, strict=True)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.tensor_stats import TensorStats, noted
+from graphsurgeon.graph.tensor_stats import TensorStats, summarize
 from graphsurgeon.graph.trace import difference, first_difference
 
 
 def held(name: str, values: object, rounds: tuple[int, ...] = ()) -> TensorStats:
-    note = noted(name, np.asarray(values, np.float32), "float32")
+    note = summarize(name, np.asarray(values, np.float32), "float32")
     return TensorStats(name, rounds, note.numbers, note.sample, note.dtype)
 
 

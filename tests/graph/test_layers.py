@@ -12,11 +12,11 @@ from graphsurgeon.graph.layers import (
     LayerCall,
     Layers,
     VariableOwner,
-    by_variables,
-    ends,
-    moved,
-    named_owners,
+    expand_layers,
+    layers_from_variables,
+    owners_from_names,
     scopes_of,
+    update_layers,
 )
 from tests.refusal import refuses
 
@@ -69,30 +69,30 @@ def test_a_layer_that_is_not_there():
 
 def test_a_layer_as_an_end_is_what_it_gives():
     g = small()
-    assert ends(g, LAYERS, ["net/a_1/", "net/b/"], "select()") == ["net/a_1/mul:0", "net/b/relu:0"]
-    assert ends(g, LAYERS, ["b", "net/b", B, "x", "w:0", "somebody else", 5], "select()") == [
+    assert expand_layers(g, LAYERS, ["net/a_1/", "net/b/"], "select()") == ["net/a_1/mul:0", "net/b/relu:0"]
+    assert expand_layers(g, LAYERS, ["b", "net/b", B, "x", "w:0", "somebody else", 5], "select()") == [
         "net/b/relu:0", "net/b/relu:0", "net/b/relu:0", "x", "w:0", "somebody else", 5,
     ]  # fmt: skip
     with refuses(SelectionError, "select(): the layer 'net/a' is called 2 times",
                  "Give the result of one of the calls: 'net/a/mul:0' or 'net/a_1/mul:0'"):  # fmt: skip
-        ends(g, LAYERS, ["a"], "select()")
+        expand_layers(g, LAYERS, ["a"], "select()")
     with refuses(SelectionError, "select(): there is no layer 'dropp'", "Did you mean 'drop'?"):
-        ends(g, LAYERS, ["dropp"], "select()")
+        expand_layers(g, LAYERS, ["dropp"], "select()")
     silent = Layers((Layer("s", "Silent", "s", (LayerCall((), (), ()),)),))
     with refuses(SelectionError, "the layer 's' has no output", "Give a tensor by its name"):
-        ends(g, silent, ["s"], "select()")
+        expand_layers(g, silent, ["s"], "select()")
 
 
 def test_an_op_goes_before_a_layer_of_its_name():
     layers = Layers((Layer("x", "InputLayer", "x"),))
-    assert ends(small(), layers, ["x", "x:0"], "select()") == ["x", "x:0"]
+    assert expand_layers(small(), layers, ["x", "x:0"], "select()") == ["x", "x:0"]
     with refuses(SelectionError, "select(): there is no layer 'dropp:0'", "Did you mean 'drop'?"):
-        ends(small(), LAYERS, ["dropp:0"], "select()")
+        expand_layers(small(), LAYERS, ["dropp:0"], "select()")
 
 
 def test_layers_follow_new_names():
     g = small([(n.replace("net/", "core/"), t, [i.replace("net/", "core/") for i in ins]) for n, t, ins in OPS])
-    new = moved(LAYERS, small(), CallTree(g), {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
+    new = update_layers(LAYERS, small(), CallTree(g), {n: n.replace("net/", "core/") for n, _, _ in OPS}, "step 1")
     assert new.find("a").calls[0] == LayerCall(("core/a/read", "core/a/mul"), ("x:0",), ("core/a/mul:0",))
     assert new.find("drop").outputs == ("core/b/relu:0",)
     assert new.find("a").variables == ("w",)
@@ -101,7 +101,7 @@ def test_layers_follow_new_names():
 def test_a_layer_whose_ops_are_gone_is_gone_and_said():
     left = [op for op in OPS if op[0] != "net/b/relu"]
     left[-1] = ("net/a_1/mul", "MatMul", ["net/a/mul", "net/a/read"])
-    new = moved(LAYERS, small(), CallTree(small(left)), {}, "step 2, remove it")
+    new = update_layers(LAYERS, small(), CallTree(small(left)), {}, "step 2, remove it")
     assert [one.path for one in new] == ["net/a"]
     assert new.gone == {"net/b": "step 2, remove it", "drop": "step 2, remove it"}
     assert str(new).endswith("net/b  was removed: step 2, remove it\ndrop  was removed: step 2, remove it")
@@ -114,7 +114,7 @@ def test_a_call_that_was_inlined_is_what_is_in_its_scope():
     g = small([("x", "Placeholder", []), ("call/mul", "Mul", ["x"]), ("call/out", "Identity", ["call/mul"])])
     layers = Layers((Layer("c", "LSTM", "c", (LayerCall(("call",), ("x:0",), ("call:0",)),)),))
     before = small([("x", "Placeholder", []), ("call", "PartitionedCall", ["x"])])
-    (one,) = moved(layers, before, CallTree(g), {"call:0": "call/out:0"}, "inlined")
+    (one,) = update_layers(layers, before, CallTree(g), {"call:0": "call/out:0"}, "inlined")
     assert one.calls == (LayerCall(("call/mul", "call/out"), ("x:0",), ("call/out:0",)),)
 
 
@@ -149,7 +149,7 @@ READ = [
 
 def test_a_scope_that_reads_the_variables_of_its_name_is_a_layer():
     g = Graph.of(READ)
-    d, e = by_variables(CallTree(g), named_owners({"d/w": "d/w", "e/w": "e/w"}))
+    d, e = layers_from_variables(CallTree(g), owners_from_names({"d/w": "d/w", "e/w": "e/w"}))
     assert d == Layer("d", "", "d", (LayerCall(("d/read", "d/mul"), ("x:0",), ("d/mul:0",)),), ("d/w",))
     assert [(call.inputs, call.outputs) for call in e.calls] == [
         (("d/mul:0",), ("net/e_1/mul:0",)), (("net/e_1/mul:0",), ("net/e_3/mul:0",))
@@ -166,11 +166,11 @@ def test_other_scopes_may_stand_around_a_layer_and_what_is_around_it_may_have_no
         ("net/out_1/map/d_2/mul", "Mul", ["x", "net/out_1/map/d_2/read"]), ("z", "Identity", ["net/out_1/map/d_2/mul"]),
     ])  # fmt: skip
     held = ("out/box/d/w",)
-    (found,) = by_variables(
+    (found,) = layers_from_variables(
         CallTree(g), [VariableOwner("out/box/d", "out/box/d", "D", held), VariableOwner("box", "out/box", "B", held)]
     )
     assert (found.path, found.calls[0].outputs) == ("out/box/d", ("net/out_1/map/d_2/mul:0",))
-    assert by_variables(CallTree(g), [VariableOwner("d", "map/out/d", "D", held)]) == ()  # in another order
+    assert layers_from_variables(CallTree(g), [VariableOwner("d", "map/out/d", "D", held)]) == ()  # in another order
 
 
 def test_an_op_that_is_called_as_its_layer_is_no_layer_in_it():
@@ -180,9 +180,9 @@ def test_an_op_that_is_called_as_its_layer_is_no_layer_in_it():
         ("n/d_1/read", "ReadVariableOp", ["d/b"]), ("n/d_1/add", "Add", ["n/d_1/d", "n/d_1/read"]),
         ("z", "Identity", ["n/d_1/add"]),
     ])  # fmt: skip
-    (layer,) = by_variables(CallTree(g), [VariableOwner("d", "d", "D", ("d/w", "d/b"))])
+    (layer,) = layers_from_variables(CallTree(g), [VariableOwner("d", "d", "D", ("d/w", "d/b"))])
     assert [call.outputs for call in layer.calls] == [("n/d_1/add:0",)]
-    (layer,) = by_variables(
+    (layer,) = layers_from_variables(
         CallTree(g), [VariableOwner("d", "d", "D", ("d/w",))]
     )  # what is around it reads another variable
     assert [call.outputs for call in layer.calls] == [("n/d_1/d:0",)]
@@ -191,18 +191,18 @@ def test_an_op_that_is_called_as_its_layer_is_no_layer_in_it():
 def test_a_call_that_gives_nothing_does_not_count_as_an_end():
     g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["x"])])
     layer = Layer("d", "D", "d", (LayerCall(("d/z",), ("x:0",), ()), LayerCall(("d/y",), ("x:0",), ("d/y:0",))))
-    assert ends(g, Layers((layer,)), ["d"], "select()") == ["d/y:0"]
+    assert expand_layers(g, Layers((layer,)), ["d"], "select()") == ["d/y:0"]
 
 
 def test_what_two_claim_is_nobodys():
     g = Graph.of(READ)
     one, two = VariableOwner("a", "d", "A", ("d/w",)), VariableOwner("b", "d", "B", ("d/w",))
-    assert by_variables(CallTree(g), [one, two]) == ()
-    assert [layer.class_name for layer in by_variables(CallTree(g), [one])] == ["A"]
+    assert layers_from_variables(CallTree(g), [one, two]) == ()
+    assert [layer.class_name for layer in layers_from_variables(CallTree(g), [one])] == ["A"]
     assert (
-        by_variables(CallTree(g), [VariableOwner("c", "d", "C", ("e/w",))]) == ()
+        layers_from_variables(CallTree(g), [VariableOwner("c", "d", "C", ("e/w",))]) == ()
     )  # it reads no variable of its own there
-    assert named_owners({"w": "d/w", "w_1": "d/w"}) == []
+    assert owners_from_names({"w": "d/w", "w_1": "d/w"}) == []
 
 
 def test_scopes_that_are_all_calls_of_a_layer_are_the_layer():

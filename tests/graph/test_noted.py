@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.tensor_stats import OpCost, TensorStats, noted
+from graphsurgeon.graph.tensor_stats import OpCost, TensorStats, summarize
 
 
 def held(
@@ -49,7 +49,7 @@ def test_the_numbers_are_those_of_the_finite_elements(dtype, size):
     values = (np.random.RandomState(0).standard_normal(size) * 3).astype(dtype)
     if size > 10 and np.dtype(dtype).kind in "fc":
         values[:6] = [np.nan, np.nan, np.inf, np.inf, np.inf, -np.inf]
-    note = noted("y:0", values.reshape(size, 1), dtype, (4,))
+    note = summarize("y:0", values.reshape(size, 1), dtype, (4,))
     real = np.abs(values) if dtype == "complex64" else values
     finite = real[np.isfinite(real)].astype(np.float64)
     assert (note.shape, note.rounds, note.dtype) == ((size, 1), (4,), dtype)
@@ -63,19 +63,19 @@ def test_the_numbers_are_those_of_the_finite_elements(dtype, size):
         assert note.std == pytest.approx(finite.std(), rel=1e-9)
     else:
         assert math.isnan(note.mean)
-    assert len(noted("y:0", values, dtype, sampling=False).sample) == 0
+    assert len(summarize("y:0", values, dtype, sampling=False).sample) == 0
 
 
 def test_a_spread_that_is_small_beside_the_mean_keeps_its_digits():
     values = 1e8 + np.linspace(0, 1, 200_000)
-    note = noted("y:0", values, "float64")
+    note = summarize("y:0", values, "float64")
     assert note.std == pytest.approx(values.std(), rel=1e-6)
-    assert noted("y:0", np.full(70_000, 1000.1, np.float32), "float32").std == 0.0
-    assert noted("y:0", np.array([1e300, -1e300]), "float64").std == math.inf
+    assert summarize("y:0", np.full(70_000, 1000.1, np.float32), "float32").std == 0.0
+    assert summarize("y:0", np.array([1e300, -1e300]), "float64").std == math.inf
 
 
 def test_nothing_of_a_value_is_kept():
     values = np.zeros(8, np.float32)
-    note = noted("y:0", values, "float32")
+    note = summarize("y:0", values, "float32")
     values[:] = 1
     assert note.sample.tolist() == [0.0] * 8

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph.parts import array_fault, lost_writes, refuse_part, required, split_fault
+from graphsurgeon.graph.parts import array_fault, lost_writes, refuse_part, required_ops, split_fault
 from tests.plain import plain
 from tests.refusal import refuses
 
@@ -45,8 +45,8 @@ ORDERS = {
 def test_a_write_that_is_read_afterwards_must_run(order):
     graph = graph_of(*ORDERS[order])
     cuts, goal = frozenset({graph.tensor("mid:0")}), graph.mask([graph.index["y"]])
-    assert "z" in names(graph, required(graph, goal, cuts))
-    part = required(graph, goal, cuts) & ~graph.mask(
+    assert "z" in names(graph, required_ops(graph, goal, cuts))
+    part = required_ops(graph, goal, cuts) & ~graph.mask(
         graph.index[name] for name in ("z", "set", "assign_ref", "a", "b") if name in graph.index
     )
     (lost,) = lost_writes(graph, part)
@@ -79,15 +79,15 @@ def test_a_write_that_is_not_read_afterwards_is_not_lost(order):
 def test_what_no_number_depends_on_does_not_run():
     graph = graph_of(("log", "Exp", ["z"]), ("read", "ReadVariableOp", ["v", "^log"]), ("y", "Add", ["mid", "read"]))
     cuts, goal = frozenset({graph.tensor("mid:0")}), graph.mask([graph.index["y"]])
-    assert names(graph, required(graph, goal, cuts)) == ["v", "read", "y"]
-    assert names(graph, required(graph, goal, cuts | {graph.tensor("z:0")})) == ["v", "log", "read", "y"]
-    assert names(graph, required(graph, goal, frozenset())) == ["x", "z", "v", "mid", "log", "read", "y"]
+    assert names(graph, required_ops(graph, goal, cuts)) == ["v", "read", "y"]
+    assert names(graph, required_ops(graph, goal, cuts | {graph.tensor("z:0")})) == ["v", "log", "read", "y"]
+    assert names(graph, required_ops(graph, goal, frozenset())) == ["x", "z", "v", "mid", "log", "read", "y"]
 
 
 def test_what_is_computed_from_an_input_runs_with_it():
     """A check of an input against a label stays, and asks for the label."""
     graph = graph_of(("both", "Add", ["mid", "z"]), ("y", "Neg", ["mid", "^both"]))
-    found = required(graph, graph.mask([graph.index["y"]]), frozenset({graph.tensor("mid:0")}))
+    found = required_ops(graph, graph.mask([graph.index["y"]]), frozenset({graph.tensor("mid:0")}))
     assert names(graph, found) == ["z", "both", "y"]
 
 

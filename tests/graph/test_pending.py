@@ -8,7 +8,7 @@ import pytest
 
 from graphsurgeon.errors import OpenError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.lazy_graph import LazyGraph, filled, made, pending
+from graphsurgeon.graph.lazy_graph import LazyGraph, is_materialized, lazy_graph_of, materialize
 from tests.refusal import refuses
 
 
@@ -26,17 +26,17 @@ def fill(graph):
 def test_it_is_filled_once_at_the_first_need():
     graph, read = Live(), Graph.of([("a", "Const", [])])
     LazyGraph(read, fill).wait_in(graph)
-    assert pending(graph).read is read
+    assert lazy_graph_of(graph).read is read
     assert graph.filled == 0
-    assert made(graph) is graph
-    assert made(graph).filled == 1
-    assert pending(graph) is None
+    assert materialize(graph) is graph
+    assert materialize(graph).filled == 1
+    assert lazy_graph_of(graph) is None
 
 
 def test_many_threads_fill_it_once():
     graph = Live()
     LazyGraph(Graph.of([]), fill).wait_in(graph)
-    threads = [threading.Thread(target=made, args=(graph,)) for _ in range(8)]
+    threads = [threading.Thread(target=materialize, args=(graph,)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -54,16 +54,16 @@ def test_a_refusal_is_remembered():
     LazyGraph(Graph.of([]), refuse).wait_in(graph)
     for _ in range(2):
         with refuses(OpenError, "open('x.pb'): it is damaged", "Write it again"):
-            made(graph)
+            materialize(graph)
     assert asked == [1]
-    assert pending(graph).refusal.problem == "it is damaged"
+    assert lazy_graph_of(graph).refusal.problem == "it is damaged"
 
 
 def test_a_known_refusal_asks_nobody():
     graph = Live()
     LazyGraph(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
     with refuses(OpenError, "no such op"):
-        made(graph)
+        materialize(graph)
     assert graph.filled == 0
 
 
@@ -71,20 +71,20 @@ def test_a_known_refusal_leaves_room_for_stand_ins():
     graph = Live()
     LazyGraph(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
     for _ in range(2):
-        assert made(graph, whole=False).filled == 1
-        assert filled(graph)
+        assert materialize(graph, whole=False).filled == 1
+        assert is_materialized(graph)
         with refuses(OpenError, "no such op"):
-            made(graph)
-    assert pending(graph) is not None
+            materialize(graph)
+    assert lazy_graph_of(graph) is not None
 
 
 def test_a_hopeless_graph_has_none():
     graph = Live()
     LazyGraph(Graph.of([]), None, refusal=OpenError("open('x.pb')", "it is damaged", "Write it again")).wait_in(graph)
-    assert pending(graph).hopeless
+    assert lazy_graph_of(graph).hopeless
     with refuses(OpenError, "it is damaged"):
-        made(graph, whole=False)
-    assert not filled(graph)
+        materialize(graph, whole=False)
+    assert not is_materialized(graph)
 
 
 def test_it_is_judged_once_before_it_is_filled_and_not_before():
@@ -96,7 +96,7 @@ def test_it_is_judged_once_before_it_is_filled_and_not_before():
     assert not judged
     for whole in (True, False):
         with refuses(OpenError, "it is dangerous"):
-            made(graph, whole)
+            materialize(graph, whole)
     waiting.infer(graph)
     assert waiting.hopeless
     assert waiting.inferred
@@ -114,11 +114,11 @@ def test_another_failure_is_no_refusal():
 
     LazyGraph(Graph.of([]), interrupted).wait_in(graph)
     with pytest.raises(KeyboardInterrupt):
-        made(graph)
-    assert made(graph).filled == 1
+        materialize(graph)
+    assert materialize(graph).filled == 1
 
 
 def test_what_waits_for_nothing_is_there():
     graph = Live()
-    assert pending(graph) is None
-    assert made(graph) is graph
+    assert lazy_graph_of(graph) is None
+    assert materialize(graph) is graph

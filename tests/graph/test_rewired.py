@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.rewiring import closed_cycle, cut_out, reordered_many, rewired
+from graphsurgeon.graph.rewiring import graph_without_ops, ops_on_new_cycles, rewire_inputs, set_control_inputs
 from tests.plain import plain
 
 
@@ -24,16 +24,16 @@ def reads(graph: Graph) -> dict[str, list[str]]:
 def test_inputs_and_waits_are_set_and_the_first_snapshot_stays_as_it_was():
     graph = ladder()
     before = reads(graph)
-    changed = reads(rewired(graph, [(3, 1, (1, 0)), (2, 0, (0, 0))]))
+    changed = reads(rewire_inputs(graph, [(3, 1, (1, 0)), (2, 0, (0, 0))]))
     assert changed == {**before, "c": ["a:0"], "d": ["c:0", "b:0", "^a", "^b"]}
-    ordered = reads(reordered_many(graph, {3: [1], 2: [0, 1]}))
+    ordered = reads(set_control_inputs(graph, {3: [1], 2: [0, 1]}))
     assert ordered == {**before, "c": ["b:0", "^a", "^b"], "d": ["c:0", "a:0", "^b"]}
     assert reads(graph) == before
 
 
 def test_ops_are_cut_out_with_what_is_known_of_the_others():
-    graph = rewired(reordered_many(ladder(), {3: [0]}), [(2, 0, (0, 0))])
-    less = cut_out(graph, [1])
+    graph = rewire_inputs(set_control_inputs(ladder(), {3: [0]}), [(2, 0, (0, 0))])
+    less = graph_without_ops(graph, [1])
     assert reads(less) == {"a": [], "c": ["a:0"], "d": ["c:0", "a:0", "^a"]}
     assert [str(less.info(i, 0)) for i in range(3)] == ["float32 (0,)", "float32 (2,)", "float32 (3,)"]
 
@@ -51,7 +51,7 @@ def test_edges_close_the_cycles_that_are_there(seed):
         above = np.minimum(above + above @ step, 1)
     closing = [(a, b) for a, b in edges if above[b, a]]
     wanted = {i for a, b in closing for i in range(size) if above[b, i] and above[i, a]}
-    assert set(np.flatnonzero(closed_cycle(graph, edges)).tolist()) == wanted
+    assert set(np.flatnonzero(ops_on_new_cycles(graph, edges)).tolist()) == wanted
     for edge in edges:  # of one edge alone, its two ends are named
-        found = set(np.flatnonzero(closed_cycle(graph, [edge])).tolist())
+        found = set(np.flatnonzero(ops_on_new_cycles(graph, [edge])).tolist())
         assert found == (set(edge) if edge in closing else set())

@@ -7,7 +7,7 @@ import pytest
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.layers import Layer, LayerCall, Layers
-from graphsurgeon.graph.search import hits, search
+from graphsurgeon.graph.search import search, search_hits
 from tests.cost import lines
 from tests.refusal import refuses
 
@@ -60,7 +60,7 @@ def test_an_exact_name_comes_first():
 )
 def test_what_a_picture_hides_comes_behind_all_that_fits_as_well(query, found):
     hidden = G.mask([G.index["net/conv1/bias"], G.index["Conv1"]])
-    assert [G.names[i] for i in hits(G, query, hidden=hidden)] == found
+    assert [G.names[i] for i in search_hits(G, query, hidden=hidden)] == found
 
 
 def test_a_bad_expression():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.traversal import backward, components, followed, forward, shortest
+from graphsurgeon.graph.traversal import backward, components, forward, shortest, walk_edges
 from tests.plain import chain
 
 
@@ -69,7 +69,7 @@ def test_loops_end():
 
 
 def path(graph, start, goals):
-    return shortest(*followed(graph, None, True, None), start, goals)
+    return shortest(*walk_edges(graph, None, True, None), start, goals)
 
 
 def test_the_shortest_path_goes_back_along_inputs():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.security import GraphOrigin, forget, hand_on, may_reach_out, note, origins
+from graphsurgeon.graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
 
 WRITES = Graph.of([("x", "Const", []), ("w", "WriteFile", ["x", "x"]), ("y", "Identity", ["x"])])
 
@@ -20,16 +20,16 @@ def test_only_what_can_reach_out_has_an_origin():
 def test_origins_go_where_the_ops_go():
     first, second, third = SimpleNamespace(), SimpleNamespace(), SimpleNamespace()
     one, two = GraphOrigin(WRITES), GraphOrigin(WRITES)
-    note(first, [one])
-    note(second, [two])
-    hand_on(third, first, second, first)
+    add_origins(first, [one])
+    add_origins(second, [two])
+    inherit_origins(third, first, second, first)
     assert origins(third) == (one, two)
     assert origins(first) == (one,)
-    hand_on(first, third)
+    inherit_origins(first, third)
     assert origins(first) == (one, two)
-    forget(first)
+    clear_origins(first)
     assert origins(first) == ()
-    hand_on(second, SimpleNamespace())
+    inherit_origins(second, SimpleNamespace())
     assert origins(second) == (two,)
 
 
@@ -43,6 +43,6 @@ def test_trust_is_of_bytes():
 
 def test_what_an_origin_never_had_is_none_of_its_risks():
     mixed = Graph.of([("w", "WriteFile", []), ("p", "PyFunc", [])])
-    assert [one.op for one in GraphOrigin(WRITES).left_in(mixed)] == ["w"]
-    assert not GraphOrigin(WRITES).left_in(Graph.of([("p", "PyFunc", [])]))
+    assert [one.op for one in GraphOrigin(WRITES).risks_in(mixed)] == ["w"]
+    assert not GraphOrigin(WRITES).risks_in(Graph.of([("p", "PyFunc", [])]))
     assert [one.op for one in GraphOrigin(WRITES).risks] == ["w"]

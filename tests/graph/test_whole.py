@@ -16,7 +16,15 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph import atomic_files
-from graphsurgeon.graph.atomic_files import TargetExistsError, beside, claim, put, put_back, refuse_there, write_whole
+from graphsurgeon.graph.atomic_files import (
+    TargetExistsError,
+    ensure_writable,
+    install_files,
+    record_write,
+    recover_files,
+    staging_dir,
+    write_atomic,
+)
 from graphsurgeon.ui.commands import save
 from tests.refusal import refuses
 from tests.writers import say, stopping, writers
@@ -36,7 +44,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, full, monkeypatch):
     monkeypatch.setattr(atomic_files.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1))
     words = "No space left on device: 3 bytes needed, 1 byte free, 2 bytes missing"
     with pytest.raises(OSError, match=words) as reported:
-        write_whole(file, b"new")
+        write_atomic(file, b"new")
     assert reported.value.errno == errno.ENOSPC
     assert file.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.svg"]
@@ -51,7 +59,7 @@ def test_an_interrupt_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(atomic_files.os, "replace", stop)
     with pytest.raises(KeyboardInterrupt):
-        write_whole(file, b"new")
+        write_atomic(file, b"new")
     assert file.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.svg"]
 
@@ -61,17 +69,17 @@ def test_permissions_and_links_stay(tmp_path):
     file.write_text("old")
     file.chmod(0o640)
     link.symlink_to(file)
-    write_whole(link, b"new")
+    write_atomic(link, b"new")
     assert (file.read_text(), link.is_symlink()) == ("new", True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     (tmp_path / "plain").write_text("x")
-    write_whole(tmp_path / "made", b"x")
+    write_atomic(tmp_path / "made", b"x")
     assert (tmp_path / "made").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "no" / "a", b"x")
+        write_atomic(tmp_path / "no" / "a", b"x")
 
 
 class _Editor:
@@ -99,18 +107,18 @@ def test_what_is_there_is_replaced_where_it_is_asked_or_our_own(tmp_path):
     with refuses(
         TargetExistsError, "save(): ", f"'{file}' already exists", "Choose another path, or type overwrite=True"
     ):
-        refuse_there(file, False, "save()")
-    refuse_there(file, True, "save()")
-    refuse_there(tmp_path / "free", False, "save()")
-    write_whole(own, b"one")
-    refuse_there(own, False, "save()")
+        ensure_writable(file, False, "save()")
+    ensure_writable(file, True, "save()")
+    ensure_writable(tmp_path / "free", False, "save()")
+    write_atomic(own, b"one")
+    ensure_writable(own, False, "save()")
     own.write_text("changed by hand")
     with refuses(TargetExistsError, "already exists"):
-        refuse_there(own, False, "save()")
+        ensure_writable(own, False, "save()")
     own.chmod(0o400)
-    claim(own)
+    record_write(own)
     with refuses(PlanError, f"'{own}' exists and is read-only", "Choose another path, or make it writable"):
-        refuse_there(own, True, "save()")
+        ensure_writable(own, True, "save()")
 
 
 # -- a writer that is stopped ---------------------------------------------------------------------
@@ -118,16 +126,16 @@ def test_what_is_there_is_replaced_where_it_is_asked_or_our_own(tmp_path):
 
 def write_one(folder):
     """Replaces a file by another."""
-    write_whole(Path(folder, "a"), b"new a")
+    write_atomic(Path(folder, "a"), b"new a")
 
 
 def write_two(folder):
     """Replaces two files that belong together, and takes a third away."""
-    with beside(os.path.join(folder, "a")) as aside:
+    with staging_dir(os.path.join(folder, "a")) as aside:
         for name in "ab":
             Path(aside, name).write_text(f"new {name}")
         moves = [(os.path.join(aside, name), os.path.join(folder, name)) for name in "ab"]
-        put(moves, aside, [os.path.join(folder, "c")])
+        install_files(moves, aside, [os.path.join(folder, "c")])
 
 
 WRITE = {"write_one": write_one, "write_two": write_two}
@@ -145,7 +153,7 @@ def fresh(folder):
 
 def there(folder):
     """What is in a folder, once what a writer has left is put back."""
-    put_back(folder)
+    recover_files(folder)
     return {one.name: one.read_text() for one in folder.iterdir()}
 
 
@@ -202,7 +210,7 @@ def test_a_writer_stopped_at_any_write_leaves_the_old_or_the_new(stopped, tmp_pa
 def half_moved(folder):
     """What a writer leaves that is killed between two of its moves."""
     fresh(folder)
-    with beside(folder / "a") as aside, pytest.MonkeyPatch.context() as patch:
+    with staging_dir(folder / "a") as aside, pytest.MonkeyPatch.context() as patch:
         for name in "ab":
             Path(aside, name).write_text(f"new {name}")
         real, moves = os.replace, [(os.path.join(aside, name), str(folder / name)) for name in "ab"]
@@ -215,19 +223,19 @@ def half_moved(folder):
         patch.setattr(atomic_files.os, "replace", replace)
         patch.setattr(atomic_files, "_undo", lambda aside: None)  # nobody is left to do that
         with pytest.raises(SystemExit):
-            put(moves, aside)
+            install_files(moves, aside)
     assert (folder / "a").read_text() == "new a"
     assert not (folder / "b").exists()
 
 
 def test_whoever_writes_or_asks_next_to_it_puts_it_back(tmp_path):
     half_moved(tmp_path)
-    write_whole(tmp_path / "d", b"d")
+    write_atomic(tmp_path / "d", b"d")
     assert there(tmp_path) == OLD | {"d": "d"}
     (tmp_path / "d").unlink()
     half_moved(tmp_path)
     with refuses(TargetExistsError, "b' already exists"):
-        refuse_there(tmp_path / "b", False, "save()")
+        ensure_writable(tmp_path / "b", False, "save()")
 
 
 def test_what_somebody_has_written_there_since_stays(tmp_path):
@@ -238,10 +246,10 @@ def test_what_somebody_has_written_there_since_stays(tmp_path):
 
 
 def test_what_is_being_written_at_this_moment_is_left_alone(tmp_path):
-    with beside(tmp_path / "a") as one, beside(tmp_path / "b") as other:
+    with staging_dir(tmp_path / "a") as one, staging_dir(tmp_path / "b") as other:
         assert os.path.isdir(one)
         assert os.path.isdir(other)
-        put_back(tmp_path)
+        recover_files(tmp_path)
         assert os.path.isdir(one)
     assert os.listdir(tmp_path) == []
 
@@ -250,7 +258,7 @@ def test_what_was_left_before_anything_was_written_goes(tmp_path):
     (tmp_path / ".being_written_a").mkdir()
     (tmp_path / ".being_written_b").mkdir()
     (tmp_path / ".being_written_b" / "new").write_text("half")  # its writer was killed as it cleared up
-    put_back(tmp_path)
+    recover_files(tmp_path)
     assert os.listdir(tmp_path) == []
 
 
@@ -260,11 +268,11 @@ def test_a_folder_that_another_takes_for_a_left_one_is_made_again(tmp_path, monk
     def taken(**given):
         made.append(real(**given))
         if len(made) == 1:
-            put_back(tmp_path)  # as another process does at this moment
+            recover_files(tmp_path)  # as another process does at this moment
         return made[-1]
 
     monkeypatch.setattr(atomic_files.tempfile, "mkdtemp", taken)
-    with beside(tmp_path / "a") as folder:
+    with staging_dir(tmp_path / "a") as folder:
         assert made[1] == folder
         assert os.listdir(tmp_path) == [os.path.basename(folder)]
 
@@ -277,7 +285,7 @@ def test_where_there_are_no_locks_nothing_is_put_back(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(atomic_files, "_fcntl", SimpleNamespace(flock=none, LOCK_EX=2, LOCK_NB=4))
-        assert put_back(tmp_path) == []
+        assert recover_files(tmp_path) == []
     assert there(tmp_path) == OLD
 
 
@@ -292,7 +300,7 @@ LISTS = {
 @pytest.mark.parametrize("moves", LISTS.values(), ids=LISTS)
 def test_a_list_of_moves_leads_nowhere_else(tmp_path, moves):
     folder, aside = hostile(tmp_path, moves)
-    assert put_back(folder) == []
+    assert recover_files(folder) == []
     assert (tmp_path / "secret").read_text() == "x"
     assert sorted(os.listdir(aside)) == [".before0", "held", "moves.json", "new"]  # left as it is
 
@@ -302,7 +310,7 @@ def test_a_list_of_moves_reaches_no_file_of_anybody(tmp_path):
         tmp_path, {"before": [[".before0", "mine", ""]], "new": [["new", "x", ""], ["gone", "mine", ""]]}
     )
     (folder / "mine").write_text("mine")
-    put_back(folder)
+    recover_files(folder)
     assert (folder / "mine").read_text() == "mine"
     assert not aside.exists()
 

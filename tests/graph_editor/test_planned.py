@@ -23,13 +23,13 @@ from tests.refusal import refuses
 def always(monkeypatch):
     """Every graph counts as large."""
     monkeypatch.setattr(transform, "SHARE", 0)
-    real, counted = transform.copied_plainly, []
+    real, counted = transform.copy_plain_view, []
 
     def pairs(*args):
         counted.append(real(*args))
         return counted[-1]
 
-    monkeypatch.setattr(transform, "copied_plainly", pairs)
+    monkeypatch.setattr(transform, "copy_plain_view", pairs)
     return counted
 
 

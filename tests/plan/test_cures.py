@@ -9,9 +9,9 @@ from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.adapters import AdapterSpec
 from graphsurgeon.plan.fixes import fitting_adapters
+from graphsurgeon.plan.mutable_graph import MutableGraph
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.steps import AdaptStep, ConnectStep, RerouteStep
-from graphsurgeon.plan.workbench import MutableGraph
 from tests.plain import plain
 from tests.refusal import reads, refuses
 

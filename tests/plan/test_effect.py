@@ -9,9 +9,9 @@ import pytest
 from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.effect import InferenceResult
 from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.plan_result import InferenceResult
 from tests.plain import plain
 
 

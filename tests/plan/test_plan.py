@@ -7,14 +7,14 @@ import dataclasses
 import pytest
 
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.names import op_name, tensor_name
+from graphsurgeon.graph.pattern import Pattern
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.effect import InferenceResult
 from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_text import step_text
+from graphsurgeon.plan.plan_result import InferenceResult
+from graphsurgeon.plan.step_code import step_text
 from graphsurgeon.running.trace import materialized
 from tests.plain import net, plain
 from tests.refusal import reads, refuses

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.match.match import match
-from graphsurgeon.graph.match.pattern import Pattern
-from graphsurgeon.graph.provenance import leave, orphan_mask
-from graphsurgeon.graph.selection import Query, listed, select
+from graphsurgeon.graph.pattern import Pattern
+from graphsurgeon.graph.pattern_match import match
+from graphsurgeon.graph.provenance import mark_orphans, orphan_mask
+from graphsurgeon.graph.selection import Query, select, selection_from
 from graphsurgeon.plan.function_source import query_code
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.resolve.remove import find_removal_blockers
@@ -53,14 +53,14 @@ def planned(graph, steps):
         elif kind == "insert":
             longer = plan.insert("Identity", on=one, name=f"put{at}")
         else:
-            longer = plan.copy(listed(graph, [a % graph.size]), to=f"copy{at}", unmapped="keep")
+            longer = plan.copy(selection_from(graph, [a % graph.size]), to=f"copy{at}", unmapped="keep")
         plan = plan if longer.check() else longer
     return plan
 
 
 def selected_by(graph, picks):
     """A selection of the ops at the numbers where `picks` is true."""
-    return listed(graph, [at for at in range(graph.size) if picks[at % len(picks)]])
+    return selection_from(graph, [at for at in range(graph.size) if picks[at % len(picks)]])
 
 
 @given(OPS, STEPS, STEPS, PICKS, PICKS, st.tuples(*[st.integers(0, 3)] * 2))
@@ -168,7 +168,7 @@ def test_orphans_of_the_graph_are_orphans_after_a_plan():
         """Stands for a live graph."""
 
     g = Graph.of([("a", "Const", []), ("left", "Neg", ["a"]), ("b", "Neg", ["a"])], owner=Live())
-    leave(g.owner, ["left"], 1)
+    mark_orphans(g.owner, ["left"], 1)
     after = Plan(g).insert("Identity", on="b", name="c").after()
     assert [name for name, orphan in zip(after.names, orphan_mask(after), strict=True) if orphan] == ["left"]
 

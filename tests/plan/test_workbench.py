@@ -13,8 +13,8 @@ from graphsurgeon.graph.edges import Edges
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.rewiring import OutputTable
 from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.mutable_graph import MutableGraph
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.workbench import MutableGraph
 
 STEP = st.tuples(st.sampled_from(["input", "wait", "add", "rename", "freeze"]), *[st.integers(0, 99)] * 3)
 

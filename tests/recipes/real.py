@@ -16,8 +16,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import few
-from graphsurgeon.graph.boundary import entering
-from graphsurgeon.graph.names import renamed_end
+from graphsurgeon.graph.boundary import entering_tensors
+from graphsurgeon.graph.names import rename_input
 from graphsurgeon.graph.traversal import backward
 from graphsurgeon.graph.variables import PLACEHOLDER_TYPES
 from graphsurgeon.recipes.signature import rows
@@ -299,7 +299,9 @@ def cut_off(corpus: Any, id: str) -> str:
         there = {f"{n}:0": re.sub(r"_(\d+)_detached$", r":\1", n) if n not in graph.index else f"{n}:0" for n in made}
         gone = graph.mask(op for op in range(graph.size) if graph.names[op] not in after.index)
         ends = [
-            graph.name(one) for one in entering(graph, gone) if graph.info(*one).dtype not in ("resource", "variant")
+            graph.name(one)
+            for one in entering_tensors(graph, gone)
+            if graph.info(*one).dtype not in ("resource", "variant")
         ]
         edges = list(there.values()) if made else ends
         above = backward(graph, graph.mask(graph.tensor(one)[0] for one in edges), frozenset(map(graph.tensor, feeds)))
@@ -376,7 +378,7 @@ def renamed(corpus: Any, id: str) -> str:
     ed, _, feeds, fetches = filled(corpus, id)
     names = {old: f"moved/{old}" for old in rows(ed)}
     done = ed.apply(gs.recipes.rename(ed, names))
-    now = {name: renamed_end(name, done.plan.effect.renamed) for name in (*feeds, *fetches)}
+    now = {name: rename_input(name, done.plan.effect.renamed) for name in (*feeds, *fetches)}
     got = settled(ed).run([now[name] for name in fetches], {now[name]: value for name, value in feeds.items()})
     corpus.compare(id, dict(zip(fetches, got, strict=True)))
     return f"{len(names)} names, {len(done.plan.effect.renamed):,} ops"

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.recipes.freeze import constant
-from graphsurgeon.recipes.subject import recipe_context
+from graphsurgeon.recipes.recipe_context import recipe_context
 
 KNOWN = {
     "Identity": lambda a, b: tf.identity(a),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsurgeon.recipes.input import combined, regrouped, unchanged_axes
+from graphsurgeon.recipes.input import merge_shapes, regroup_shape, unchanged_axes
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from graphsurgeon.recipes.input import combined, regrouped, unchanged_axes
     ],
 )
 def test_axes_that_are_joined_or_stay_follow(old, new, shape, made):
-    assert regrouped(old, new, shape) == made
+    assert regroup_shape(old, new, shape) == made
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.integers(2, 5), st.data())
@@ -37,7 +37,7 @@ def test_a_larger_batch_is_reshaped_row_by_row(axes, times, data):
     groups = [axes[a:b] for a, b in zip([0, *cuts], [*cuts, len(axes)], strict=True)]
     shape = tuple(int(np.prod(group)) for group in groups if group)
     old, new = tuple(axes), (axes[0] * times, *axes[1:])
-    made = regrouped(old, new, shape)
+    made = regroup_shape(old, new, shape)
     if made is None or cuts[:1] != [1]:
         return
     parts = [np.arange(np.prod(old)).reshape(old) + 1000 * i for i in range(times)]
@@ -52,4 +52,8 @@ def test_a_broadcast_keeps_the_axes_that_it_leaves():
 
 
 def test_two_sizes_say_what_is_not_fixed():
-    assert combined({1: (5, 2), 2: (5, 5), 3: (2,)}, {1: (7, 2), 2: (7, 7), 3: (2,)}) == {1: (-1, 2), 2: None, 3: (2,)}
+    assert merge_shapes({1: (5, 2), 2: (5, 5), 3: (2,)}, {1: (7, 2), 2: (7, 7), 3: (2,)}) == {
+        1: (-1, 2),
+        2: None,
+        3: (2,),
+    }

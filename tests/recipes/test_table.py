@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.plan.menu import EDITORS, PLAN, registered_recipes
-from graphsurgeon.recipes.table import TABLE
+from graphsurgeon.plan.recipe_registry import EDITORS, PLAN, registered_recipes
+from graphsurgeon.recipes.menu import TABLE
 
 
 def test_each_recipe_is_offered_once_in_this_order():

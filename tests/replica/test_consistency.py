@@ -73,7 +73,7 @@ def test_in_each_step_somebody_updates_and_it_waits(kind, same, protected, monke
 
     def middle():
         asked.release()
-        until(lambda: concurrency._queue or updated.acquire(blocking=False) or stop.is_set())
+        until(lambda: concurrency._waiting_requests or updated.acquire(blocking=False) or stop.is_set())
 
     session, step, both = halves(kind, middle)
     with unprotected(monkeypatch, protected):
@@ -144,7 +144,7 @@ def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, prot
                 if not threads:
                     threads.append(threading.Thread(target=read))
                     threads[0].start()
-                    until(lambda: concurrency._queue or seen)
+                    until(lambda: concurrency._waiting_requests or seen)
 
         def read():
             seen.append({float(array.flat[0]) for array in session.run(both)})
@@ -187,7 +187,7 @@ def test_several_runs_are_one_step_inside_training(same):
             assert session is m.session
             put(m.w, 1.0, session)
             half.set()
-            until(lambda: concurrency._queue)
+            until(lambda: concurrency._waiting_requests)
             put(m.b, 1.0, session)
 
     put(m.w, 0.0, m.session), put(m.b, 0.0, m.session)
@@ -301,7 +301,7 @@ def test_a_step_that_waits_for_another_step_gets_it_though_an_update_waits():
     threads[0].start()
     until(lambda: replica._original._inside)
     threads[1].start()
-    until(lambda: concurrency._queue)
+    until(lambda: concurrency._waiting_requests)
     session.run(gives)
     for thread in threads:
         thread.join(30)

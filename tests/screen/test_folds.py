@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.view.helpers import Helpers
+from graphsurgeon.view.helper_ops import Helpers
 from tests.refusal import refuses
 from tests.screen.screens import opened, traits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.tensor_stats import OpCost, noted
+from graphsurgeon.graph.tensor_stats import OpCost, summarize
 from graphsurgeon.graph.trace import Trace
 from graphsurgeon.ui.run_results import RunOverlay
 
@@ -13,7 +13,7 @@ GRAPH = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["
 
 
 def ran(**held) -> RunOverlay:
-    notes = tuple(noted(f"{name}:0", np.asarray(value, np.float32), "float32") for name, value in held.items())
+    notes = tuple(summarize(f"{name}:0", np.asarray(value, np.float32), "float32") for name, value in held.items())
     costs = {"y": OpCost("y", 2e-3, 400, 1, "cpu"), "z": OpCost("z", 1e-3, 0, 3, "cpu")}
     return RunOverlay(Trace(GRAPH, notes, costs, feeds={"x:0": held["x"]}), GRAPH, code="ed.trace()")
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.compatibility import Blocker, Compatibility
-from graphsurgeon.plan.menu import registered_recipes
+from graphsurgeon.plan.recipe_registry import registered_recipes
 from graphsurgeon.ui.commands.recipes import KINDS
 from graphsurgeon.ui.state import State
 from tests.refusal import reads, refuses

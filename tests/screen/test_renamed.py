@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.ui.state import following, name_changes, renamed_keys
+from graphsurgeon.ui.state import name_changes, renamed_keys, renamer
 
 GRAPH = Graph.of([("b/net/x", "NoOp", []), ("b/net/y", "NoOp", []), ("a/z", "NoOp", []), ("w", "NoOp", [])])
 RENAMED = {"a/net/x": "b/net/x", "a/net/y": "b/net/y", "v": "w"}
@@ -27,13 +27,13 @@ RENAMED = {"a/net/x": "b/net/x", "a/net/y": "b/net/y", "v": "w"}
     ],
 )
 def test_ops_tensors_boxes_and_folds_follow(name, now):
-    assert following(RENAMED, GRAPH)(name) == now
+    assert renamer(RENAMED, GRAPH)(name) == now
 
 
 def test_what_goes_there_comes_back():
-    there = following(RENAMED, GRAPH)
+    there = renamer(RENAMED, GRAPH)
     before = Graph.of([("a/net/x", "NoOp", []), ("a/net/y", "NoOp", []), ("a/z", "NoOp", []), ("v", "NoOp", [])])
-    back = following({new: old for old, new in RENAMED.items()}, before)
+    back = renamer({new: old for old, new in RENAMED.items()}, before)
     for name in ("a/net/x:0", "a/net/", "~a/net/c_[0..3]", "v", "a/", "a/z"):
         assert back(there(name)) == name
 

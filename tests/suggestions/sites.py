@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import graphsurgeon.errors as errors
 from graphsurgeon.errors import SurgeryError
 from graphsurgeon.plan.fault import Fault
-from graphsurgeon.recipes.subject import RecipeContext
+from graphsurgeon.recipes.recipe_context import RecipeContext
 from tests.needs import ROOT
 
 PACKAGE = ROOT / "graphsurgeon"

@@ -19,12 +19,12 @@ WITHOUT = {
     "the file must be written again by another program": ["graph/graph.py:Graph._grow#2"],
     "it needs a package that is not installed": [
         "graph/op_packages.py:refuse_unknown", "graph/trace.py:Trace.to_frame"],
-    "it needs a file that root cannot write": ["graph/atomic_files.py:refuse_there#2"],
+    "it needs a file that root cannot write": ["graph/atomic_files.py:ensure_writable#2"],
     "its graph calls functions that are damaged, empty or endless": [
         "graph/calls.py:CallTree._refuse", "graph/calls.py:CallTree._refuse#2", "graph/calls.py:CallTree._refuse#3"],
     "another thread must run a session": ["graph/concurrency.py:RWLock.refuse_reader"],
     "not tried yet": [
-        "graph/graph.py:Graph._inside#2", "graph/layers.py:Layers.find#2", "graph/layers.py:ends#2",
+        "graph/graph.py:Graph._inside#2", "graph/layers.py:Layers.find#2", "graph/layers.py:expand_layers#2",
         "graph/references.py:ReferenceResolver.tensor", "graph/references.py:ReferenceResolver.consumer#2",
         "graph/references.py:ReferenceResolver.whole",
         "plan/resolve/replace.py:_rewire", "plan/resolve/replace.py:_sites"],

@@ -14,7 +14,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.traversal import forward
 from graphsurgeon.graph.variables import FEED_TYPES
-from graphsurgeon.tf.values.transfer import give_back
+from graphsurgeon.tf.values.transfer import release_memory
 from tests.corpus import HEAVY, MOST_OPS, Item, corpus_cases, corpus_ids, one_of_a_kind
 
 tf1 = tf.compat.v1
@@ -25,7 +25,7 @@ def tidy():
     """Sessions hold gigabytes that the collector does not know of, and the allocator keeps."""
     yield
     gc.collect()
-    give_back()
+    release_memory()
 
 
 def has_golden(item: Item) -> bool:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.values.transfer import give_back
+from graphsurgeon.tf.values.transfer import release_memory
 from tests.corpus import Item, corpus_cases
 from tests.tf.test_corpus import covered, opened, run
 
@@ -24,7 +24,7 @@ def tidy():
     """Sessions hold gigabytes that the collector does not know of, and the allocator keeps."""
     yield
     gc.collect()
-    give_back()
+    release_memory()
 
 
 def trained(item: Item) -> bool:

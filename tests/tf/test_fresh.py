@@ -7,7 +7,7 @@ import ast
 import tensorflow as tf
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.security import GraphOrigin, note, origins
+from graphsurgeon.graph.security import GraphOrigin, add_origins, origins
 from graphsurgeon.tf.protos import empty_graph
 from tests.needs import ROOT
 
@@ -15,7 +15,7 @@ from tests.needs import ROOT
 def test_a_new_graph_has_the_origins_of_what_it_is_made_from():
     one = GraphOrigin(Graph.of([("w", "WriteFile", [])]))
     first = tf.Graph()
-    note(first, [one])
+    add_origins(first, [one])
     assert origins(empty_graph(tf.Graph(), first)) == (one,)
     assert origins(empty_graph()) == ()
     assert empty_graph().get_operations() == []

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.plan.step_text import step_text
+from graphsurgeon.plan.step_code import step_text
 from tests.graphs import KINDS, look, model
 from tests.random_graphs import flow_version
 from tests.refusal import reads, refuses

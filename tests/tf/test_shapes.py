@@ -16,7 +16,7 @@ from tensorflow.python.ops import handle_data_util
 
 import graphsurgeon as gs
 from graphsurgeon import graph_editor as ge
-from graphsurgeon.tf.values.transfer import give_back
+from graphsurgeon.tf.values.transfer import release_memory
 from tests.corpus import corpus_cases
 from tests.graphs import tf1
 from tests.random_graphs import NUMBER, flow_version
@@ -359,7 +359,7 @@ def test_a_dense_layer_is_built_on_a_copy():
 def tidy():
     yield
     gc.collect()
-    give_back()
+    release_memory()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.calls import CallTree
-from graphsurgeon.tf.functions.insides import body
+from graphsurgeon.tf.functions.function_bodies import function_body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
 from tests.tf2 import calling_twice_deep, sine
@@ -20,7 +20,7 @@ tf1 = tf.compat.v1
 
 
 def unfolded(snapshot):
-    return CallTree(snapshot, body)
+    return CallTree(snapshot, function_body)
 
 
 def rows(graph):
@@ -46,7 +46,7 @@ def data(graph, skip=frozenset()):
 
 def test_it_is_what_inlining_makes():
     ed = gs.open(calling_twice_deep())
-    found = unfolded(ed.snapshot).everything().graph
+    found = unfolded(ed.snapshot).expand_all().graph
     assert rows(found) == rows(ed.inlined().snapshot)
     split = next(i for i, kind in enumerate(found.types) if kind == "Split")
     assert [str(info) for info in found.outputs(split)] == ["float32 (2,)"] * 2
@@ -60,7 +60,7 @@ def test_a_real_model_is_what_inlining_makes(corpus, id):
     ed = gs.open(corpus.path(id))
     whole = unfolded(ed.snapshot)
     plain = [c for c in ed.snapshot.names if whole.find(c) is not None and whole.find(c)[1].plain]
-    found, made = whole.expanded(p.path for p in whole.everything().parts[1:]).graph, ed.inlined(*plain).snapshot
+    found, made = whole.expanded(p.path for p in whole.expand_all().parts[1:]).graph, ed.inlined(*plain).snapshot
     assert data(found) == data(made, beside(made, ed.snapshot))
 
 
@@ -76,7 +76,7 @@ def test_a_function_that_many_ops_call_is_read_once_for_each_shape_it_is_given()
     with tf.Graph().as_default() as graph:
         for size in (2, 2, 2, 3):
             outer(tf.zeros([size]))
-    _, *parts = unfolded(gs.open(graph).snapshot).everything().parts
+    _, *parts = unfolded(gs.open(graph).snapshot).expand_all().parts
     counts = Counter(id(part.graph) for part in parts)
     assert sorted(counts.values()) == [1, 2, 3, 6]
     assert len({part.path for part in parts}) == 12
@@ -97,7 +97,7 @@ def loops():
 
 def test_loops_and_branches_stay_and_what_they_run_hangs_below_them():
     graph = loops()
-    found = unfolded(graph).everything().graph
+    found = unfolded(graph).expand_all().graph
 
     def op(lead):
         (name,) = [n for n in found.names if n.startswith(lead)]
@@ -126,7 +126,7 @@ def test_what_runs_over_a_dataset_takes_its_elements_and_what_it_captures():
         scale = tf1.placeholder(tf.int64, [], name="scale")
         data_set = tf.data.Dataset.range(3).map(lambda v: tf.multiply(v, scale, name="scaled"))
         tf1.data.make_initializable_iterator(data_set)
-    found = unfolded(gs.open(graph).snapshot).everything().graph
+    found = unfolded(gs.open(graph).snapshot).expand_all().graph
     (scaled,) = [i for i, n in enumerate(found.names) if n.endswith("/f/scaled")]
     element, captured = [found.index[t.partition(":")[0]] for t in found.input_names(scaled)]
     assert found.input_names(captured) == ["scale:0"]
@@ -163,7 +163,7 @@ def saved(tmp_path_factory):
 
 def test_a_custom_gradient_of_a_file_unfolds_below_its_op_joined_to_what_it_reads(saved):
     for ed in (gs.open(saved), live(saved)):
-        found = rows(unfolded(ed.snapshot).everything().graph)
+        found = rows(unfolded(ed.snapshot).expand_all().graph)
         clips = sorted(name for name in found if name.endswith("/gradient/clip_by_value"))
         assert len(clips) == 2
         for name in clips:
@@ -227,7 +227,7 @@ def test_the_gradient_of_a_function_of_tf1_unfolds_beside_the_function():
     with tf.Graph().as_default() as graph:
         tf.abs(sine()(tf1.placeholder(tf.float32, [], name="x"), name="call"), name="y")
     for ed in (gs.open(graph), gs.open(graph.as_graph_def())):
-        found = rows(unfolded(ed.snapshot).everything().graph)
+        found = rows(unfolded(ed.snapshot).expand_all().graph)
         (cosine,) = [name for name in found if name.endswith("/gradient/Cos")]
         lead = cosine.removesuffix("gradient/Cos")
         assert found[found[cosine][0]] == ["x"]

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, EncodeError
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
 from graphsurgeon.tf.private import graphs
-from graphsurgeon.tf.protos import decoded, encoded, naming_memory
+from graphsurgeon.tf.protos import decode, encode, naming_memory
 from graphsurgeon.tf.run.errors import errors_as
 from tests.graphs import tf1
 from tests.refusal import reads
@@ -42,11 +42,11 @@ def _chain() -> tf.Graph:
 
 def test_protobufs_own_words_for_a_want_of_memory_are_read():
     with pytest.raises(MemoryError, match=r"^to write Full$"):
-        encoded(Full())
+        encode(Full())
     with pytest.raises(MemoryError, match=r"^to read GraphDef$"):
-        decoded(Full(), b"")
+        decode(Full(), b"")
     with pytest.raises(DecodeError), naming_memory("open('a.pb')"):
-        decoded(tf1.GraphDef, b"\x0a\xff")
+        decode(tf1.GraphDef, b"\x0a\xff")
 
 
 def test_the_request_is_named_and_no_other_error_stands_for_it():
@@ -62,7 +62,7 @@ def test_a_file_that_there_is_no_memory_for_is_not_called_damaged(tmp_path, monk
     file.write_bytes(_chain().as_graph_def().SerializeToString())
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphsurgeon.tf.open.files.decoded", lambda kind, data: decoded(Full(), data))
+        patch.setattr("graphsurgeon.tf.open.files.decode", lambda kind, data: decode(Full(), data))
         with pytest.raises(MemoryError, match=r"^open\('.*a\.pb'\)" + SAID):
             gs.open(file)
     assert len(gs.open(file).snapshot.names) == 3
@@ -80,18 +80,21 @@ def test_a_graph_that_there_is_no_memory_to_read_is_named(monkeypatch):
     assert len(ed.snapshot.names) == 3
 
 
-@pytest.mark.parametrize("where", ["tf.private.c_api.encoded", "tf.copy.append.compiled", "tf.copy.append.attach"])
+@pytest.mark.parametrize(
+    "where", ["tf.private.c_api.encode", "tf.copy.append.compile_nodes", "tf.copy.append.attach_python_state"]
+)
 def test_a_plan_that_there_is_no_memory_for_changes_nothing(where, monkeypatch):
     ed = gs.open(_chain())
     plan = ed.plan().copy(ed.select(scope="in"), to="t", unmapped="keep")
     before = ed.snapshot.fingerprint
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"graphsurgeon.{where}", lambda *given: encoded(Full()))
-        wanted = gs.PlanError if where.endswith("attach") else MemoryError  # TensorFlow keeps what it has taken
+        patch.setattr(f"graphsurgeon.{where}", lambda *given: encode(Full()))
+        # TensorFlow keeps what it has taken
+        wanted = gs.PlanError if where.endswith("attach_python_state") else MemoryError
         with pytest.raises(wanted, match=r"^apply\(plan\): (there is not enough memory \(|MemoryError: )to write "):
             ed.apply(plan)
-    orphans = {"t/in/x", "t/in/c", "t/in/y"} if where.endswith("attach") else set()
+    orphans = {"t/in/x", "t/in/c", "t/in/y"} if where.endswith("attach_python_state") else set()
     assert ed.orphans == orphans
     assert (ed.snapshot.fingerprint == before) == (not orphans)
     assert ed.history == []
@@ -104,7 +107,7 @@ def test_ops_that_stay_are_named_where_there_is_no_memory_to_read_them(monkeypat
 
     def no_room_for_new(ops: Any) -> list[bytes]:
         some = list(ops)
-        return [encoded(Full()) for op in some if op.name.startswith("t/")] or graphs.node_bytes(some)
+        return [encode(Full()) for op in some if op.name.startswith("t/")] or graphs.node_bytes(some)
 
     with monkeypatch.context() as patch:
         patch.setattr("graphsurgeon.tf.open.snapshot.node_bytes", no_room_for_new)
@@ -124,7 +127,7 @@ def test_a_save_that_there_is_no_memory_for_leaves_the_file_there_is(tmp_path, m
     ed, file = gs.open(_chain()), tmp_path / "a.pb"
     file.write_bytes(b"old")
     with monkeypatch.context() as patch:
-        patch.setattr("graphsurgeon.tf.save.save.encoded", lambda proto: encoded(Full()))
+        patch.setattr("graphsurgeon.tf.save.save.encode", lambda proto: encode(Full()))
         with pytest.raises(MemoryError, match=r"^save\('.*a\.pb'\)" + SAID):
             ed.save(file, outputs=["in/y:0"], overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.pb"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.aligned import aligned
+from graphsurgeon.view.aligned import align_scenes
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
@@ -23,7 +23,7 @@ def both(before, after, keys=({"a/"}, {"a/"}), renamed=()):
         if dict(renamed).get(name, name) in graphs[1].index
     ]
     old, new = np.array(pairs, np.int32).T
-    found = aligned(*scenes, (old, new))
+    found = align_scenes(*scenes, (old, new))
     parts = found.split(place(found.whole))
     return found, parts, [{thing.name: thing for thing in (*part.boxes, *part.groups)} for part in parts]
 
@@ -90,6 +90,6 @@ def test_a_scope_open_in_one_and_folded_in_the_other_has_both():
 def test_pictures_of_nothing():
     nothing = build(Tree(Graph.of([])))
     none = np.empty(0, np.int32)
-    found = aligned(nothing, build(Tree(Graph.of(BASE))), (none, none))
+    found = align_scenes(nothing, build(Tree(Graph.of(BASE))), (none, none))
     before, after = found.split(place(found.whole))
     assert (len(before.boxes), len(after.boxes)) == (0, 3)

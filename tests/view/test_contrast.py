@@ -9,7 +9,7 @@ import pytest
 
 from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.comparison import contrast, united
+from graphsurgeon.view.comparison import contrast, unite_graphs
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.plan_marks import SIGNS, STATES
 from graphsurgeon.view.svg import to_svg
@@ -95,7 +95,7 @@ def test_equal_graphs_have_no_mark():
 
 def test_the_union_has_the_edges_of_both():
     found = diff(chain("x", "y", "z"), chain("x", "z", "v"))
-    both, (kinds, _) = united(found)
+    both, (kinds, _) = unite_graphs(found)
     names = {
         (both.names[n], both.names[r], int(k))
         for r, n, k in zip(both.data.rows.tolist(), both.data.node.tolist(), kinds.tolist(), strict=True)

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import graphviz_wasm
-from graphsurgeon.view.dot import quoted, to_dot
+from graphsurgeon.view.dot import quote, to_dot
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import network
@@ -33,8 +33,8 @@ def test_names_that_look_like_dot():
 
 
 def test_quoted_is_one_place():
-    assert str(quoted("a\\N")) == "a\\\\N"
-    assert str(quoted("a\0b")) == "a\ufffdb"
+    assert str(quote("a\\N")) == "a\\\\N"
+    assert str(quote("a\0b")) == "a\ufffdb"
 
 
 def test_hostile_names_re_parse_to_the_same_nodes():

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.plan_marks import added, lost
+from graphsurgeon.view.plan_marks import added_edges, lost_edges
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import edges
@@ -30,23 +30,23 @@ def states(graph, kinds, unfolded=()):
 
 def test_an_edge_at_an_op_that_stays_is_joined_and_one_between_new_ops_is_new():
     before, after, same = both()
-    assert states(after, added(after, before, same), {"s/", "t/", "n/"}) == {
+    assert states(after, added_edges(after, before, same), {"s/", "t/", "n/"}) == {
         ("x", "t/c"): ("joined", ""),
         ("t/c", "n/d"): ("joined", ""),
         ("n/d", "n/e"): ("new", ""),
     }
-    assert states(before, lost(before, after, same), {"s/", "t/"}) == {("s/a", "t/c"): ("removed", "")}
+    assert states(before, lost_edges(before, after, same), {"s/", "t/"}) == {("s/a", "t/c"): ("removed", "")}
 
 
 def test_inputs_that_change_places_are_no_other_edges():
     before = Graph.of([("x", "Placeholder", []), ("y", "Placeholder", []), ("z", "Sub", ["x", "y"])])
     after = Graph.of([("x", "Placeholder", []), ("y", "Placeholder", []), ("z", "Sub", ["y", "x"])])
-    assert not added(after, before, (np.arange(3), np.arange(3))).data.any()
+    assert not added_edges(after, before, (np.arange(3), np.arange(3))).data.any()
 
 
 def test_what_a_plan_connects_is_joined_between_new_ops_too():
     before, after, same = both()
-    kinds = added(after, before, same, [("n/e", 0), ("n/e", 7), ("nowhere", 0), ("s/b", 0)])
+    kinds = added_edges(after, before, same, [("n/e", 0), ("n/e", 7), ("nowhere", 0), ("s/b", 0)])
     found = states(after, kinds, {"s/", "t/", "n/"})
     assert found["n/d", "n/e"] == ("joined", "")
     assert ("s/a", "s/b") not in found, "the plan changes nothing there"
@@ -57,7 +57,7 @@ def test_a_drawn_edge_of_which_a_part_changes_counts_it():
     more = [*ops[:3], ("s/c", "Neg", ["x:2"])]
     before, after = Graph.of(ops), Graph.of(more)
     same = np.arange(4), np.arange(4)
-    kinds = added(after, before, same)
+    kinds = added_edges(after, before, same)
     assert states(after, kinds) == {("x", "s/"): ("changed", "+1")}
     assert states(after, kinds._replace(data=np.where(kinds.data, 2, 0))) == {("x", "s/"): ("changed", "−1")}
 
@@ -66,7 +66,7 @@ def test_the_counts_of_a_changed_edge_stay_where_there_is_no_room_for_a_label():
     ops = [("x", "Split", []), *((f"s/a{i}", "Neg", [f"x:{i}"]) for i in range(2))]
     before, after = Graph.of([*ops, ("s/z", "Neg", [])]), Graph.of([*ops, ("s/z", "Neg", ["x:5"])])
     same = np.arange(4), np.arange(4)
-    placed = place(build(Tree(after), (), kinds=added(after, before, same)), direction="LR")
+    placed = place(build(Tree(after), (), kinds=added_edges(after, before, same)), direction="LR")
     assert [edge.label for edge in placed.edges] == ["+1"]
 
 
@@ -74,20 +74,20 @@ def test_control_edges_have_states_too():
     ops = [("x", "Placeholder", []), ("y", "Neg", []), ("z", "Neg", ["x"])]
     before, after = Graph.of(ops), Graph.of([*ops[:2], ("z", "Neg", ["x", "^y"])])
     same = np.arange(3), np.arange(3)
-    assert states(after, added(after, before, same)) == {("y", "z"): ("joined", "")}
-    assert states(after, lost(after, before, same)) == {("y", "z"): ("removed", "")}
+    assert states(after, added_edges(after, before, same)) == {("y", "z"): ("joined", "")}
+    assert states(after, lost_edges(after, before, same)) == {("y", "z"): ("removed", "")}
 
 
 def test_ops_with_other_numbers_are_the_same_ops():
     before = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"])])
     after = Graph.of([("x", "Placeholder", []), ("z", "Neg", ["x"])])
     same = np.array([0, 2]), np.array([0, 1])
-    assert states(after, added(after, before, same)) == {("x", "z"): ("joined", "")}
-    found = states(before, lost(before, after, same))
+    assert states(after, added_edges(after, before, same)) == {("x", "z"): ("joined", "")}
+    found = states(before, lost_edges(before, after, same))
     assert found == {("x", "y"): ("removed", ""), ("y", "z"): ("removed", "")}
 
 
 def test_pictures_that_differ_in_their_edges_have_different_numbers():
     before, after, same = both()
     tree = Tree(after)
-    assert build(tree).rev != build(tree, kinds=added(after, before, same)).rev
+    assert build(tree).rev != build(tree, kinds=added_edges(after, before, same)).rev

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.first_picture import MOST, ends, first_unfolded, pinned
+from graphsurgeon.view.first_picture import MOST, ends, first_unfolded, pinned_ops
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 
@@ -59,7 +59,7 @@ def test_of_many_the_highest_few_count():
 
 def test_pinned_ops_have_boxes_of_their_own_and_are_counted_once():
     graph = deep()
-    pins = pinned(Tree(graph))
+    pins = pinned_ops(Tree(graph))
     scene = build(Tree(graph), frozenset(), pins=pins)
     at = {box.name: box for box in scene.boxes}
     assert at["out/head/y"].label == "out/head/y"
@@ -79,7 +79,7 @@ def test_a_pin_in_an_open_scope_is_inside_its_frame():
 
 def test_a_first_picture_opens_what_holds_little_but_ends():
     graph = deep()
-    opened = first_unfolded(Tree(graph), pinned(Tree(graph)))
+    opened = first_unfolded(Tree(graph), pinned_ops(Tree(graph)))
     assert any(key.startswith("out/") for key in opened)
 
 

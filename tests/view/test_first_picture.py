@@ -10,7 +10,7 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.tf.open.source import signature_ends
 from graphsurgeon.view.boxes import LABEL, SUB, width
 from graphsurgeon.view.edge_routes import samples
-from graphsurgeon.view.first_picture import MOST, first_unfolded, pinned
+from graphsurgeon.view.first_picture import MOST, first_unfolded, pinned_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import to_svg
@@ -54,7 +54,7 @@ def sure_ends(corpus, id, graph, known):
 def test_first_picture(corpus, read, id):
     graph, known = read(id)
     tree, scenes = Tree(graph), []
-    pins = pinned(tree, known)
+    pins = pinned_ops(tree, known)
     cost = lines(lambda: scenes.append(build(tree, first_unfolded(tree, pins), pins=pins)))
     (scene,) = scenes
     picture = place(scene, timeout=200)

@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.errors import counted
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.helpers import KINDS, Filters, training_ops
+from graphsurgeon.view.helper_ops import KINDS, Filters, training_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

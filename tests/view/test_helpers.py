@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.helpers import KINDS, Helpers, behind
+from graphsurgeon.view.helper_ops import KINDS, Helpers, behind
 from tests.view.graphs import network, node
 
 

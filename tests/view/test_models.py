@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.view.first_picture import first_unfolded, pinned
+from graphsurgeon.view.first_picture import first_unfolded, pinned_ops
 from graphsurgeon.view.layout import WIDEST, place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree, find_item, keys_to
@@ -89,7 +89,7 @@ def model(request):
 
 
 def first(tree, ends):
-    pins = pinned(tree, ends)
+    pins = pinned_ops(tree, ends)
     return build(tree, first_unfolded(tree, pins), pins=pins)
 
 

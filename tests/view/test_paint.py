@@ -11,7 +11,7 @@ from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.families import dtypes_of
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.paint import GREY, HUES, ODD, STEPS, ZERO, Paint, painted
+from graphsurgeon.view.paint import GREY, HUES, ODD, STEPS, ZERO, Paint, paint_scene
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import blend, to_svg
 from graphsurgeon.view.tree import Tree
@@ -21,7 +21,7 @@ from tests.view.graphs import node, towers
 
 def picture(graph, paint, unfolded=()):
     scene = build(Tree(graph), frozenset(unfolded))
-    return painted(scene, Tree(graph), place(scene).to_dict(), paint)
+    return paint_scene(scene, Tree(graph), place(scene).to_dict(), paint)
 
 
 def by_name(shown):

@@ -35,7 +35,7 @@ def test_every_op_is_in_a_box_or_counted():
         shown = int((scene.op_box >= 0).sum())
         things = sum(scene.stats["hidden"].values()) - scene.stats["hidden"].get("control edges", 0)
         hidden = np.flatnonzero(scene.op_box < 0)
-        from graphsurgeon.view.helpers import Helpers
+        from graphsurgeon.view.helper_ops import Helpers
 
         assert things == len(set(Helpers.of(graph).thing[hidden].tolist()))
         assert shown + len(hidden) == graph.size

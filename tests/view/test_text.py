@@ -12,8 +12,8 @@ def test_width_is_that_of_the_table():
 
 def test_unknown_characters_count_one_em():
     assert boxes.width("漢字", 10) == 20
-    assert boxes.measured("abc × …")
-    assert not boxes.measured("漢")
+    assert boxes.is_measured("abc × …")
+    assert not boxes.is_measured("漢")
 
 
 def test_bold_is_wider():

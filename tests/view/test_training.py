@@ -8,7 +8,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.first_picture import first_unfolded
-from graphsurgeon.view.helpers import KINDS, Helpers
+from graphsurgeon.view.helper_ops import KINDS, Helpers
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import boxes, edges

@@ -12,13 +12,13 @@ from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.layers import NO_LAYERS, Layers
-from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.open_graph import OpenedGraph
+from graphsurgeon.graph.pattern import Pattern
 from graphsurgeon.graph.selection import Selection, select
-from graphsurgeon.plan.menu import Recipe
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.recipe_registry import Recipe
 from graphsurgeon.plan.resolve.remove import find_removal_blockers
-from graphsurgeon.plan.step_text import step_text
+from graphsurgeon.plan.step_code import step_text
 from graphsurgeon.ui.screen import Screen
 from tests.plain import plain, variable
 
@@ -85,7 +85,7 @@ class PlainFacts:
     def constant_value(self, node: Any, most: int = 0) -> Any:
         return None
 
-    def body(self, graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
+    def function_body(self, graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
         raise SelectionError("unfold()", "there are no functions here", "Look at the ops")
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:

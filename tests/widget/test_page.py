@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.plan.menu import Recipe
 from graphsurgeon.plan.plan import without_muted
+from graphsurgeon.plan.recipe_registry import Recipe
 from tests.browser.hands import painted
 from tests.widget.subject import HOSTILE, plain_screen
 

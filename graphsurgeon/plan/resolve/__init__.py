@@ -10,22 +10,23 @@ from ...errors import SurgeryError
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
 from .. import steps
+from ..applied_ops import GraphDelta
 from ..backend import Backend
-from ..effect import PlanResult
+from ..edit_state import EditState
 from ..fault import Fault
-from ..result import GraphDelta
+from ..plan_result import PlanResult
 from ..steps import Step
-from ..tally import EditState
 from .condition import resolve_condition
 from .copy import copy
+from .cycles import refuse_cycles
 from .edit import rebuild, rename, set_op_attributes
+from .finalize import finalize
 from .functions import collapse, inline, unroll
 from .insert import adapt, insert
 from .on_copies import on_copies
-from .outcome import finalize
 from .remove import bypass, remove
 from .replace import replace_ops
-from .wiring import RefusedStep, connect, detach, order, refuse_cycles, reroute, reroute_order, swap
+from .wiring import RefusedStep, connect, detach, order, reroute, reroute_order, swap
 
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.

@@ -10,17 +10,17 @@ import numpy as np
 
 from ...errors import PlanError, counted, few
 from ...graph.boundary import Tensor
-from ...graph.conditions import BRANCHES, CASES, PredicateEffect, carried, decided
+from ...graph.conditions import BRANCHES, CASES, PredicateEffect, fix_predicate, implied_predicates
 from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
-from ...graph.traversal import end_of
-from ..effect import Region, Replacement
-from ..result import GraphDelta
+from ...graph.traversal import follow_chain
+from ..applied_ops import GraphDelta
+from ..edit_state import EditState
+from ..plan_result import Region, Replacement
 from ..step_code import request_of
 from ..steps import ConditionStep
-from ..tally import EditState
-from .replace import ReplaceTargets, region_of, replace_matches, resolved
+from .replace import ReplaceTargets, region_of, replace_matches, resolve_replacements
 from .wiring import errors_of, tensors_of
 
 
@@ -37,7 +37,7 @@ def resolve_condition(step: ConditionStep, so_far: EditState) -> Iterator[GraphD
             f"Give {more}" if info.dtype in ("bool", "int32", "int64") else "Name the condition of a Switch, If or Case"
         )
         raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", suggestion)
-    decision = decided(graph, tensor, bool(step.value))
+    decision = fix_predicate(graph, tensor, bool(step.value))
     _refuse_loops(request, graph, decision)
     flows = [op for op in _dependent_conds(graph, decision.known) if not decision.dead[op]]
     if not flows and not decision.switches:
@@ -75,7 +75,9 @@ def _conditions_text(graph: Graph) -> str:
 def _source(graph: Graph, end: Tensor) -> Tensor:
     """Returns the original of a tensor that Identity, Switch or Enter ops pass on."""
     passing = ("Identity", "Switch", "Enter")
-    return end_of(end, lambda at: next(iter(graph.data.ends(at[0])), None) if graph.types[at[0]] in passing else None)
+    return follow_chain(
+        end, lambda at: next(iter(graph.data.ends(at[0])), None) if graph.types[at[0]] in passing else None
+    )
 
 
 def _refuse_loops(request: str, graph: Graph, decision: PredicateEffect) -> None:
@@ -140,7 +142,7 @@ class _PassedControl:
 
 def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
     """Removes the dead branch and the ops of the condition; connects remaining ops to the other branch."""
-    subs = resolved(decision.subs)
+    subs = resolve_replacements(decision.subs)
     removed = decision.dead.copy()
     removed[decision.switches] = True
     removed[[op for op, _ in subs]] = True
@@ -208,7 +210,7 @@ def _replace_with_branch(request: str, so_far: EditState, op: int, tensor: Tenso
     """Replaces a v2 cond or case by the branch that is taken."""
     graph = so_far.after
     name = graph.names[op]
-    values = carried(graph, tensor, value)
+    values = implied_predicates(graph, tensor, value)
     answers = {text: values[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
                if end in values}  # fmt: skip
     with errors_of(request):

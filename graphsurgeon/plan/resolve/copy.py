@@ -8,12 +8,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import Kind, counted, few
-from ...graph.boundary import Tensor, control_entering, entering
-from ...graph.control_flow import constant_entry, entries_alone, loops_of
+from ...graph.boundary import Tensor, control_entering, entering_tensors
+from ...graph.control_flow import constant_entry, lone_loop_entries, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
-from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
+from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, join_scope, placeholder_name
 from ...graph.parts import LostWrite, array_fault, lost_writes
-from ..check import (
+from ..applied_ops import GraphDelta
+from ..copy_result import (
+    Connection,
+    CopyResult,
+    NewConstant,
+    NewEntries,
+    NewPlaceholder,
+    NewVariable,
+    copied_entries,
+    copied_name,
+    new_variable,
+)
+from ..dependencies import Closure, copy_closure, policies, reference_faults, rule_faults, substitute_faults
+from ..edit_state import EditState
+from ..fault import Fault, PlanWarning
+from ..mutable_graph import MutableGraph
+from ..static_checks import (
     control_fault,
     custom_gradients,
     explicit_name_faults,
@@ -28,24 +44,8 @@ from ..check import (
     unmapped_fault,
     unused_fault,
 )
-from ..copy_result import (
-    Connection,
-    CopyResult,
-    NewConstant,
-    NewEntries,
-    NewPlaceholder,
-    NewVariable,
-    copied_entries,
-    copied_name,
-    new_variable,
-)
-from ..dependencies import Closure, copy_closure, policies, reference_faults, rule_faults, substitute_faults
-from ..fault import Fault, PlanWarning
-from ..result import GraphDelta
 from ..step_code import request_of
 from ..steps import CopyStep
-from ..tally import EditState
-from ..workbench import MutableGraph
 
 
 def copy(step: CopyStep, so_far: EditState) -> Iterator[GraphDelta]:
@@ -159,10 +159,10 @@ def _entering_tensors(step: CopyStep, bench: MutableGraph, copy_set: _CopySet, s
             op, port = bench.tensor(sub.tensor)
             external[tensor] = (bench.names[op], port)
         else:
-            full = under(step.to, sub.info.op)
+            full = join_scope(step.to, sub.info.op)
             entry.constants.append(NewConstant(full, f"{sub.info.op}:0", None, value_info(sub.info), sub.info.op))
             external[tensor] = (full, 0)
-    enters = entering(graph, copy_set.mask, frozenset([*copy_set.mapping, *copy_set.baked, *selection.inputs]))
+    enters = entering_tensors(graph, copy_set.mask, frozenset([*copy_set.mapping, *copy_set.baked, *selection.inputs]))
     if step.unmapped == "placeholder":
         enters += [t for t in selection.outputs if t in selection.inputs and t not in enters]  # they pass through
     for tensor in enters:
@@ -223,7 +223,7 @@ def _stand_in(step: CopyStep, entry: _EnteringTensors, tensor: Tensor) -> str:
     """A name for the stand-in of a tensor."""
     leaf = placeholder_name(step.selection.graph.names[tensor[0]], tensor[1], entry.taken)
     entry.taken.add(leaf)
-    return under(step.to, leaf)
+    return join_scope(step.to, leaf)
 
 
 def _inside_faults(
@@ -294,7 +294,7 @@ def _control_inputs(
 
 def _names(step: CopyStep, bench: MutableGraph, copy_set: _CopySet) -> tuple[list[str], str]:
     """The names of the copies, and the prefix of the names of state and of loops."""
-    lead = under(step.to, "")
+    lead = join_scope(step.to, "")
     if step.names is None:
         return [lead + name for name in copy_set.originals], lead
     names = [copied_name(step.to, name, step.names) for name in copy_set.originals]
@@ -323,7 +323,7 @@ def _copy_result(
             settable = policy == "copy" and step.values is not None
             variables.append(new_variable(v, policy, step.to, entry.taken, settable, step.names))
     turned = {op: kind for sub in closure.substitutes for op, kind in sub.readers.items()}
-    turned |= dict.fromkeys(entries_alone(graph, copy_set.mask), "Identity")
+    turned |= dict.fromkeys(lone_loop_entries(graph, copy_set.mask), "Identity")
     return CopyResult(
         step, ops, names, place, entry.external, entry.placeholders, entry.constants, variables, [], control.kept,
         control.dropped, closure, turned, key,
@@ -408,7 +408,7 @@ def _warnings(copied: CopyResult, mask: Mask) -> list[str]:
     mute = [
         v.name for v in copied.variables if v.policy == "copy" and copied.step.values is None and v.info.initializer
     ]
-    out += _attribute_warnings(copied, mask) + copied.emptied
+    out += _attribute_warnings(copied, mask) + copied.missing_state
     if mute:
         out.append(f"{counted(len(mute), 'new variables')} will start from initial values. "
                    "To keep other values, pass values=: a session, an editor, or {name: array}")  # fmt: skip

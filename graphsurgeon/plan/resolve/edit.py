@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...errors import PlanError, counted, did_you_mean
+from ...graph.devices import device_parts
 from ...graph.graph import Graph
-from ...graph.names import free_name, parts, unfit, valid_name
+from ...graph.names import free_name, invalid_name_fault, valid_name
+from ..applied_ops import GraphDelta
 from ..dependencies import needed_ops
-from ..effect import OpChange
-from ..result import GraphDelta
+from ..edit_state import EditState
+from ..plan_result import OpChange
 from ..step_code import request_of
 from ..steps import RebuildStep, RenameStep, SetStep
-from ..tally import EditState
 from .wiring import ops_of
 
 #: Attributes that name state which ops share. The value is often the name of the op, or begins with its scope.
@@ -42,7 +43,7 @@ def _refuse(step: RenameStep, so_far: EditState, new_names: Mapping[int, str]) -
     bench, owners = so_far.bench, dict[str, int]()
     bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
     if bad is not None:
-        raise PlanError(request_of(step), *unfit(bad, "a name of an op", bench.taken))
+        raise PlanError(request_of(step), *invalid_name_fault(bad, "a name of an op", bench.taken))
     for op, name in new_names.items():
         there = bench.index.get(name)
         problem = ""
@@ -93,7 +94,7 @@ def set_op_attributes(step: SetStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Sets attributes or the device of ops."""
     request = request_of(step)
     (ops,) = ops_of(so_far, request, step.ops)
-    if step.device is not None and parts(step.device) is None:
+    if step.device is not None and device_parts(step.device) is None:
         raise PlanError(request, f"{step.device!r} is not a device", "Type one, such as '/cpu:0' or '/job:ps/task:1'")
     for name, value in step.attributes:
         if value is None and not name.startswith("_"):

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError, counted, few
-from ...graph.boundary import Tensor, entering, leaving
+from ...graph.boundary import Tensor, entering_tensors, leaving_tensors
 from ...graph.control_flow import FLOW_SCOPE, FLOW_TYPES, Loop, loops_in, loops_of
-from ...graph.functions import called_by
+from ...graph.functions import callees_of
 from ...graph.graph import Graph, Mask
 from ...graph.names import name_problem
 from ...graph.parts import part_fault, split_fault
@@ -22,13 +22,13 @@ from ...graph.selection import Selection
 from ...graph.tf_types import TFNodeDef
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
+from ..applied_ops import GraphDelta
 from ..copy_result import CopyResult
 from ..dependencies import variable_parts
-from ..effect import Region
-from ..result import GraphDelta
+from ..edit_state import EditState
+from ..plan_result import Region
 from ..step_code import request_of
 from ..steps import CollapseStep, InlineStep, UnrollStep
-from ..tally import EditState
 from .replace import ReplaceTargets, region_of, replace_matches
 from .wiring import errors_of, ops_of, tensors_of
 
@@ -82,11 +82,11 @@ def scalar(nodes: Mapping[str, Any], text: str, inputs: Mapping[str, Any], array
             todo += waiting
             continue
         todo.pop()
-        values[name] = _computed(node, [values.get(one) for one in reads], array)
+        values[name] = _evaluate_node(node, [values.get(one) for one in reads], array)
     return values[text.partition(":")[0]]
 
 
-def _computed(node: TFNodeDef, values: list[Any], array: Callable[[Any], Any]) -> Any:
+def _evaluate_node(node: TFNodeDef, values: list[Any], array: Callable[[Any], Any]) -> Any:
     if node.op == "Const":
         value = array(node)
     elif any(value is None for value in values) or not values:
@@ -135,7 +135,7 @@ def collapse(step: CollapseStep, so_far: EditState) -> Iterator[GraphDelta]:
     (marked,) = tensors_of(so_far, request, _selected_outputs(step))
     mask, stay = _inside(graph, graph.mask(numbers))
     _refuse_collapse(request, graph, mask)
-    ends = [t for t in sorted({*leaving(graph, mask), *marked}) if mask[t[0]] and graph.types[t[0]] != "Const"]
+    ends = [t for t in sorted({*leaving_tensors(graph, mask), *marked}) if mask[t[0]] and graph.types[t[0]] != "Const"]
     if not ends:
         raise PlanError(request, "the ops have no output tensor", "Select ops that compute something")
     ops = np.flatnonzero(mask).tolist()
@@ -147,7 +147,7 @@ def collapse(step: CollapseStep, so_far: EditState) -> Iterator[GraphDelta]:
     takes = tuple(f"{source.names[op]}:{port}" for op, port in arguments)
     gives = tuple(f"{source.names[origin.own[op]]}:{port}" for op, port in ends)
     with errors_of(request):
-        by = so_far.backend.collapsed(source, source.mask(origin.own[op] for op in ops), takes, gives, step.name)
+        by = so_far.backend.collapse_builder(source, source.mask(origin.own[op] for op in ops), takes, gives, step.name)
     targets = ReplaceTargets([region], hint=lambda: "Also select the ops between its ops")
     yield from replace_matches(so_far, request, targets, by, step.name, only_op=True)
     if stay and not so_far.faults:
@@ -204,7 +204,7 @@ def _refuse_collapse(request: str, graph: Graph, mask: Mask) -> None:
     torn = part_fault(graph, mask, ()) or split_fault(graph, mask)
     if torn is not None:
         raise PlanError(request, *torn)
-    for op, port in entering(graph, mask):
+    for op, port in entering_tensors(graph, mask):
         info = graph.info(op, port)
         if info is not None and info.dtype.endswith("_ref"):
             problem = f"{graph.names[op]!r} is a reference variable, which a function cannot take"
@@ -273,7 +273,7 @@ def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
     Other ops may be in the scope of the call, but these names must be free there.
     """
     functions, node = graph.functions, graph.nodes[op]
-    called = called_by(node, functions) if node is not None else []
+    called = callees_of(node, functions) if node is not None else []
     return tuple(
         inner.name for one in called if one.function in functions for inner in functions[one.function].node_def
     )
@@ -303,7 +303,7 @@ def unroll(step: UnrollStep, so_far: EditState) -> Iterator[GraphDelta]:
     if loop is not None:
         _refuse_unroll(request, graph, loop, numbers)
     with errors_of(request):
-        by = so_far.backend.unrolled(so_far.base, op, loop, step.times)
+        by = so_far.backend.unroll_builder(so_far.base, op, loop, step.times)
     if loop is None:
         name, trip_count = graph.names[op], _rounds_of_while(so_far, op, step.times)
         reads, gives = graph.input_names(op), [f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))]

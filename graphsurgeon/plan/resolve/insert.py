@@ -12,19 +12,19 @@ from ...graph.boundary import Tensor
 from ...graph.control_flow import ENTERS, ROOT, Frames
 from ...graph.graph import Graph, Ints, TensorInfo, shape_text
 from ...graph.names import free_name, name_problem, op_name, outer_name
-from ...graph.rewiring import Edge, cut_out
-from ...graph.selection import listed
+from ...graph.rewiring import Edge, graph_without_ops
+from ...graph.selection import selection_from
 from ...graph.variables import VARIABLE_TYPES
 from ..adapters import Adapter, data_format_of, proposals, requested_adapter
+from ..applied_ops import GraphDelta
 from ..backend import BuiltSubgraph, InsertionSite
 from ..copy_result import Connection, CopyResult, current_externals
-from ..effect import NewNode, PlanResult
-from ..result import GraphDelta
+from ..edit_state import EditState
+from ..mutable_graph import MutableGraph
+from ..plan_result import NewNode, PlanResult
 from ..step_code import request_of
 from ..steps import AdaptStep, CopyStep, InsertStep
-from ..tally import EditState
 from ..type_check import base_dtype, fits
-from ..workbench import MutableGraph
 from .copy import resolve_copy
 from .wiring import consumers_of, input_of, rewire, tensors_of
 
@@ -65,7 +65,7 @@ def insert_subgraph(
         return Graft(GraphDelta(), ends, ((),) * len(sites))
     reads = small.mask(small.data.node)
     pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in arguments.items() if reads[i]]
-    block = listed(small, mask)
+    block = selection_from(small, mask)
     step = CopyStep(
         block, "", tuple(pairs), control="refuse",
         variables=(("*", "initial"),), collections="keep",
@@ -128,7 +128,7 @@ def without_new_ops(
         new_tensors: output of a removed op -> the tensor that is read instead.
         was: the tensors that inputs read before: (op, input) -> tensor.
     """
-    graph, after = effect.after, cut_out(effect.after, sorted(ops))
+    graph, after = effect.after, graph_without_ops(effect.after, sorted(ops))
     after = replace(after, owner=graph.owner)  # the ops of the base keep their numbers
     removed, names = graph.mask(ops), {graph.names[i] for i in ops}
     place = np.arange(graph.size, dtype=np.int32) - np.cumsum(removed, dtype=np.int32)
@@ -242,7 +242,7 @@ def adapt(step: AdaptStep, so_far: EditState) -> Iterator[GraphDelta]:
     if input_info is None:
         raise PlanError(request, f"the dtype of {step.tensor!r} is not known yet", "Apply the steps before it first")
     site = InsertionSite(_name(step, graph, request), {"x": source}, ("output",))
-    build = so_far.backend.adapting(_adapter(step, graph, request, input_info, place))
+    build = so_far.backend.adapter_builder(_adapter(step, graph, request, input_info, place))
     graft = insert_subgraph(so_far, so_far.backend.built(build, [site], so_far.after, request), [site])
     yield graft.delta
     if so_far.faults:

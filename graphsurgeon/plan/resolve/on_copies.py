@@ -9,20 +9,20 @@ import numpy as np
 
 from ...errors import Kind, PlanError, counted, few
 from ...graph.boundary import Tensor
-from ...graph.edges import Edges, stacked
+from ...graph.edges import Edges, stack_edges
 from ...graph.graph import Graph, Ints, Mask
 from ...graph.names import name_problem
-from ...graph.rewiring import OutputTable, reordered_many
-from ...graph.selection import listed
+from ...graph.rewiring import OutputTable, set_control_inputs
+from ...graph.selection import selection_from
 from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
+from ..applied_ops import GraphDelta
 from ..copy_result import Connection, CopyResult, current_externals
-from ..effect import DownstreamCopy, PlanResult
+from ..edit_state import EditState
 from ..fault import warning_kind
-from ..result import GraphDelta
+from ..plan_result import DownstreamCopy, PlanResult
 from ..step_code import request_of
 from ..steps import INITIAL, CopyStep, OnCopiesStep
-from ..tally import EditState
 from .copy import resolve_copy
 from .remove import readers_fault
 from .wiring import RefusedStep, ops_of, rewire
@@ -70,7 +70,7 @@ def _as_copies(so_far: EditState, request: str) -> Iterator[GraphDelta]:
     values = (getattr(so_far.steps[step], "values", None) for step in so_far.revalued)
     values_source = next((one for one in values if one != INITIAL), None)
     step = CopyStep(
-        listed(base, mask), "", unmapped="keep", control="keep", values=values_source,
+        selection_from(base, mask), "", unmapped="keep", control="keep", values=values_source,
         collections="keep", names=names,
     )  # fmt: skip
     copied = resolve_copy(step, so_far)
@@ -134,7 +134,7 @@ def _copy_downstream(
         if problem is not None:
             raise PlanError(request_of(step), *problem)
         again = CopyStep(
-            listed(base, ops), step.to, unmapped="keep", control="keep",
+            selection_from(base, ops), step.to, unmapped="keep", control="keep",
             variables=(("*", "share"),), collections=step.collections,
         )  # fmt: skip
         beside = EditState(replace(effect, after=after), so_far.backend)
@@ -145,7 +145,7 @@ def _copy_downstream(
         copied = replace(delta.copies[0], role="slice")
         copied_ops = np.flatnonzero(copied.place >= 0)
         place[copied_ops] = copied.place[copied_ops]
-        after = _connect_copies(beside.after, edited, copied, place, size, reshaped(effect))
+        after = _connect_copies(beside.after, edited, copied, place, size, ops_with_new_shapes(effect))
         copied = replace(copied, external=current_externals(after, copied))
         touched = tuple(edited.names[i] for i in np.flatnonzero(edited_ops).tolist())
         copies.append(copied)
@@ -153,7 +153,7 @@ def _copy_downstream(
         # The other warnings of a copy step apply only to copies that the user requests.
         warnings += [w for w in delta.warnings if warning_kind(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
     else:
-        after = _redirected(after, edited, place, size)
+        after = _redirect_to_copies(after, edited, place, size)
     shifted = np.flatnonzero(place != np.arange(len(place))).tolist()
     new = {edited.names[i]: after.names[int(place[i])] for i in shifted}
     names = {name for name, _, _ in effect.edits}
@@ -165,14 +165,18 @@ def _copy_downstream(
             after=after,
             copies=tuple(copies),
             slices=tuple(slices),
-            connections=(*connections, *(Connection(_renamed(c.tensor, new), new[c.to], c.input, c.was) for c in mine)),
+            connections=(
+                *connections,
+                *(Connection(_rename_tensor(c.tensor, new), new[c.to], c.input, c.was) for c in mine),
+            ),
             changes={
                 new.get(name, name): change
                 for name, change in effect.changes.items()
                 if name in new or edited.index[name] >= size
             },
             replaced=tuple(
-                replace(r, outputs={old: _renamed(one, new) for old, one in r.outputs.items()}) for r in effect.replaced
+                replace(r, outputs={old: _rename_tensor(one, new) for old, one in r.outputs.items()})
+                for r in effect.replaced
             ),
             warnings=(*warnings, *_warnings(edited, affected, effect.removed)),
             blame={new.get(op, op): n for op, n in effect.blame.items() if op in new or edited.index[op] >= size},
@@ -191,7 +195,7 @@ def changed_ops(effect: PlanResult) -> Mask:
     return effect.after.mask(sorted(i for i in numbers if i < effect.base.size))
 
 
-def reshaped(effect: PlanResult) -> Mask:
+def ops_with_new_shapes(effect: PlanResult) -> Mask:
     """Returns a mask of the ops with outputs that may have new shapes, because an input has a new dtype or shape."""
     graph, base, unlike = effect.after, effect.base, set[int]()
     for name, at, _ in effect.edits:
@@ -220,15 +224,15 @@ def _writers(graph: Graph, ops: Mask) -> list[int]:
 def _without_edits(edited: Graph, base: Graph) -> Graph:
     """Returns the graph with the new ops of the plan, and with its existing ops as they were before the edits."""
     both = ((base.data, edited.data), (base.control, edited.control))
-    data, control = (stacked(old, new.part(base.size, edited.size)) for old, new in both)
+    data, control = (stack_edges(old, new.part(base.size, edited.size)) for old, new in both)
     return replace(edited, data=data, control=control)
 
 
 def _connect_copies(graph: Graph, edited: Graph, copied: CopyResult, place: Ints, size: int, unlike: Mask) -> Graph:
     """Connects the copies to the inputs that the edits set, and the other new ops to the copies."""
-    graph = _redirected(graph, edited, place, size)
+    graph = _redirect_to_copies(graph, edited, place, size)
     both, first = ((graph.data, edited.data), (graph.control, edited.control)), int(copied.place[copied.ops[0]])
-    data, control = (stacked(new.part(0, first), old.moved(copied.ops, place)) for new, old in both)
+    data, control = (stack_edges(new.part(0, first), old.moved(copied.ops, place)) for new, old in both)
     after = replace(graph, data=data, control=control)
     loose = place[np.flatnonzero(unlike[: len(copied.place)])].tolist()
     return (
@@ -236,7 +240,7 @@ def _connect_copies(graph: Graph, edited: Graph, copied: CopyResult, place: Ints
     )
 
 
-def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:
+def _redirect_to_copies(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:
     """Makes the new ops of a plan read the copies of ops that are copied."""
     begin, end = int(edited.data.ptr[size]), int(edited.data.ptr[edited.size])
     node = graph.data.node.copy()
@@ -248,10 +252,10 @@ def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:
         waits.setdefault(int(rows[at]), [])
     for op in waits:
         waits[op] = [int(place[i]) for i in edited.control.row(op)]
-    return reordered_many(graph, waits) if waits else graph
+    return set_control_inputs(graph, waits) if waits else graph
 
 
-def _renamed(tensor: str, names: dict[str, str]) -> str:
+def _rename_tensor(tensor: str, names: dict[str, str]) -> str:
     op, _, port = tensor.rpartition(":")
     return f"{names.get(op, op)}:{port}"
 

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError, SelectionError, SurgeryError, counted, few
-from ...graph.boundary import Tensor, entering, leaving
+from ...graph.boundary import Tensor, entering_tensors, leaving_tensors
 from ...graph.graph import Graph, Mask
 from ...graph.names import op_name
-from ...graph.rewiring import Edge, cut_out
+from ...graph.rewiring import Edge, graph_without_ops
 from ...graph.selection import Selection
 from ...graph.traversal import backward, components, forward
+from ..applied_ops import GraphDelta
 from ..copy_result import current_externals
 from ..dependencies import variable_parts
-from ..effect import PlanResult
+from ..edit_state import EditState
 from ..fault import Fault
-from ..result import GraphDelta
+from ..mutable_graph import MutableGraph
+from ..plan_result import PlanResult
 from ..step_code import request_of
 from ..steps import BypassStep, RemoveStep
-from ..tally import EditState
 from ..type_check import fits
-from ..workbench import MutableGraph
 from .insert import is_built_op, without_new_ops
 from .wiring import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 
@@ -122,7 +122,7 @@ def find_removal_blockers(graph: Graph, what: Any, served: Mapping[str, str] = N
         nothing prevents the removal of 3 ops
     """
     removed = _removed_mask(graph, what)
-    kinds: list[Any] = [readers, waiting, _collection_members, variables, contexts, init_ops, colocated]
+    kinds: list[Any] = [readers, waiting_pairs, _collection_members, variables, contexts, init_ops, colocated_pairs]
     served_ends = tuple(
         (t, end) for t, end in served.items() if (n := graph.index.get(op_name(t))) is not None and removed[n]
     )
@@ -150,7 +150,7 @@ def readers(graph: Graph, removed: Mask) -> Iterator[tuple[str, str, int]]:
         yield tensor, names[reader], at - int(graph.data.ptr[reader])
 
 
-def waiting(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
+def waiting_pairs(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
     """Yields (removed op, remaining op that waits for it)."""
     rows = graph.control.rows
     for at in np.flatnonzero(removed[graph.control.node] & ~removed[rows]).tolist():
@@ -202,7 +202,7 @@ def init_ops(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
             yield from ((s, holder) for s in fills if s in graph.index and removed[graph.index[s]])
 
 
-def colocated(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
+def colocated_pairs(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
     """Yields (removed op, remaining op that is colocated with it)."""
     ops, others, names = graph.places
     for k in np.flatnonzero((others >= 0) & removed[others] & ~removed[ops]).tolist() if names else ():
@@ -260,11 +260,11 @@ def _one(step: BypassStep, so_far: EditState, op: int) -> GraphDelta:
 def _around(step: BypassStep, so_far: EditState, mask: Mask) -> GraphDelta | None:
     """Bypasses one connected part: an entering tensor replaces the leaving tensors; None if there are none."""
     graph = so_far.after
-    enters = entering(graph, mask)
+    enters = entering_tensors(graph, mask)
     rows = graph.data.rows
     first = graph.mask(rows[mask[rows] & ~mask[graph.data.node]].tolist())
     below = forward(graph, first, control=False, within=mask)
-    readers = {t: [(i, at) for i, at in consumers_of(graph, t) if not mask[i]] for t in leaving(graph, mask)
+    readers = {t: [(i, at) for i, at in consumers_of(graph, t) if not mask[i]] for t in leaving_tensors(graph, mask)
                if below[t[0]]}  # fmt: skip
     leaves = [t for t, those in readers.items() if those]
     output = _named_end(step, so_far, "output", step.output, leaves)
@@ -322,7 +322,9 @@ def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tenso
 
 def way_through(graph: Graph, mask: Mask, leaves: Tensor) -> Tensor | None:
     """Returns the only tensor that enters some ops, leads to a leaving tensor, and fits it; None if not exactly one."""
-    candidates = [t for t in entering(graph, mask) if fits_for(graph, t, leaves) and _leads(graph, mask, t, [leaves])]
+    candidates = [
+        t for t in entering_tensors(graph, mask) if fits_for(graph, t, leaves) and _leads(graph, mask, t, [leaves])
+    ]
     return candidates[0] if len(candidates) == 1 else None
 
 
@@ -364,7 +366,7 @@ def remove(step: RemoveStep, so_far: EditState) -> Iterator[GraphDelta]:
         raise PlanError(request, f"{name!r} is made by this plan", "Delete the step that makes it instead")
     pairs: dict[Tensor, Tensor] = {}
     if step.stitch:
-        yield _stitched(so_far, request, set(numbers), pairs)
+        yield _stitch(so_far, request, set(numbers), pairs)
     yield GraphDelta(removed=frozenset(i for i in numbers if i < so_far.base.size), anew=True)
     if not late or so_far.faults:
         return
@@ -377,7 +379,7 @@ def remove(step: RemoveStep, so_far: EditState) -> Iterator[GraphDelta]:
     yield GraphDelta(effect=without_new_ops(so_far.effect(), late, new_tensors, {}))
 
 
-def _stitched(so_far: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> GraphDelta:
+def _stitch(so_far: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> GraphDelta:
     """Connects the consumers of output 0 of each removed op to the next remaining tensor above it.
 
     The path above an op follows first inputs. If that tensor does not fit and several ops are removed, another tensor
@@ -422,8 +424,8 @@ def remove_ops(effect: PlanResult) -> PlanResult:
         return replace(effect, faults=(*effect.faults, fault))
     warnings = list(effect.warnings)
     about = {
-        "control inputs": [f"{later} after {op}" for op, later in waiting(graph, removed)],
-        "colocations": [f"{op} with {name}" for name, op in colocated(effect.base, removed[: effect.base.size])],
+        "control inputs": [f"{later} after {op}" for op, later in waiting_pairs(graph, removed)],
+        "colocations": [f"{op} with {name}" for name, op in colocated_pairs(effect.base, removed[: effect.base.size])],
     }
     for (what, pairs), word in zip(about.items(), ("on", "with"), strict=True):
         if pairs:
@@ -435,7 +437,7 @@ def remove_ops(effect: PlanResult) -> PlanResult:
     lost = set(names)
     return replace(
         effect,
-        after=cut_out(graph, order),
+        after=graph_without_ops(graph, order),
         first=effect.first - len(order),
         copies=tuple(replace(c, external=current_externals(graph, c)) for c in effect.copies),
         connections=tuple(c for c in effect.connections if c.to not in lost),
@@ -444,14 +446,14 @@ def remove_ops(effect: PlanResult) -> PlanResult:
     )
 
 
-def protected(graph: Graph, ops: Mask) -> Mask:
+def protected_ops(graph: Graph, ops: Mask) -> Mask:
     """Returns a mask of the ops that must stay.
 
     An op must stay if another op needs it, or if it is a part of a variable, table, loop or cond.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
-        >>> protected(g, g.mask([0, 1])).tolist()
+        >>> protected_ops(g, g.mask([0, 1])).tolist()
         [True, False, False]
     """
     stay = backward(graph, ~ops) & ops

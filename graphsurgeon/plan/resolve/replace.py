@@ -13,24 +13,24 @@ from ...graph.boundary import Tensor
 from ...graph.control_flow import ENTERS, loops_of
 from ...graph.edges import Edges
 from ...graph.graph import Graph, Mask
-from ...graph.match.match import Match, match
-from ...graph.match.pattern import Pattern
-from ...graph.names import unfit, valid_name
-from ...graph.rewiring import Edge, closed_cycle, reordered_many, rewired
-from ...graph.selection import Selection, listed
+from ...graph.names import invalid_name_fault, valid_name
+from ...graph.pattern import Pattern
+from ...graph.pattern_match import Match, match
+from ...graph.rewiring import Edge, ops_on_new_cycles, rewire_inputs, set_control_inputs
+from ...graph.selection import Selection, selection_from
 from ...graph.traversal import backward
 from ...graph.variables import VARIABLE_TYPES
+from ..applied_ops import GraphDelta
 from ..backend import InsertionSite
 from ..copy_result import append_copy
-from ..effect import OpChange, Region, Replacement
-from ..result import GraphDelta
+from ..edit_state import EditState
+from ..mutable_graph import MutableGraph
+from ..plan_result import OpChange, Region, Replacement
 from ..step_code import request_of
 from ..steps import ReplaceStep
-from ..tally import EditState
 from ..type_check import mismatch
-from ..workbench import MutableGraph
 from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
-from .remove import protected
+from .remove import protected_ops
 from .wiring import RefusedStep, rewire
 
 _STILL = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
@@ -64,11 +64,11 @@ class RewiredEdges:
         return bool(ops[list(self.groups[group])].any())
 
 
-def resolved(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+def resolve_replacements(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     """Returns replacements in one step: no tensor is replaced by a tensor that is itself replaced.
 
     Example:
-        >>> resolved({(1, 0): (2, 0), (2, 0): (3, 0)})
+        >>> resolve_replacements({(1, 0): (2, 0), (2, 0): (3, 0)})
         {(1, 0): (3, 0), (2, 0): (3, 0)}
     """
     out: dict[Tensor, Tensor] = {}
@@ -155,8 +155,8 @@ def rewire_control(
             new_waits += [names[i] for i in new if names[i] not in new_waits]
             freed.append(names[inside])
             moved_edges.append(f"{names[outside]} after {names[inside]}")
-    after_all = rewired(graph, edges)
-    after_all = reordered_many(after_all, control) if control else after_all
+    after_all = rewire_inputs(graph, edges)
+    after_all = set_control_inputs(after_all, control) if control else after_all
     groups = [[*site.match.numbers, *ops] for site, ops in zip(sites, own, strict=True)]
     return RewiredEdges(after_all, edges, control, waits, subs, groups, moved_edges, dropped)
 
@@ -176,7 +176,7 @@ def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
 def replace_ops(step: ReplaceStep, so_far: EditState) -> Iterator[GraphDelta]:
     """Builds the replacements, connects them, and removes ops that are no longer needed."""
     if step.to and not valid_name(step.to):
-        raise PlanError(request_of(step), *unfit(step.to, "a name scope", so_far.bench.taken))
+        raise PlanError(request_of(step), *invalid_name_fault(step.to, "a name scope", so_far.bench.taken))
     targets = _find_targets(step, so_far)
     if not so_far.faults:
         targets.hint = lambda: _hint(step, so_far, targets)
@@ -198,7 +198,7 @@ def _within(step: ReplaceStep, graph: Graph) -> Selection | None:
     if step.within is None:
         return None
     if step.within.graph.unfolded is not None:  # the plan has inlined its calls under the same names
-        return listed(graph, [graph.index[name] for name in step.within.names if name in graph.index])
+        return selection_from(graph, [graph.index[name] for name in step.within.names if name in graph.index])
     return step.within.on(graph)
 
 
@@ -206,7 +206,7 @@ def _unfolded_match(folded_match: Match, graph: Graph) -> list[Match]:
     """Returns a match inside a call again after the call was inlined; empty if the match no longer exists."""
     if folded_match.graph.unfolded is None:
         return [folded_match]
-    place = listed(graph, [graph.index[name] for name in folded_match.names if name in graph.index])
+    place = selection_from(graph, [graph.index[name] for name in folded_match.names if name in graph.index])
     return list(match(graph, folded_match.pattern, within=place))[:1]
 
 
@@ -311,7 +311,7 @@ def replace_matches(
         rewiring = _rewire(so_far.after, request, sites, graft)
         closing = [(op, new[0]) for op, _, new in rewiring.edges]
         closing += [(op, other) for op, others in rewiring.control.items() for other in others]
-        bad = closed_cycle(rewiring.graph, closing)
+        bad = ops_on_new_cycles(rewiring.graph, closing)
         guilty = [k for k in range(len(sites)) if rewiring.touches(k, bad)] if bad.any() else []
         if not guilty:
             yield graft.delta
@@ -362,7 +362,7 @@ def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: G
         subs |= {graph.tensor(site.match.outputs[key]): new for key, new in ends.items()}
         # Other ops may share a constant, unless it has control inputs, for example in a TF1 loop or branch.
         owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const" or len(graph.control.row(i))}
-    subs = resolved(subs)
+    subs = resolve_replacements(subs)
     fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
     if fault is not None:
         raise RefusedStep([fault])
@@ -379,7 +379,7 @@ def _unneeded_ops(so_far: EditState, sites: Sequence[InsertionSite]) -> Mask:
     """
     graph = so_far.after
     matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
-    removed: Mask = matched & ~protected(graph, matched)
+    removed: Mask = matched & ~protected_ops(graph, matched)
     for i in np.flatnonzero(removed).tolist():
         removed[i] = i < so_far.base.size or is_built_op(so_far, i)
     return removed

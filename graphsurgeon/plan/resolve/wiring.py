@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
 
 from ...errors import PlanError, SelectionError, SurgeryError, counted, few
 from ...graph.boundary import Tensor
 from ...graph.graph import Graph, TensorInfo
 from ...graph.names import free_name
 from ...graph.parts import is_array_type
-from ...graph.rewiring import TURNING, Edge, closed_cycle
-from ...graph.traversal import met_from, strong_components
+from ...graph.rewiring import TURNING, Edge
+from ...graph.traversal import backward, reachable_from
+from ..applied_ops import GraphDelta
 from ..dependencies import writes
-from ..effect import NewNode
+from ..edit_state import EditState
 from ..fault import Fault
 from ..fixes import with_suggested_fixes
-from ..result import GraphDelta
+from ..mutable_graph import MutableGraph
+from ..plan_result import NewNode
 from ..step_code import request_of
 from ..steps import ConnectStep, DetachStep, OrderStep, RerouteOrderStep, RerouteStep, Step, SwapStep
-from ..tally import EditState
 from ..type_check import axis_text, base_dtype, fit_suggestions, handle_mismatch, mismatch, shapes_differ
-from ..workbench import MutableGraph
 
 
 class RefusedStep(Exception):
@@ -127,7 +130,9 @@ def _flow_fault(graph: MutableGraph, edge: Edge, request: str) -> Fault | None:
     op, at, new = edge
     if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.row(op)) - 1:
         return None
-    if any(is_array_type(graph.types[one]) for one in met_from([new[0]], lambda one: [i for i, _ in graph.row(one)])):
+    if any(
+        is_array_type(graph.types[one]) for one in reachable_from([new[0]], lambda one: [i for i, _ in graph.row(one)])
+    ):
         return None
     name = graph.names[op]
     problem = f"input {at} of {name!r} orders it after the writes to a TensorArray, and {graph.name(new)!r} does not"
@@ -338,33 +343,59 @@ def detach(step: DetachStep, so_far: EditState) -> Iterator[GraphDelta]:
         raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")
 
 
-def refuse_cycles(so_far: EditState, fault_counts: list[int]) -> None:
-    """Adds a fault for each step that has closed a cycle, and undoes the edges that the step has set.
-
-    Edges that a later step has already replaced are ignored.
+@dataclass(frozen=True)
+class InputCandidate:
+    """An input of an op.
 
     Args:
-        so_far: the effect of all steps.
-        fault_counts: the number of faults after each step.
+        op: the op.
+        input: the index of the input, from 0.
+        reads: the tensor that the input reads now.
+        why: the reason why the input cannot read the other tensor; empty if it can.
+        adaptable: whether only dtype or shape is the reason, so that an adapter may help.
     """
-    bench, faults = so_far.bench, list[tuple[int, Fault]]()
-    links, so_far.links = so_far.links, []
-    while links := [link for link in links if link.stands(bench)]:
-        ring = closed_cycle(so_far.after, [(link.op, link.source) for link in links])
-        if not ring.any():
-            break
-        parts = strong_components(so_far.after, so_far.after.typed(TURNING))
-        # If several steps have edges on a cycle, the last of these steps has closed it.
-        on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
-        last = {int(parts[link.op]): link for link in reversed(on)}
-        for link in last.values():
-            source = bench.names[link.source] if link.at is None else bench.name(bench.row(link.op)[link.at])
-            problem = f"that makes a cycle: {source!r} is computed from {bench.names[link.op]!r}"
-            way = "Choose an op above it" if link.at is None else "Choose a tensor above it"
-            faults.append((link.step, Fault(request_of(so_far.steps[link.step]), problem, way, step=link.step)))
-        guilty = {link.step for link in last.values()}
-        for link in reversed([link for link in links if link.step in guilty]):
-            link.take_back(bench)
-        links = [link for link in links if link.step not in guilty]
-    for step, fault in sorted(faults, key=lambda found: -found[0]):
-        so_far.faults.insert(fault_counts[step], fault)
+
+    op: str
+    input: int
+    reads: str
+    why: str = ""
+    adaptable: bool = False
+
+
+def find_input_candidates(
+    bench: MutableGraph, tensor: Tensor, inputs: Iterable[tuple[int, int]]
+) -> Iterator[InputCandidate]:
+    """Yields inputs of ops in the given order, with the reason if an input cannot read a tensor.
+
+    Args:
+        bench: the graph.
+        tensor: the tensor that they should read, of the graph or of an op that was added to the bench.
+        inputs: (op, index of the input).
+
+    Example:
+        >>> from graphsurgeon.graph.graph import Graph
+        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> [taker.why for taker in find_input_candidates(MutableGraph(g), (1, 0), [(1, 0), (2, 0)])]
+        ["that makes a cycle: 'b:0' is computed from it", 'it already reads this tensor']
+    """
+    graph, name = bench.graph, bench.name(tensor)
+    turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
+    above = backward(graph, graph.mask([tensor[0]] if tensor[0] < graph.size else []), turning)
+    for op, at in inputs:
+        reads, differ = bench.row(op)[at], ""
+        if reads == tensor:
+            why = "it already reads this tensor"
+        elif above[op]:
+            why = f"that makes a cycle: {name!r} is computed from it"
+        else:
+            differ = incompatibility(bench, op, at, tensor)
+            why = differ or _incompatibility(bench, op, at, tensor)
+        yield InputCandidate(graph.names[op], at, graph.name(reads), why, bool(differ))
+
+
+def _incompatibility(bench: MutableGraph, op: int, at: int, tensor: Tensor) -> str:
+    """Returns why an op of a variable or a loop cannot read the tensor; empty if it can."""
+    edge = (op, at, tensor)
+    handles = handle_mismatch(bench, bench.row(op)[at], tensor)
+    fault = reference_fault(bench, edge, "") or frame_fault(bench, [edge], "")
+    return handles[0] if handles else fault.problem if fault else ""

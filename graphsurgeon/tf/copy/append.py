@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import Kind, PlanError, counted
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
-from ...graph.lazy_graph import pending
+from ...graph.lazy_graph import lazy_graph_of
 from ...graph.names import shared_scope
 from ...graph.provenance import (
     ATTRIBUTE,
@@ -21,24 +21,24 @@ from ...graph.provenance import (
     OpOrigin,
     attribute,
     from_attribute,
-    origins,
     orphan_mask,
+    read_origins,
     step_of,
 )
-from ...graph.security import hand_on, may_reach_out
+from ...graph.security import inherit_origins, may_reach_out
 from ...graph.selection import Selection, select
 from ...graph.tf_types import TFGraph
 from ...graph.traversal import backward
 from ...graph.variables import UNHELD, VariableInfo
-from ...plan.check import unknown_fault
+from ...plan.applied_ops import AppliedOps, record
 from ...plan.copy_result import CopyResult, without_ops
-from ...plan.effect import PlanResult
 from ...plan.fault import Fault
 from ...plan.plan import Plan
+from ...plan.plan_result import PlanResult
 from ...plan.resolve.edit import rename_keys
-from ...plan.result import AppliedOps, record
 from ...plan.shape_inference import stale_shapes
-from ...plan.step_text import steps_text
+from ...plan.static_checks import unknown_fault
+from ...plan.step_code import steps_text
 from ...plan.steps import INITIAL, CopyStep
 from ..functions import library as functions
 from ..open.outputs import array_in
@@ -46,31 +46,31 @@ from ..open.snapshot import DIGEST, runs, snapshot
 from ..private.contexts import outside_contexts
 from ..private.graphs import all_collections, names_in_use
 from ..protos import empty_graph, lacks_memory
-from ..run.errors import words_of
+from ..run.errors import error_text
 from ..run.progress import phase
-from ..values.transfer import giver_of, source_of
+from ..values.transfer import source_of, value_provider
 from ..values.variables import fetch, join_collection, refuse_unfit, same_entry
 from . import attachments
-from .attachments import attach
-from .imports import all_or_nothing, import_stated
-from .node_defs import compiled, tell_shapes
+from .attachments import attach_python_state
+from .imports import import_with_shapes, rollback_on_error
+from .node_defs import compile_nodes, write_shapes
 
 
 def records(graph: TFGraph) -> list[Any]:
     """Returns the records of a graph, oldest first."""
-    waiting = pending(graph)
+    waiting = lazy_graph_of(graph)
     if waiting is not None:
         return list(waiting.records)
     return list(all_collections(graph).get(COLLECTION, ()))
 
 
-def keep(graph: TFGraph, data: bytes) -> None:
+def add_record(graph: TFGraph, data: bytes) -> None:
     """Adds a record to a graph."""
     if data:
         graph.add_to_collection(COLLECTION, data)
 
 
-def forget(graph: TFGraph, data: bytes) -> None:
+def remove_record(graph: TFGraph, data: bytes) -> None:
     """Removes a record from a graph."""
     lists = all_collections(graph)
     items = lists.get(COLLECTION, [])
@@ -85,31 +85,31 @@ def next_step(graph: TFGraph, events: Iterable[Any]) -> int:
     return 1 + max([0, *(event.number for event in events), *map(step_of, records(graph))])
 
 
-def noted(effect: PlanResult, before: Any, graph: TFGraph, step: int) -> bytes:
+def record_plan(effect: PlanResult, before: Any, graph: TFGraph, step: int) -> bytes:
     """Adds a record of the changes of a plan to a graph; a new graph also gets the records of the old graph."""
     if graph is not before:
         for data in records(before):
             graph.add_to_collection(COLLECTION, data)
-    data = record(effect, step, lambda source: known(source, source.live))
-    keep(graph, data)
+    data = record(effect, step, lambda source: recorded_origins(source, source.live))
+    add_record(graph, data)
     return data
 
 
-def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, OpOrigin]:
+def recorded_origins(snapshot: Graph, graph: TFGraph) -> Mapping[str, OpOrigin]:
     """Returns op name -> its origin, for all ops that a plan has made."""
-    by_name = origins(records(graph))
-    marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
+    by_name = read_origins(records(graph))
+    marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _stamped_ops(snapshot)}
     return {**{name: from_attribute(name, data) for name, data in marked.items()}, **by_name} if marked else by_name
 
 
 def origin(snapshot: Graph, graph: TFGraph, name: str) -> OpOrigin | None:
     """Returns the origin of one op, or None if no plan has made it. Other ops are not read."""
-    result = origins(records(graph)).get(name)
+    result = read_origins(records(graph)).get(name)
     attributes = getattr(snapshot.nodes[snapshot.index[name]], "attr", {}) if result is None else {}
     return from_attribute(name, attributes[ATTRIBUTE].s) if ATTRIBUTE in attributes else result
 
 
-def _marked(snapshot: Graph) -> list[int]:
+def _stamped_ops(snapshot: Graph) -> list[int]:
     """Returns the numbers of the ops with an attribute for their origin."""
     stamps, sign, numbers = snapshot.stamps, ATTRIBUTE.encode(), []
     if len(stamps) != snapshot.size:
@@ -134,7 +134,7 @@ def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
     if whole.HasField("library"):
         out.library.CopyFrom(whole.library)
     out.node.extend(node for node in whole.node if kept_mask[snapshot.index[node.name]])
-    origins_by_name = known(snapshot, graph) if provenance else {}
+    origins_by_name = recorded_origins(snapshot, graph) if provenance else {}
     for node in out.node if origins_by_name else ():
         if node.name in origins_by_name:
             node.attr[ATTRIBUTE].s = attribute(origins_by_name[node.name])
@@ -155,7 +155,7 @@ def constant_of(graph: TFGraph, name: str, request: str) -> Any:
     return array
 
 
-def carry_out(effect: PlanResult, graph: TFGraph) -> AppliedOps:
+def apply_effect(effect: PlanResult, graph: TFGraph) -> AppliedOps:
     """Adds the copies of an effect to a live graph.
 
     Args:
@@ -175,12 +175,10 @@ def carry_out(effect: PlanResult, graph: TFGraph) -> AppliedOps:
         how = "Unfinalize it, or copy into another graph"
         raise PlanError("apply(plan)", "the graph is finalized", how, kind=Kind.PLAN)
     with gc_paused(), outside_contexts(graph):
-        return _carry_out(effect, graph)
+        return _apply_effect(effect, graph)
 
 
-def copied_into(
-    graph: TFGraph, selection: Selection, apart: bool = False, exact: bool = False, **how: Any
-) -> CopyResult:
+def copy_into(graph: TFGraph, selection: Selection, apart: bool = False, exact: bool = False, **how: Any) -> CopyResult:
     """Copies a selection into a live graph immediately, outside of any plan.
 
     Args:
@@ -203,45 +201,45 @@ def copied_into(
     plan = Plan(base).copy(selection, **how)
     if plan.effect.faults:
         raise plan.effect.faults[0].error()
-    carry_out(plan.effect, graph)
+    apply_effect(plan.effect, graph)
     return plan.effect.copies[0]
 
 
-def _carry_out(effect: PlanResult, graph: TFGraph) -> AppliedOps:
+def _apply_effect(effect: PlanResult, graph: TFGraph) -> AppliedOps:
     # 1. Everything that can fail, before anything changes.
     result = AppliedOps(graph)
     phase("reading values")
     for copied in effect.copies:
-        read_values(copied, result)
+        load_values(copied, result)
     for copied in effect.copies:
         if may_reach_out(copied.source, copied.ops.tolist()):
-            hand_on(graph, copied.source.folded.owner)
+            inherit_origins(graph, copied.source.folded.owner)
     phase("writing nodes")
     library = functions.library(effect.copies, graph)
-    gradients = [attachments.registered(copied) for copied in effect.copies]
+    gradients = [attachments.register_gradients(copied) for copied in effect.copies]
     names = [{move.source: move.name for move in moves} for moves in gradients]
     stale = stale_shapes(effect)
-    graph_def, tensors, controls = compiled(effect, graph, library, result.frozen, names)
-    nodes_with_shapes = tell_shapes(effect, graph_def, stale)
+    graph_def, tensors, controls = compile_nodes(effect, graph, library, result.frozen, names)
+    nodes_with_shapes = write_shapes(effect, graph_def, stale)
     result.frozen = {}
     # 2. One import.
     phase(f"importing {counted(len(graph_def.node), 'nodes')}")
-    with functions.added(library, graph):
+    with functions.with_library(library, graph):
         try:
             within = _scope_in_use(effect, [node.name for node in graph_def.node])
-            result.live = import_stated(graph, graph_def, nodes_with_shapes, tensors, controls, within=within)
+            result.live = import_with_shapes(graph, graph_def, nodes_with_shapes, tensors, controls, within=within)
         except Exception as error:
             if lacks_memory(error):
                 raise
-            raise _refusal(error, effect) from error
+            raise _import_error(error, effect) from error
     # 3. The Python objects of the graph, which are not in the nodes.
     phase("shapes, variables, collections")
     result.nodes = graph_def.node
     result.ops = list(result.live)
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
-        attach(copied, graph, result, stale)
-        attachments.settle(copied, graph, result.variables, moves)
+        attach_python_state(copied, graph, result, stale)
+        attachments.bind_gradients(copied, graph, result.variables, moves)
     result.live = {}
     return result
 
@@ -255,32 +253,32 @@ def _scope_in_use(effect: PlanResult, names: Sequence[str]) -> str:
     return shared_scope(names) if any(name in scopes for name in names) else ""
 
 
-def read_values(copied: CopyResult, result: AppliedOps) -> None:
+def load_values(copied: CopyResult, result: AppliedOps) -> None:
     """Collects the values for the variables and constants of a copy in `result`."""
-    reasons = unproved_of(copied)
+    reasons = initial_values_of(copied)
     result.untrained.update({v.name: reasons[v.was] for v in copied.variables if v.was in reasons and not v.info.local})
     result.untrained.update({c.name: reasons[c.of] for c in copied.constants if c.of in reasons})
-    provider, source = giver_of(copied.step.values), source_of(copied.step.values)
+    provider, source = value_provider(copied.step.values), source_of(copied.step.values)
     # An editor lists its variables without a value; their copies get no value either.
     uninitialized = frozenset[str]() if provider is None else provider.uninitialized
     variables = [
         v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized
     ]
-    request = asked_of(copied)
-    frozen = [(c.name, _held(copied, c.of)) for c in copied.constants if c.of]
-    infos = [_held(copied, v.was) for v in variables] + [info for _, info in frozen]
+    request = request_of(copied)
+    frozen = [(c.name, _source_variable(copied, c.of)) for c in copied.constants if c.of]
+    infos = [_source_variable(copied, v.was) for v in variables] + [info for _, info in frozen]
     if isinstance(source, tuple):  # (values in a file, function that returns a session with them)
         stored, session = source
         source = stored if all(info.op in stored for _, info in frozen) else session()
         if source is stored:  # variables that are not in the file are initialized, as in a session
             variables = [v for v in variables if v.was in stored]
-            infos = [_held(copied, v.was) for v in variables] + [info for _, info in frozen]
+            infos = [_source_variable(copied, v.was) for v in variables] + [info for _, info in frozen]
     later = frozenset(v.was for v in variables) - {info.op for _, info in frozen}
     values = fetch(source, infos, copied.source.folded.live, request, later, initial=True) if infos else {}
     result.frozen.update({name: values.pop(info.op) for name, info in frozen})
     init_ops, feeds = ([], {}) if provider is None else provider.init_ops
     for name in init_ops:
-        result.init_ops += [(op, _moved_feeds(copied, feeds)) for op in _copied_init_ops(copied, name)]
+        result.init_ops += [(op, _rename_feeds(copied, feeds)) for op in _copied_init_ops(copied, name)]
     for variable in copied.variables:
         if variable.was in values:
             result.values[variable.name] = values[variable.was]
@@ -299,9 +297,9 @@ def value_faults(effect: PlanResult) -> list[Fault]:
         values, graph = copied.step.values, copied.source.folded.live
         if values is None:
             continue
-        infos, request = _wanted(copied), asked_of(copied)
+        infos, request = _source_variables(copied), request_of(copied)
         try:
-            provider = giver_of(values)
+            provider = value_provider(values)
             if provider is not None and provider.graph is graph:
                 untrained = provider.untrained(names={info.op for info in infos})
                 infos = [info for info in infos if untrained.get(info.op) == UNHELD]
@@ -312,28 +310,28 @@ def value_faults(effect: PlanResult) -> list[Fault]:
     return faults
 
 
-def unproved_of(copied: CopyResult) -> dict[str, str]:
+def initial_values_of(copied: CopyResult) -> dict[str, str]:
     """Returns variable -> the reason why the source of values of a copy has only its initial value."""
-    from ..values.initialization import unproved
+    from ..values.initialization import with_initial_value
 
     if copied.step.values is None:
         return {}
-    infos = _wanted(copied)
-    return unproved(copied.step.values, copied.source.folded.live, infos, asked_of(copied)) if infos else {}
+    infos = _source_variables(copied)
+    return with_initial_value(copied.step.values, copied.source.folded.live, infos, request_of(copied)) if infos else {}
 
 
-def _wanted(copied: CopyResult) -> list[VariableInfo]:
+def _source_variables(copied: CopyResult) -> list[VariableInfo]:
     """Returns the variables of the source whose current values a copy needs, for variables or constants."""
-    own = [_held(copied, v.was) for v in copied.variables if v.policy == "copy"]
-    return own + [_held(copied, c.of) for c in copied.constants if c.of]
+    own = [_source_variable(copied, v.was) for v in copied.variables if v.policy == "copy"]
+    return own + [_source_variable(copied, c.of) for c in copied.constants if c.of]
 
 
-def _held(copied: CopyResult, variable: str) -> VariableInfo:
+def _source_variable(copied: CopyResult, variable: str) -> VariableInfo:
     """Returns a variable in the graph without unfolded calls, to which sessions and files belong."""
     return copied.source.folded.state.variables[variable]
 
 
-def asked_of(copied: CopyResult) -> str:
+def request_of(copied: CopyResult) -> str:
     """Returns the request of a copy with values, for messages."""
     return f"copy(to={copied.step.to!r}, values=...)"
 
@@ -350,7 +348,7 @@ def _copied_init_ops(copied: CopyResult, name: str) -> list[str]:
     return [copied.renamed(graph.names[i]) for i in filling if runs[i] and copied.place[i] >= 0]
 
 
-def _moved_feeds(copied: CopyResult, feeds: dict[str, Any]) -> dict[str, Any]:
+def _rename_feeds(copied: CopyResult, feeds: dict[str, Any]) -> dict[str, Any]:
     """Returns feeds for the copy: the same values for the copied tensors."""
     place, graph = copied.place, copied.source
     numbers = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
@@ -366,10 +364,10 @@ def _reserve(graph: TFGraph, effect: PlanResult) -> None:
             table.setdefault(scope, 1)
 
 
-def withdraw(result: AppliedOps, record: bytes = b"") -> None:
+def remove_from_collections(result: AppliedOps, record: bytes = b"") -> None:
     """Removes the items of a plan, and its record, from the collections; its ops stay in the graph as orphans."""
     lists = all_collections(result.graph)
-    with all_or_nothing(result.graph):
+    with rollback_on_error(result.graph):
         for name, item in reversed(result.collections):
             items = lists.get(name, [])
             at = next((i for i in range(len(items) - 1, -1, -1) if same_entry(items[i], item)), None)
@@ -378,13 +376,13 @@ def withdraw(result: AppliedOps, record: bytes = b"") -> None:
         for name in {name for name, _ in result.collections}:
             if not lists.get(name):
                 lists.pop(name, None)
-        forget(result.graph, record)
+        remove_record(result.graph, record)
 
 
-def restore(result: AppliedOps, record: bytes = b"") -> None:
-    """Adds the items that `withdraw` removed to the collections again."""
-    with all_or_nothing(result.graph):
-        keep(result.graph, record)
+def restore_collections(result: AppliedOps, record: bytes = b"") -> None:
+    """Adds the items that `remove_from_collections` removed to the collections again."""
+    with rollback_on_error(result.graph):
+        add_record(result.graph, record)
         for name, item in result.collections:
             join_collection(result.graph, name, [item])
 
@@ -413,8 +411,8 @@ def _waits(text: str) -> str:
     return text if text.startswith("^") else ""
 
 
-def _refusal(error: Exception, effect: PlanResult) -> PlanError:
-    message = words_of(error)
+def _import_error(error: Exception, effect: PlanResult) -> PlanError:
+    message = error_text(error)
     match = re.search(r"\{\{node ([^}]+)\}\}", message)  # only the text of TensorFlow's error contains the op
     edited = any(not isinstance(step, CopyStep) for step in effect.steps)
     where = (f"op {match[1]!r}" if match[1] in effect.after.index else "an op inside a function") if match else "them"
@@ -427,7 +425,7 @@ def _refusal(error: Exception, effect: PlanResult) -> PlanError:
     )
 
 
-def materialise(effect: PlanResult) -> AppliedOps:
+def materialize(effect: PlanResult) -> AppliedOps:
     """Carries out a plan in a new `tf.Graph` that also contains all ops of the old graph.
 
     Args:
@@ -456,10 +454,10 @@ def materialise(effect: PlanResult) -> AppliedOps:
         replaced=effect.replaced,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
-    result = carry_out(both, empty_graph(base.owner))
+    result = apply_effect(both, empty_graph(base.owner))
     # The plan does not set variables of the base: they keep their values in their session.
     new = {v.name for c in effect.copies for v in c.variables}
-    own = new | _revalued(effect, both.copies[0], result)
+    own = new | _load_renamed_values(effect, both.copies[0], result)
     result.origins = _origins(effect)
     result.initial = [name for name in result.initial if name in own and name not in result.origins]
     result.infos = {name: info for name, info in result.infos.items() if name in own}
@@ -482,7 +480,7 @@ def _origins(effect: PlanResult) -> dict[str, str]:
     return {effect.renamed.get(name, name): name for name in stay}
 
 
-def _revalued(effect: PlanResult, whole: CopyResult, result: AppliedOps) -> set[str]:
+def _load_renamed_values(effect: PlanResult, whole: CopyResult, result: AppliedOps) -> set[str]:
     """Reads new values for renamed variables; returns the new names of these variables."""
     out: set[str] = set()
     init_ops = list(result.init_ops)
@@ -497,7 +495,7 @@ def _revalued(effect: PlanResult, whole: CopyResult, result: AppliedOps) -> set[
         for name in [v.name for v in variables]:
             result.initial = [other for other in result.initial if other != name]
             result.values.pop(name, None)
-        read_values(replace(whole, step=replace(whole.step, values=source), variables=variables), result)
+        load_values(replace(whole, step=replace(whole.step, values=source), variables=variables), result)
         out |= {v.name for v in variables}
     result.init_ops = init_ops  # tables are filled as before
     return out

@@ -20,11 +20,11 @@ from ...errors import PlanError
 from ...graph.graph import Mask
 from ...graph.names import op_name
 from ...graph.tf_types import TFGraph, TFOp, TFVariable
-from ...graph.traversal import met_from
+from ...graph.traversal import reachable_from
 from ...graph.variables import CollectionEntry
-from ...plan.check import custom_gradients
+from ...plan.applied_ops import AppliedOps
 from ...plan.copy_result import CopyResult
-from ...plan.result import AppliedOps
+from ...plan.static_checks import custom_gradients
 from ..functions import library as functions
 from ..importing import tf
 from ..private.contexts import innermost_context
@@ -42,9 +42,9 @@ from ..private.graphs import (
     set_callbacks,
 )
 from ..private.sessions import from_parts, is_partitioned, is_variable, unwrap_update
-from ..values.variables import join_collection, rebuilt, take_slots, variable_objects
-from .contexts import Renamer, keep_contexts
-from .resources import is_runner, moved_runner, queue_of
+from ..values.variables import join_collection, rebuild_variable, reserve_slot_names, variable_objects
+from .contexts import Renamer, copy_contexts
+from .resources import copy_runner, is_runner, queue_of
 
 _numbers = itertools.count(1)
 #: The types of values that cannot contain a tensor.
@@ -83,7 +83,7 @@ class CopiedGradient:
         return self.call(op, *slopes)
 
 
-def registered(copied: CopyResult) -> list[CopiedGradient]:
+def register_gradients(copied: CopyResult) -> list[CopiedGradient]:
     """Registers a gradient for the copy of each op with a `tf.custom_gradient`; unknown gradients are left out."""
     mask = copied.place >= 0
     gradients = []
@@ -101,14 +101,16 @@ def registered(copied: CopyResult) -> list[CopiedGradient]:
     return gradients
 
 
-def settle(copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable], made: list[CopiedGradient]) -> None:
+def bind_gradients(
+    copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable], made: list[CopiedGradient]
+) -> None:
     """Binds the gradients of a copy to the tensors and variables of the copy, after these were made.
 
     Args:
         copied: the copy.
         graph: the destination.
         variables: new variable op name -> object.
-        made: the result of `registered`.
+        made: the result of `register_gradients`.
     """
     for new in made:
         if new.original is None:
@@ -193,7 +195,7 @@ Move = Callable[[Any], Any]
 _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.generic, Message, tf.DType, tf.TensorShape)
 
 
-def keep_collections(
+def copy_collections(
     copied: CopyResult, graph: TFGraph, result: AppliedOps, contexts: dict[int, Any], originals: dict[str, TFVariable]
 ) -> None:
     """Adds copies of the items of the source's collections to collections of the destination, in order.
@@ -218,13 +220,13 @@ def keep_collections(
             if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
                 new = move(item)  # the most frequent type of item, which needs no other check
             else:
-                kind = entry(source, item).kind
+                kind = describe_item(source, item).kind
                 if kind == "other" or (kind == "value" and not whole):
                     continue
                 new = contexts.get(id(item))
                 if new is None:
                     single = kind in ("variable", "op", "tensor")
-                    new = move(item) if single else moved(item, graph, move, move.name)
+                    new = move(item) if single else copy_item(item, graph, move, move.name)
             if new is not None:
                 new_items.append(new)
         # Added after the loop, because a copy within one graph adds to the lists that it reads.
@@ -260,7 +262,7 @@ class _CopyFinder:
         return self._copied.renamed(name) if self._copied.has(op_name(name)) else None
 
 
-def entry(graph: TFGraph, item: Any) -> CollectionEntry:
+def describe_item(graph: TFGraph, item: Any) -> CollectionEntry:
     """Describes an item of a collection in plain values."""
     if is_variable(item):
         return CollectionEntry("variable", item.op.name)
@@ -306,7 +308,7 @@ def parts_of(thing: Any) -> list[Any]:
     return _parts(thing) or [thing]
 
 
-def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | None]) -> Any:
+def copy_item(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | None]) -> Any:
     """Returns the item for the copy, or None if a part of it was not copied.
 
     Structures keep their type: SparseTensor, RaggedTensor, IndexedSlices, tuple, dict, PartitionedVariable.
@@ -318,9 +320,9 @@ def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | N
         rename: finds the new name of an op or tensor.
     """
     if is_runner(item):
-        return moved_runner(item, graph, rename)
+        return copy_runner(item, graph, rename)
     if isinstance(item, tf1.train.Saver):
-        return _moved_saver(item, graph, rename)
+        return _copy_saver(item, graph, rename)
     parts = _parts(item)
     if not parts:
         return None if _is_context(item) else item
@@ -355,7 +357,7 @@ def _saver_names(saver: Any) -> list[str]:
     return [about.filename_tensor_name, about.save_tensor_name, about.restore_op_name] if about else []
 
 
-def _moved_saver(saver: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
+def _copy_saver(saver: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
     names = _saver_names(saver)
     new = [rename(name) for name in names]
     if not names or None in new:
@@ -370,7 +372,7 @@ def _moved_saver(saver: Any, graph: TFGraph, rename: Callable[[str], str | None]
 _HANDLES = (tf.resource, tf.variant)
 
 
-def attach(copied: CopyResult, graph: TFGraph, result: AppliedOps, stale: Mask | None = None) -> None:
+def attach_python_state(copied: CopyResult, graph: TFGraph, result: AppliedOps, stale: Mask | None = None) -> None:
     """Adds the Python data to a copy that is not in its nodes: shapes, gradients, variables, collections.
 
     Args:
@@ -385,24 +387,24 @@ def attach(copied: CopyResult, graph: TFGraph, result: AppliedOps, stale: Mask |
     pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
     inferred = ~copied.source.typed(["Const"])[copied.ops]  # the shape of a constant is in its node
     same = np.ones(len(pairs), np.bool_) if stale is None else ~stale[copied.place[copied.ops]]
-    keep_shapes(list(compress(pairs, (inferred & same).tolist())))
-    _keep_handles(copied, graph, pairs, same)
-    functions.keep_gradients(pairs)
-    _keep_callbacks(copied, source, graph)
-    contexts, missed = keep_contexts(copied, graph, pairs)
-    _keep_guards(source, graph, pairs)
+    copy_shapes(list(compress(pairs, (inferred & same).tolist())))
+    _copy_handle_data(copied, graph, pairs, same)
+    functions.copy_gradients(pairs)
+    _copy_callbacks(copied, source, graph)
+    contexts, missed = copy_contexts(copied, graph, pairs)
+    _copy_guards(source, graph, pairs)
     result.missed += missed
     originals = variable_objects(source)
     with graph.as_default():
         for variable in copied.variables:
-            new_variable = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.trainable)
+            new_variable = rebuild_variable(graph, variable.made, originals.get(variable.was), copied.step.trainable)
             if new_variable is not None:
                 result.variables[variable.name] = new_variable
-    take_slots(graph, result.variables)
-    keep_collections(copied, graph, result, contexts, originals)
+    reserve_slot_names(graph, result.variables)
+    copy_collections(copied, graph, result, contexts, originals)
 
 
-def _keep_callbacks(copied: CopyResult, source: TFGraph, graph: TFGraph) -> None:
+def _copy_callbacks(copied: CopyResult, source: TFGraph, graph: TFGraph) -> None:
     """Keeps the Python functions of `py_func` ops alive as long as the copy."""
     calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
     source_callbacks = callbacks(source)
@@ -410,7 +412,7 @@ def _keep_callbacks(copied: CopyResult, source: TFGraph, graph: TFGraph) -> None
         set_callbacks(graph, [*callbacks(graph), *source_callbacks])
 
 
-def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
+def copy_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Copies the shapes that were set by `set_shape`, which are not in the nodes.
 
     A shape is left out if it contradicts the shape that TensorFlow infers for the copy. It is also left out if the
@@ -421,7 +423,7 @@ def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
             new.set_shape(old.shape)
 
 
-def _keep_handles(copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
+def _copy_handle_data(copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
     """Sets the handle data of resources that come from placeholders, because no attribute contains this data.
 
     TensorFlow cannot infer it for ops that pass on these resources either.
@@ -439,9 +441,9 @@ def _keep_handles(copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TF
     start = dict.fromkeys(source.index[was.op.name] for was, _ in handle_pairs)
 
     def handle_consumers(op: int) -> list[int]:
-        return [consumer for consumer in source.consumers.row(op).tolist() if _gives_handle(old[consumer])]
+        return [consumer for consumer in source.consumers.row(op).tolist() if _has_handle_output(old[consumer])]
 
-    for op in met_from(start, handle_consumers):
+    for op in reachable_from(start, handle_consumers):
         if op in pair_of and op not in start:
             handle_pairs += zip(pair_of[op][0].outputs, pair_of[op][1].outputs, strict=True)
     for was, new in handle_pairs:
@@ -449,11 +451,11 @@ def _keep_handles(copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TF
             copy_handle_data(was, new)
 
 
-def _gives_handle(op: TFOp) -> bool:
+def _has_handle_output(op: TFOp) -> bool:
     return any(tensor.dtype in _HANDLES for tensor in op.outputs)
 
 
-def _keep_guards(source: TFGraph, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
+def _copy_guards(source: TFGraph, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Forbids feeding and fetching in the copy if TensorFlow forbids it in the original.
 
     If the copy is not in the loop or cond that was the reason, it can be fed and fetched.

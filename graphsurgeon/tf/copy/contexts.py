@@ -17,7 +17,7 @@ from ..importing import tf
 from ..private.contexts import (
     context_proto,
     contexts_of,
-    copied_context,
+    copy_context,
     differentiate_switch,
     differentiated_loop,
     from_proto,
@@ -48,7 +48,7 @@ def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(names) for names in names_by_context.values())
 
 
-def keep_contexts(
+def copy_contexts(
     copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
 ) -> tuple[dict[int, Any], list[str]]:
     """Copies the contexts of loops and conds, including nested contexts, and puts the copied ops into them.
@@ -140,10 +140,10 @@ class _ContextCopier:
 
     def _like(self, old: Any) -> Any:
         if not has_proto(old):
-            return copied_context(old, self._source, self._graph, self._rename)
+            return copy_context(old, self._source, self._graph, self._rename)
         proto = context_proto(old)
         getattr(proto, proto.WhichOneof("ctxt")).ClearField("nested_contexts")
-        return from_proto(proto) if _moved(proto, self._rename) else None
+        return from_proto(proto) if _rename_context(proto, self._rename) else None
 
     def keep_gradient_loops(self) -> None:
         """Marks the loops that compute gradients of other loops, so that TensorFlow refuses to differentiate them.
@@ -176,7 +176,7 @@ class Renamer:
         return self._copied.key + self._copied.keys.get(name, name)
 
 
-def _moved(proto: Any, rename: Renamer) -> bool:
+def _rename_context(proto: Any, rename: Renamer) -> bool:
     """Replaces all names in the proto of a context; returns False if a required op was not copied."""
     kind = proto.WhichOneof("ctxt")
     context = getattr(proto, kind)
@@ -196,11 +196,11 @@ def _moved(proto: Any, rename: Renamer) -> bool:
             if None in new_names:
                 return False
             names[:] = new_names
-    _move_values(context.values_def, rename)
+    _rename_values(context.values_def, rename)
     return True
 
 
-def _move_values(values: Any, rename: Callable[[str], str | None]) -> None:
+def _rename_values(values: Any, rename: Callable[[str], str | None]) -> None:
     inside = [new for new in map(rename, values.values) if new is not None]
     values.values[:] = inside
     outside = dict(values.external_values)

@@ -63,7 +63,7 @@ def import_nodes(
     try:
         return one_piece(graph, graph_def, tensors or {}, controls or {}, within, LIMIT)
     except TooLarge:
-        large, rest = constants_apart(graph_def, LIMIT // 2)
+        large, rest = split_constants(graph_def, LIMIT // 2)
     ops: dict[str, TFOp] = {}
     for part in large:
         ops |= one_piece(graph, part, {}, {}, "", LIMIT)
@@ -71,7 +71,7 @@ def import_nodes(
     return ops | one_piece(graph, rest, outside, {**(controls or {}), **ops}, within, LIMIT)
 
 
-def import_stated(
+def import_with_shapes(
     graph: TFGraph,
     graph_def: TFGraphDef,
     nodes_with_shapes: Iterable[TFNodeDef],
@@ -117,14 +117,14 @@ def _public_import(
         raise TooLarge(f"a GraphDef of {counted(graph_def.ByteSize(), 'bytes')}")
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
-    graph_def, places = without_far_places(graph_def)
+    graph_def, places = without_outer_colocations(graph_def)
     waits = []  # the public import supports control inputs only from ops with outputs
     for node in graph_def.node:
         mute = [t for t in node.input if t[0] == "^" and t[1:] in controls and not controls[t[1:]].outputs]
         if mute:
             waits.append((node.name, [controls[text[1:]] for text in mute]))
             node.input[:] = [text for text in node.input if text not in mute]
-    with graph.as_default(), quiet_stacks():
+    with graph.as_default(), clear_stacks():
         tf1.import_graph_def(graph_def, input_map=mapping or None, name="")
     for name, value in places.items():
         set_attribute(graph.get_operation_by_name(name), "_class", value)
@@ -134,7 +134,7 @@ def _public_import(
 
 
 @contextmanager
-def quiet_stacks() -> Iterator[None]:
+def clear_stacks() -> Iterator[None]:
     """Clears the caller's context, which would add control inputs, name scopes and devices to new ops."""
     with tf1.control_dependencies(None), tf1.name_scope(None), tf1.device(None):
         yield
@@ -143,7 +143,7 @@ def quiet_stacks() -> Iterator[None]:
 # -- a GraphDef that cannot be imported as it is ---------------------------------------------------
 
 
-def constants_apart(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef], TFGraphDef]:
+def split_constants(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef], TFGraphDef]:
     """Moves the constants, the largest nodes, out of a GraphDef.
 
     Args:
@@ -170,7 +170,7 @@ def constants_apart(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef]
     return pieces, rest
 
 
-def without_far_places(graph_def: TFGraphDef) -> tuple[TFGraphDef, dict[str, Any]]:
+def without_outer_colocations(graph_def: TFGraphDef) -> tuple[TFGraphDef, dict[str, Any]]:
     """Removes colocations with ops outside the GraphDef: the public import refuses them."""
     out = type(graph_def)()
     out.CopyFrom(graph_def)
@@ -218,8 +218,8 @@ class SavedState:
         with outside_contexts(graph):
             adopt_ops(graph)
         orphans = [str(op.name) for op in graph.get_operations()[self._size :]]
-        self._put_back_collections()
-        self._put_back_names([*orphans, *(c.step.to for c in copies or ())] if orphans else [])
+        self._restore_collections()
+        self._restore_names([*orphans, *(c.step.to for c in copies or ())] if orphans else [])
         if orphans:
             # If there is not enough memory for the whole graph, TensorFlow may keep it locked forever.
             if copies is None or any(functions_of(c.source.live) for c in copies):
@@ -230,7 +230,7 @@ class SavedState:
             remove_function(graph, name)
         return []
 
-    def _put_back_collections(self) -> None:
+    def _restore_collections(self) -> None:
         graph, lists = self._graph, all_collections(self._graph)
         for name in [n for n in lists if n not in self._collections]:
             del lists[name]
@@ -243,7 +243,7 @@ class SavedState:
                     guards.add(item)
         set_callbacks(graph, self._callbacks)
 
-    def _put_back_names(self, burnt: list[str]) -> None:
+    def _restore_names(self, burnt: list[str]) -> None:
         names = names_in_use(self._graph)
         names.clear()
         names.update({name.lower(): 1 for name in burnt if name} | self._names)
@@ -254,7 +254,7 @@ def _guards(graph: TFGraph) -> tuple[Any, Any]:
 
 
 @contextmanager
-def all_or_nothing(graph: TFGraph) -> Iterator[None]:
+def rollback_on_error(graph: TFGraph) -> Iterator[None]:
     """Restores the state before the block if the block fails."""
     state = SavedState(graph)
     try:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.devices import substitute_device
 from ...graph.graph import Graph, Mask
-from ...graph.names import moved
 from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant, NewOp
-from ...plan.effect import PlanResult
+from ...plan.plan_result import PlanResult
 from ...plan.shape_inference import frontier
 from ..edit.nodes import change_node, plan_nodes
 from ..functions.calls import constant
@@ -22,11 +22,11 @@ from ..importing import tf
 from ..messages import graph_pb2, node_def_pb2
 from ..open import snapshot
 from ..private.graphs import op_finder
-from ..protos import decoded, encoded
+from ..protos import decode, encode
 from ..registry import op_definition
 
 
-def compiled(
+def compile_nodes(
     effect: PlanResult,
     graph: TFGraph,
     library: Library,
@@ -55,7 +55,7 @@ def compiled(
         graph_def = plan_nodes(effect, graph_def)
     _set_versions(effect, graph_def, graph)
     new, first = list(graph_def.node), effect.base.size
-    _wire(new, effect.after, first)
+    _set_inputs(new, effect.after, first)
     for at, (copied, renamed) in enumerate(zip(effect.copies, library.names, strict=True)):
         start = int(copied.place[copied.ops[0]]) - first if len(copied.ops) else 0
         rewrite = rewriter(copied, gradients[at] if gradients else {})
@@ -69,10 +69,10 @@ def compiled(
             change_node(nodes_by_name[name], change)
     graph_def.library.function.extend(library.renamed)
     graph_def.library.gradient.extend(library.gradients)
-    return graph_def, *_from_outside(effect, graph)
+    return graph_def, *_outer_inputs(effect, graph)
 
 
-def tell_shapes(effect: PlanResult, graph_def: TFGraphDef, stale: Mask) -> list[TFNodeDef]:
+def write_shapes(effect: PlanResult, graph_def: TFGraphDef, stale: Mask) -> list[TFNodeDef]:
     """Writes the static shapes of originals into nodes, if TensorFlow infers the shapes of their consumers again.
 
     No node contains a shape that a program set by `set_shape`, but the consumers need it during the import. All other
@@ -99,7 +99,7 @@ def tell_shapes(effect: PlanResult, graph_def: TFGraphDef, stale: Mask) -> list[
     return completed
 
 
-def _wire(new: list[TFNodeDef], after: Graph, first: int) -> None:
+def _set_inputs(new: list[TFNodeDef], after: Graph, first: int) -> None:
     """Sets the names and inputs of the new nodes: those of the ops from number `first` on, after the plan."""
     for node, name, texts in zip(new, after.names[first:], after.written(first), strict=True):
         node.name = name
@@ -111,7 +111,7 @@ def _wire(new: list[TFNodeDef], after: Graph, first: int) -> None:
             inputs[:] = texts
 
 
-def _from_outside(effect: PlanResult, graph: TFGraph) -> tuple[dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
+def _outer_inputs(effect: PlanResult, graph: TFGraph) -> tuple[dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
     """Returns the tensors and control inputs that new ops read from existing ops."""
     after, first = effect.after, effect.base.size
     names, find = after.names, op_finder(graph)
@@ -183,7 +183,7 @@ def _colocate(node: TFNodeDef, copied: CopyResult, cache: dict[bytes, bytes]) ->
     for at, place in enumerate(places):
         new = cache.get(place)  # most colocations are shared by several ops
         if new is None:
-            new = cache[place] = _new_place(place, copied)
+            new = cache[place] = _new_colocation(place, copied)
         places[at] = new
         lost |= not new
     if lost:
@@ -192,7 +192,7 @@ def _colocate(node: TFNodeDef, copied: CopyResult, cache: dict[bytes, bytes]) ->
             del node.attr["_class"]
 
 
-def _new_place(place: bytes, copied: CopyResult) -> bytes:
+def _new_colocation(place: bytes, copied: CopyResult) -> bytes:
     """Returns the colocation of a copy, given that of the original; empty if the other op was not copied."""
     if not place.startswith(b"loc:@"):
         return place
@@ -277,7 +277,7 @@ def rewriter(copied: CopyResult, gradients: Mapping[int, str]) -> Rewrite | None
     step = copied.step
     changes: list[Rewrite] = []
     if copied.turned:
-        changes.append(lambda number, node: turn(copied, number, node))
+        changes.append(lambda number, node: convert_op(copied, number, node))
     if step.device != "keep":
         changes.append(lambda number, node: _place(node, step.device))
     if step.seeds == "new":
@@ -294,12 +294,12 @@ def rewriter(copied: CopyResult, gradients: Mapping[int, str]) -> Rewrite | None
     return rewrite
 
 
-def turn(copied: CopyResult, number: int, node: TFNodeDef) -> None:
+def convert_op(copied: CopyResult, number: int, node: TFNodeDef) -> None:
     """Changes the type of an op that reads a tensor instead of a variable, or of an Enter without its loop."""
     kind = copied.turned.get(number)
     if kind is None:
         return
-    attributes = {name: decoded(type(value), encoded(value)) for name, value in node.attr.items()}
+    attributes = {name: decode(type(value), encode(value)) for name, value in node.attr.items()}
     node.op = kind
     node.attr.clear()
 
@@ -325,7 +325,7 @@ def turn(copied: CopyResult, number: int, node: TFNodeDef) -> None:
 
 
 def _place(node: TFNodeDef, device: str | tuple[tuple[str, str], ...]) -> None:
-    node.device = "" if device == "clear" else moved(node.device, device)  # type: ignore[arg-type]
+    node.device = "" if device == "clear" else substitute_device(node.device, device)  # type: ignore[arg-type]
 
 
 def _reseed(node: TFNodeDef) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...graph.tf_types import TFGraph, TFOp
-from ...graph.traversal import met_from
-from ...graph.variables import HOLDERS, PLACEHOLDER_TYPES, fills, holds
+from ...graph.traversal import reachable_from
+from ...graph.variables import HOLDERS, PLACEHOLDER_TYPES, fills_table, makes_table
 from ..functions.library import CALLS, definition, reached_functions
 from ..importing import tf
 from ..private.functions import functions_of
@@ -33,15 +33,15 @@ def _fillers(graph: TFGraph, ops: Iterable[TFOp]) -> dict[str, tuple[str, ...]]:
         if op.type not in HOLDERS and op.type not in CALLS:
             continue
         handles = [t for t in op.outputs if op.type in HOLDERS or t.dtype == tf.resource]
-        if handles and holds(op.type, inner(op)):
+        if handles and makes_table(op.type, inner(op)):
             readers = dict.fromkeys(r for t in handles for r in t.consumers())
-            names = [r.name for r in readers if fills(r.type, inner(r), [t.op.type for t in r.inputs])]
+            names = [r.name for r in readers if fills_table(r.type, inner(r), [t.op.type for t in r.inputs])]
             if names:
                 fillers[op.name] = tuple(names)
     return fillers
 
 
-def filled_tables(graph: TFGraph, ops: Iterable[str] | None = None) -> dict[str, tuple[str, ...]]:
+def table_fillers(graph: TFGraph, ops: Iterable[str] | None = None) -> dict[str, tuple[str, ...]]:
     """Returns table -> the ops that fill it, which a session must run once before the table is read.
 
     Args:
@@ -53,13 +53,15 @@ def filled_tables(graph: TFGraph, ops: Iterable[str] | None = None) -> dict[str,
 
 
 def ready_fillers(graph: TFGraph, ops: Iterable[str] | None = None) -> list[TFOp]:
-    """Returns the ops that fill tables and need no feed; arguments as in `filled_tables`."""
-    names = dict.fromkeys(name for group in filled_tables(graph, ops).values() for name in group)
+    """Returns the ops that fill tables and need no feed; arguments as in `table_fillers`."""
+    names = dict.fromkeys(name for group in table_fillers(graph, ops).values() for name in group)
     fillers = [graph.get_operation_by_name(name) for name in names]
-    return [op for op in fillers if not any(above.type in PLACEHOLDER_TYPES for above in met_from([op], _above))]
+    return [
+        op for op in fillers if not any(above.type in PLACEHOLDER_TYPES for above in reachable_from([op], _ancestors))
+    ]
 
 
-def _above(op: TFOp) -> list[TFOp]:
+def _ancestors(op: TFOp) -> list[TFOp]:
     return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 
@@ -74,7 +76,7 @@ def queue_of(runner: Any) -> str:
     return str(getattr(queue, "op", queue).name)
 
 
-def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
+def copy_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
     """Returns a runner for the copy of a queue, or None if a part of the queue was not copied."""
     proto = runner.to_proto()
     # A queue object stores only the last part of its name.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError
-from ...graph.boundary import entering
+from ...graph.boundary import entering_tensors
 from ...graph.control_flow import FLOW_TYPES, Loop, body_of
 from ...graph.graph import Graph, Mask
 from ...graph.names import free_name
@@ -18,11 +18,11 @@ from ...graph.tf_types import TFOp
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.adapters import Adapter, AdapterPart, Cast, Dense, Pad, Pool, Reshape, Resize, Transpose, kind_of
 from ...plan.dependencies import writes
-from ..copy.append import copied_into
+from ..copy.append import copy_into
 from ..functions.calls import FunctionCalls
 from ..functions.flow import FlowBuilder
-from ..functions.graph_function import copied_ops, traced_function
-from ..functions.library import reached_functions, referred
+from ..functions.graph_function import copy_ops, trace_function
+from ..functions.library import functions_in_node, reached_functions
 from ..importing import tf
 from ..private.contexts import innermost_context
 from ..private.functions import functions_of
@@ -36,7 +36,7 @@ _RESIZES = {
 }  # fmt: skip
 
 
-def adapting(adapter: Adapter) -> Callable[[Any], Any]:
+def adapter_builder(adapter: Adapter) -> Callable[[Any], Any]:
     """Returns a function of a tensor that builds an adapter in the current name scope.
 
     The result has the name of the scope itself, and all other ops are inside the scope.
@@ -46,7 +46,7 @@ def adapting(adapter: Adapter) -> Callable[[Any], Any]:
 
     Example:
         >>> with tf.Graph().as_default() as graph, tf1.name_scope("fit/"):
-        ...     print(adapting(Adapter((Cast("int32"), Reshape((4,)))))(tf.zeros([2, 2], name="x")).name)
+        ...     print(adapter_builder(Adapter((Cast("int32"), Reshape((4,)))))(tf.zeros([2, 2], name="x")).name)
         fit:0
     """
 
@@ -139,9 +139,9 @@ def collapse_ops(
         def body() -> list[Any]:
             graph = tf1.get_default_graph()
             captures = {name: graph.capture(tensor) for name, tensor in zip(inputs, tensors, strict=True)}
-            return copied_ops(base, mask, captures, outputs, name)
+            return copy_ops(base, mask, captures, outputs, name)
 
-        return list(traced_function(body, re.sub(r"\W", "_", name))())
+        return list(trace_function(body, re.sub(r"\W", "_", name))())
 
     return call
 
@@ -150,7 +150,7 @@ def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
     """Refuses calls with a custom gradient, because they would lose it inside another function."""
     functions = functions_of(base.live)
     for i in mask.nonzero()[0].tolist() if functions else ():
-        for called in reached_functions(referred(base.nodes[i], functions), functions):
+        for called in reached_functions(functions_in_node(base.nodes[i], functions), functions):
             function = functions[called]
             if getattr(function, "grad_func_name", None) or getattr(function, "python_grad_func", None):
                 problem = f"{base.names[i]!r} calls {called!r}, whose custom gradient would be lost inside a function"
@@ -237,7 +237,7 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
     body, lead = body_of(base, loop), base.names[loop.asks].rpartition("/")[0]
     block = Selection(base, body, Query("select"))
     enters = [f"{base.names[i]}:1" for i in loop.switches] + [f"{base.names[i]}:0" for i in loop.constants]
-    used = {f"{base.names[i]}:{port}" for i, port in entering(base, body)}
+    used = {f"{base.names[i]}:{port}" for i, port in entering_tensors(base, body)}
     acts = _sets_state(base, loop, body)
 
     def call(*tensors: Any) -> list[Any]:
@@ -248,7 +248,7 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
             if len(block):
                 inputs = {text: tensor.name for text, tensor in ends.items() if text in used}
                 names = {n: f"{scope}/{n.removeprefix(f'{lead}/')}" for n in block.names}
-                copy = copied_into(graph, block, inputs=inputs, names=names, control="drop", collections="none")
+                copy = copy_into(graph, block, inputs=inputs, names=names, control="drop", collections="none")
             turned = [base.input_names(i)[0] for i in loop.turns]
             values[: len(turned)] = [
                 ends[text] if text in ends or copy is None else graph.get_tensor_by_name(copy.renamed(text))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import PlanError, counted, nearest
 from ...graph.tf_types import TFGraphDef, TFNodeDef
-from ...plan.effect import NewNode, OpChange, PlanResult
+from ...plan.plan_result import NewNode, OpChange, PlanResult
 from ..importing import tf
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition
@@ -63,11 +63,11 @@ def new_node(new: NewNode, effect: PlanResult) -> Any:
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum
     for name, value in new.attributes.items():
-        _set(node, name, value, kinds, request)
+        _set_attribute(node, name, value, kinds, request)
     return node
 
 
-def _set(node: TFNodeDef, name: str, value: Any, kinds: Mapping[str, str], request: str) -> None:
+def _set_attribute(node: TFNodeDef, name: str, value: Any, kinds: Mapping[str, str], request: str) -> None:
     """Sets an attribute of a node, if its op type has the attribute or the name begins with `_`."""
     if name not in kinds and not name.startswith("_"):
         raise PlanError(request, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
@@ -88,7 +88,7 @@ def change_node(node: TFNodeDef, change: OpChange) -> None:
         if value is None:
             node.attr.pop(name, None)
             continue
-        _set(node, name, value, kinds, request)
+        _set_attribute(node, name, value, kinds, request)
         allowed = sorted(text.decode() for text in attributes[name].allowed_values.list.s) if name in attributes else []
         if allowed and kinds[name] == "string" and node.attr[name].s.decode() not in allowed:
             raise PlanError(request, f"{name!r} cannot be {value!r}", f"Choose one of {', '.join(allowed)}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import SelectionError, SurgeryError, one_of
 from ...graph.graph import Graph
-from ...graph.match.pattern import Pattern
+from ...graph.pattern import Pattern
 from ...graph.selection import Selection
 from ...graph.tf_types import TFNodeDef
 from ..importing import tf

@@ -19,16 +19,16 @@ from ...errors import PlanError
 from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
 from ...graph.tf_types import TFGraph, TFOp, TFSession, TFTensor
-from ...graph.traversal import met_from
+from ...graph.traversal import reachable_from
 from ...plan.type_check import axis_text
 from ..importing import tf
 from ..messages import node_def_pb2
-from ..open.outputs import expanded
+from ..open.outputs import expand_arguments
 from ..private.contexts import context_of, loop_around
 from ..private.graphs import number_of, rewiring_works, same_shape, set_control_inputs, set_input, tensor_info
 from ..private.sessions import is_closed
 from ..protos import lacks_memory
-from ..run.errors import words_of
+from ..run.errors import error_text
 from .validation import Scratch, ScratchError
 
 #: (id of an op, number of an input) -> the new tensor
@@ -37,7 +37,7 @@ Reads = Mapping[tuple[int, int], Any]
 
 def downstream(ops: list[TFOp]) -> list[TFOp]:
     """Returns the given ops and all ops that depend on them, in order of creation."""
-    return sorted(met_from(ops, lambda op: (c for t in op.outputs for c in t.consumers())), key=number_of)
+    return sorted(reachable_from(ops, lambda op: (c for t in op.outputs for c in t.consumers())), key=number_of)
 
 
 def infer_outputs(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any, Any]]:
@@ -102,12 +102,12 @@ def reshape(new_shapes: list[tuple[Any, Any]], old_shapes: list[tuple[Any, Any]]
     for (tensor, new), (_, old) in zip(new_shapes, old_shapes, strict=True):
         if new.is_compatible_with(tensor.shape):
             tensor.set_shape(new)
-        if known(new) < known(old):
+        if specificity(new) < specificity(old):
             unsure.append(tensor.name)
     return unsure
 
 
-def known(shape: Any) -> int:
+def specificity(shape: Any) -> int:
     """Returns how specific a static shape is: the number of known sizes, or -1 for an unknown rank."""
     return -1 if shape.rank is None else sum(size is not None for size in shape.as_list())
 
@@ -195,7 +195,7 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
         new = {(id(e.op), e.input): e.now.op for e in edges}
         starts = [e.op for e in edges if journal(graph).backward or number_of(e.now.op) >= number_of(e.op)]
         _refuse_cycle(starts, graph, request, lambda op: _before(op, new))
-    shapes = _reinferred(edges, request)
+    shapes = _reinfer_shapes(edges, request)
     applied: list[InputChange] = []
     try:
         for edge in edges:
@@ -209,13 +209,13 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
         problem = (
             f"TensorFlow refuses {edges[len(applied)].now.name!r} as an input of {edges[len(applied)].op.name!r}: "
         )
-        raise PlanError(request, problem + words_of(error), "Nothing was changed; choose another tensor") from error
+        raise PlanError(request, problem + error_text(error), "Nothing was changed; choose another tensor") from error
     _note(graph, backward)
     journal(graph).unsure = reshape(*shapes)
     return len(applied)
 
 
-def _reinferred(
+def _reinfer_shapes(
     edges: list[InputChange], request: str
 ) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
     """Returns the shapes downstream, for the new edges and for the old edges; empty if no edge has another shape."""
@@ -225,11 +225,11 @@ def _reinferred(
     ops = downstream([edge.op for edge in reshaped])
     new_shapes = infer_outputs(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, request)
     # A placeholder of unknown shape from the caller counts as a tensor of the same shape as before.
-    wider = any(known(e.now.shape) < known(e.was.shape) for e in reshaped if not _anything(e.now))
+    wider = any(specificity(e.now.shape) < specificity(e.was.shape) for e in reshaped if not _accepts_any_shape(e.now))
     return new_shapes, infer_outputs(ops, {}, request) if wider else new_shapes
 
 
-def _anything(tensor: TFTensor) -> bool:
+def _accepts_any_shape(tensor: TFTensor) -> bool:
     return bool(tensor.op.type == "Placeholder" and tensor.shape.rank is None)
 
 
@@ -308,7 +308,7 @@ def _describe_tensor(tensor: TFTensor, info: TensorInfo) -> str:
 
 def _changes(op: Any, at: int) -> bool:
     """Whether an input of an op is a reference, so that only a variable is a valid input."""
-    refs = [bool(arg.is_ref) for arg, _, _ in expanded(op.op_def.input_arg, op.node_def, op.op_def)]
+    refs = [bool(arg.is_ref) for arg, _, _ in expand_arguments(op.op_def.input_arg, op.node_def, op.op_def)]
     return refs[at]
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import PlanError, counted
+from ...graph.devices import colocate
 from ...graph.graph import Graph
-from ...graph.names import colocate, renamed_end
+from ...graph.names import rename_input
 from ...graph.tf_types import TFGraph, TFNodeDef
 from ...plan.backend import BuiltSubgraph, InsertionSite
 from ..copy.imports import import_nodes
@@ -21,7 +22,7 @@ from ..private.contexts import innermost_context
 from ..private.functions import functions_of
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops
 from ..registry import op_definition
-from ..run.errors import errors_as, words_of
+from ..run.errors import error_text, errors_as
 from .nodes import similar_types
 from .patterns import parameters_of
 
@@ -90,7 +91,7 @@ class _SiteTracer:
                 tensors[word] = self._placeholder(f"{_LEAD}/{number}/{at}", site.inputs[name])
         start = len(self.graph.get_operations())
         resources = self._beside()
-        result = self._called(site, tensors)
+        result = self._call_function(site, tensors)
         names_of_outputs = self._results(site, result)
         if key is not None and key not in self.templates:
             plain = self._beside() == resources
@@ -159,7 +160,7 @@ class _SiteTracer:
         takes_match = any(p.name == "match" for p in self.parameters)
         return takes_match and site.match is not None and "match" not in site.inputs
 
-    def _called(self, site: InsertionSite, tensors: Mapping[str, Any]) -> Any:
+    def _call_function(self, site: InsertionSite, tensors: Mapping[str, Any]) -> Any:
         more = {"match": site.match} if self._asks(site) else {}
         if any(p.kind == p.VAR_POSITIONAL for p in self.parameters):
             call: Callable[[], Any] = lambda: self.function(*tensors.values(), **more)  # noqa: E731
@@ -175,7 +176,7 @@ class _SiteTracer:
             except (PlanError, MemoryError):
                 raise
             except Exception as error:
-                message = f"{type(error).__name__}: {words_of(error)}"
+                message = f"{type(error).__name__}: {error_text(error)}"
                 raise PlanError(
                     self.request, f"calling the function for {site.scope!r} fails: {message}", "Correct the function"
                 ) from error
@@ -250,9 +251,9 @@ class _SiteTracer:
             node = self.later.node.add()
             node.CopyFrom(old_node)
             node.name = moves[node.name]
-            node.input[:] = [renamed_end(text, moves) for text in node.input]
+            node.input[:] = [rename_input(text, moves) for text in node.input]
             colocate(node, moves)
-        return {key: renamed_end(name, moves) for key, name in template.outputs.items()}
+        return {key: rename_input(name, moves) for key, name in template.outputs.items()}
 
     def finish(self) -> None:
         """Builds all sites that have the same result as an earlier site, in one import."""

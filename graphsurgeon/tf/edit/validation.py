@@ -18,18 +18,18 @@ from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.tf_types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...graph.traversal import backward, forward
-from ...plan.check import mapping_proposals
 from ...plan.copy_result import CopyResult, NewConstant
-from ...plan.effect import InferenceResult, PlanResult
 from ...plan.fault import Fault
 from ...plan.fixes import with_mapping_fixes
+from ...plan.mutable_graph import MutableGraph
+from ...plan.plan_result import InferenceResult, PlanResult
+from ...plan.static_checks import mapping_proposals
 from ...plan.step_code import request_of
 from ...plan.steps import InsertStep, SetStep
 from ...plan.type_check import axis_text, base_dtype, shapes_differ
-from ...plan.workbench import MutableGraph
 from ..copy.imports import import_nodes
-from ..copy.node_defs import constant_node, turn
-from ..functions.library import named_in
+from ..copy.node_defs import constant_node, convert_op
+from ..functions.library import functions_in_attribute
 from ..graph_parts import adopt_functions
 from ..importing import tf
 from ..messages import graph_pb2, node_def_pb2
@@ -37,7 +37,7 @@ from ..open.crash_guards import refuse_fatal
 from ..private.functions import functions_of
 from ..private.graphs import copy_handle_data, tensor_info
 from ..protos import empty_graph, lacks_memory
-from ..run.errors import words_of
+from ..run.errors import error_text
 from .nodes import change_node, new_node
 
 tf1 = tf.compat.v1
@@ -113,12 +113,12 @@ class Scratch(Generic[Op]):
                     queue.append(source)
                     queued.add(source)
                 elif end not in self._stand_ins:
-                    self._stand_ins[end] = self._stand_in(source, port)
+                    self._stand_ins[end] = self._placeholder(source, port)
         if any(map(_calls, self._def.node)):
             for graph in sources(queue):
                 adopt_functions(graph, self._graph)
-        refuse_fatal(self._closed(), request)
-        new_ops = self._imported()
+        refuse_fatal(self._closed_nodes(), request)
+        new_ops = self._import_nodes()
         return {op: new_ops[self._ops.name(op)] for op in targets}
 
     def _comes_along(self, op: Op, port: int) -> bool:
@@ -130,7 +130,7 @@ class Scratch(Generic[Op]):
             return node.op not in _TURNING
         return info.dtype.endswith("_ref") or (info.dtype == "resource" and node.op == "VarHandleOp")
 
-    def _stand_in(self, op: Op, port: int) -> TFTensor:
+    def _placeholder(self, op: Op, port: int) -> TFTensor:
         info = self._ops.info(op, port)
         with self._graph.as_default(), tf1.name_scope("stand_ins_of_the_trial"):
             dtype = base_dtype(info.dtype) if info is not None else "float32"
@@ -140,7 +140,7 @@ class Scratch(Generic[Op]):
             copy_handle_data(handle, new)
         return new
 
-    def _closed(self) -> Any:
+    def _closed_nodes(self) -> Any:
         """Returns the nodes, with placeholders for the inputs from outside, for a check."""
         out = graph_pb2.GraphDef()
         out.CopyFrom(self._def)
@@ -148,13 +148,13 @@ class Scratch(Generic[Op]):
             out.node.add(name=name, op="Placeholder")
         return out
 
-    def _imported(self) -> dict[str, TFOp]:
+    def _import_nodes(self) -> dict[str, TFOp]:
         try:
             return import_nodes(self._graph, self._def, self._stand_ins)
         except Exception as error:
             if lacks_memory(error):
                 raise
-            message = words_of(error)
+            message = error_text(error)
             for (name, port), tensor in self._stand_ins.items():
                 message = message.replace(tensor.name, f"{name}:{port}" if port else name)
             raise ScratchError(message) from error
@@ -203,27 +203,29 @@ class _ShapeChecker:
     def verdict(self) -> InferenceResult:
         """Returns the faults, and the inferred shapes of ops whose known shapes have become wrong."""
         inferred: dict[int, list[TensorInfo]] = {}
-        region = self._touched()
+        region = self._edited_ops()
         for op in sorted(region):
             self._check_node(op)
         sure = len(self._faults), len(self._lost)
-        new_ops = self._tried(self._without_lost(region))
+        new_ops = self._try_build(self._without_lost(region))
         wide = self._with_between(region) if len(self._faults) > sure[0] else region
         if len(wide) > len(region):  # a placeholder may have had an outdated shape, so ops in between are built too
             del self._faults[sure[0] :], self._lost[sure[1] :]
-            new_ops = self._tried(self._without_lost(wide))
+            new_ops = self._try_build(self._without_lost(wide))
         # Consumers of an inserted op are already in `region`.
-        changed_ops = [op for op, new in new_ops.items() if op not in self._added and self._changed(op, new)]
+        changed_ops = [op for op, new in new_ops.items() if op not in self._added and self._affects_consumers(op, new)]
         if changed_ops:
             below = forward(self._after, self._after.mask(changed_ops), control=False)
-            new_ops = self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
-            inferred = {op: infos for op, new in new_ops.items() if (infos := self._corrected(op, new))}
+            new_ops = self._try_build(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
+            inferred = {op: infos for op, new in new_ops.items() if (infos := self._contradicting_outputs(op, new))}
         reshaped = {
-            op: self._now(new) for op, new in new_ops.items() if op < self._effect.first and self._reshaped(op, new)
+            op: self._now(new)
+            for op, new in new_ops.items()
+            if op < self._effect.first and self._sizes_changed(op, new)
         }
         return InferenceResult(tuple(self._faults), inferred, reshaped)
 
-    def _reshaped(self, op: int, new_op: TFOp) -> bool:
+    def _sizes_changed(self, op: int, new_op: TFOp) -> bool:
         """Whether output sizes of an existing op have changed; sizes that became unknown do not count."""
         old_infos, infos = self._outputs(op), self._now(new_op)
         return old_infos is not None and len(old_infos) == len(infos) and not all(map(_weaker, infos, old_infos))
@@ -232,7 +234,7 @@ class _ShapeChecker:
     def _now(op: TFOp) -> list[TensorInfo]:
         return [tensor_info(tensor) for tensor in op.outputs]
 
-    def _corrected(self, op: int, new_op: Any) -> list[TensorInfo]:
+    def _contradicting_outputs(self, op: int, new_op: Any) -> list[TensorInfo]:
         """Returns the inferred outputs of an op if they contradict a known shape; otherwise empty."""
         old_infos = self._outputs(op) or ()
         infos = self._now(new_op)
@@ -244,7 +246,7 @@ class _ShapeChecker:
 
     # -- the ops that a plan touches --------------------------------------------------------------
 
-    def _touched(self) -> set[int]:
+    def _edited_ops(self) -> set[int]:
         """Returns the ops that a step has made, or whose attributes or inputs a step has changed."""
         effect, index = self._effect, self._after.index
         out = {index[name] for name in effect.blame if name in index}
@@ -277,7 +279,7 @@ class _ShapeChecker:
         try:
             self._refuse_unknown_functions(op, self.node(op))
         except PlanError as error:
-            request, step = self._asked(name, error.request), self._effect.blame.get(name)
+            request, step = self._request_of(name, error.request), self._effect.blame.get(name)
             self._faults.append(Fault(request, f"{name!r}: {error.problem}", error.suggestion, step=step))
             self._lost.append(op)
 
@@ -286,7 +288,9 @@ class _ShapeChecker:
         if node is None or change is None or source is None:
             return
         functions = functions_of(source[0].live)
-        names = {name for key in change.attributes if key in node.attr for name in named_in(node.attr[key])}
+        names = {
+            name for key in change.attributes if key in node.attr for name in functions_in_attribute(node.attr[key])
+        }
         for name in sorted(names.difference(functions)):
             raise PlanError(
                 "", f"{name!r} is not a function of the graph", f"It holds {few(sorted(functions)) or 'none'}"
@@ -342,7 +346,7 @@ class _ShapeChecker:
                 if key not in ("_class", "_output_shapes"):
                     node.attr[key].CopyFrom(value)
             if mine is not None:
-                turn(mine[0], number, node)
+                convert_op(mine[0], number, node)
         else:
             new = mine[0].stand_ins[mine[1]] if mine is not None else None
             if mine is None or not isinstance(new, NewConstant) or new.value is None:
@@ -355,11 +359,11 @@ class _ShapeChecker:
 
     # -- the check by TensorFlow ------------------------------------------------------------------
 
-    def _tried(self, region: set[int]) -> dict[int, TFOp]:
+    def _try_build(self, region: set[int]) -> dict[int, TFOp]:
         """Builds ops; returns number -> op, and collects the ops that TensorFlow refuses, one after another."""
         while region and len(self._faults) < _MOST:
             try:
-                return self._built(region)
+                return self._build(region)
             except ScratchError as error:
                 name, fault = _refused_name(error.said, self._after), (error.said, False)
             except OpenError as error:
@@ -382,7 +386,7 @@ class _ShapeChecker:
         below = forward(self._after, self._after.mask(self._lost), control=False)
         return {op for op in region if not below[op]}
 
-    def _built(self, region: set[int]) -> dict[int, TFOp]:
+    def _build(self, region: set[int]) -> dict[int, TFOp]:
         build = [op for op in sorted(region) if self.node(op) is not None]
         return Scratch(self, self._versions()).built(build, self._lives, "check()")
 
@@ -411,7 +415,7 @@ class _ShapeChecker:
             return None
         return source[0].live.get_operation_by_name(source[0].names[source[1]]).outputs[port]
 
-    def _changed(self, op: int, new_op: TFOp) -> bool:
+    def _affects_consumers(self, op: int, new_op: TFOp) -> bool:
         """Whether consumers of an op are affected, by another dtype, a more specific shape, or other output sizes."""
         old_infos = self._outputs(op)
         infos = self._now(new_op)
@@ -445,7 +449,7 @@ class _ShapeChecker:
         )
         names = (name,) if name else ()
         return Fault(
-            self._asked(first, ""), problem, way, step=effect.blame.get(first), kind=Kind.REFUSED_OP, names=names
+            self._request_of(first, ""), problem, way, step=effect.blame.get(first), kind=Kind.REFUSED_OP, names=names
         )
 
     def _step(self, name: str) -> tuple[Any, str]:
@@ -465,7 +469,7 @@ class _ShapeChecker:
                 above += near
         return (effect.steps[effect.blame[first]] if first in effect.blame else None), first
 
-    def _asked(self, name: str, otherwise: str) -> str:
+    def _request_of(self, name: str, otherwise: str) -> str:
         step = self._effect.blame.get(name)
         if step is None:
             return otherwise or "check()"

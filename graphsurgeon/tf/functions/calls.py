@@ -9,11 +9,19 @@ from typing import Any
 
 from ...errors import PlanError, few
 from ...graph.control_flow import FLOW_TYPES
-from ...graph.functions import BRANCHING, CALLS, named_in, own_gradient, reachable, referred
+from ...graph.devices import colocate
+from ...graph.functions import (
+    BRANCHING,
+    CALLS,
+    functions_in_attribute,
+    functions_in_node,
+    own_gradient,
+    reachable_functions,
+)
 from ...graph.graph import Graph
-from ...graph.names import colocate, op_name, renamed_end, tensor_name
+from ...graph.names import op_name, rename_input, tensor_name
 from ...graph.tf_types import TFNodeDef
-from ...graph.traversal import met_from
+from ...graph.traversal import reachable_from
 from ...graph.variables import FEED_TYPES, READING_TYPES
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition
@@ -70,7 +78,7 @@ class FunctionCalls:
         absent = next((name for name in names if name not in self.definitions), None)
         if absent is not None:
             return f"its function {absent!r} is not in the graph", "Open the file that holds the function too"
-        problem = next(filter(None, map(self._fixed, names)), "")
+        problem = next(filter(None, map(self._obstacle, names)), "")
         if not problem and node.op in BRANCHING:
             problem = self._old_flow(names)
         if not problem and node.name in self.base.index and self._in_old_flow(node.name):
@@ -93,10 +101,10 @@ class FunctionCalls:
     def _functions(self, node: TFNodeDef) -> list[str]:
         """Returns the functions that a call, cond, case or loop may run; empty for other ops."""
         if node.op in BRANCHING:
-            return sorted(name for value in node.attr.values() for name in named_in(value))
+            return sorted(name for value in node.attr.values() for name in functions_in_attribute(value))
         return [name for name in [self.called(node)] if name]
 
-    def _fixed(self, name: str) -> str:
+    def _obstacle(self, name: str) -> str:
         """Returns why a function cannot be replaced by its ops; empty if it can."""
         inner, own = self.definitions[name], self.known[name]
         if self.takes_dtypes(name):
@@ -113,7 +121,7 @@ class FunctionCalls:
 
     def _old_flow(self, names: list[str]) -> str:
         """Returns the problem if branches or bodies contain a TF1 cond or loop without its context; else empty."""
-        for name in reachable(names, self.definitions):
+        for name in reachable_functions(names, self.definitions):
             if any(n.op in FLOW_TYPES for n in self.definitions[name].node_def):
                 return f"its function {name!r} holds a while_loop or cond of TF1"
         return ""
@@ -126,7 +134,7 @@ class FunctionCalls:
     def _run_by(self, node: TFNodeDef) -> set[str]:
         """Returns the functions that a call, cond, case or loop runs; empty for other ops."""
         runs = node.op in CALLS or node.op in BRANCHING or node.op in self.definitions
-        return referred(node, self.definitions) if runs else set()
+        return functions_in_node(node, self.definitions) if runs else set()
 
     def _acts_itself(self, kind: str) -> bool:
         """Whether ops of a type have a lasting effect; for types that run no functions."""
@@ -135,7 +143,7 @@ class FunctionCalls:
 
     def _function_acts(self, name: str) -> bool:
         if name not in self._acting:
-            run = met_from([name], lambda one: self._inside(one)[1])
+            run = reachable_from([name], lambda one: self._inside(one)[1])
             self._acting[name] = any(self._inside(one)[0] for one in run)
         return self._acting[name]
 
@@ -266,7 +274,7 @@ class Replacements:
         return new_inputs + list(dict.fromkeys(new for text in texts if text[0] == "^" for new in wait(text)))
 
 
-def in_place(
+def inline_call(
     calls: FunctionCalls, call: Any, scope: str, free: Callable[[str], str], names: Mapping[str, str] | None = None
 ) -> InlinedBody:
     """Returns the nodes of a called function that replace the call.
@@ -289,11 +297,11 @@ def in_place(
         if text[0] == "^":
             outer = arguments.get(text[1:])
             return f"^{new_names[text[1:]]}" if outer is None else f"^{op_name(outer)}"
-        return arguments.get(op_name(text)) or renamed_end(flat_end(text, outputs), new_names)
+        return arguments.get(op_name(text)) or rename_input(flat_end(text, outputs), new_names)
 
     nodes = []
     for old in inner.node_def:
-        node = copied(old)
+        node = copy_node(old)
         node.name = new_names[old.name]
         node.input[:] = [resolve(text) for text in old.input]
         if before and old.op != "Const" and not any(op_name(text) in outputs for text in old.input):
@@ -325,7 +333,7 @@ def constant(name: str, tensor: Any) -> TFNodeDef:
     return node_def_pb2.NodeDef(name=name, op="Const", attr=about)
 
 
-def copied(node: TFNodeDef) -> TFNodeDef:
+def copy_node(node: TFNodeDef) -> TFNodeDef:
     """Returns a copy of a NodeDef."""
     new = node_def_pb2.NodeDef()
     new.CopyFrom(node)

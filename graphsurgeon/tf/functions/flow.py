@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.boundary import entering
-from ...graph.conditions import BRANCHES, CASES, carried
+from ...graph.boundary import entering_tensors
+from ...graph.conditions import BRANCHES, CASES, implied_predicates
 from ...graph.control_flow import FLOW_SCOPE
 from ...graph.graph import Graph, Mask
 from ...graph.names import tensor_name
 from ...graph.selection import Query, Selection
 from ...graph.tf_types import TFNodeDef, TFTensor
-from ...graph.traversal import end_of
-from ..copy.append import copied_into
+from ...graph.traversal import follow_chain
+from ..copy.append import copy_into
 from ..copy.imports import import_nodes
 from ..importing import tf
 from ..messages import graph_pb2
@@ -30,8 +30,8 @@ from ..private.contexts import conditional, join_context, loop
 from ..private.graphs import copy_handle_data
 from ..protos import empty_graph
 from .calls import FunctionCalls, is_stateful
-from .inline import inlined
-from .library import BRANCHING, Library, added, reached_functions
+from .inline import inline_calls
+from .library import BRANCHING, Library, reached_functions, with_library
 
 tf1 = tf.compat.v1
 _HELD = (tf.resource, tf.variant)
@@ -198,7 +198,10 @@ class FlowBuilder:
             return at.input[0] if at is not None and at.op == "Identity" and len(at.input) == 1 else None
 
         for k, out in enumerate(body.signature.output_arg):
-            if out.type == tf.variant.as_datatype_enum or end_of(body.ret[out.name], identity_input) != arguments[k]:
+            if (
+                out.type == tf.variant.as_datatype_enum
+                or follow_chain(body.ret[out.name], identity_input) != arguments[k]
+            ):
                 numbers.append(k)
         return numbers or [0]
 
@@ -237,9 +240,9 @@ class FlowBuilder:
             mine = (layers == layer) & ~arguments
             block = Selection(graph, mine & ~body.flow, Query("select"))
             if len(block):
-                enters = {text: tensor(text).name for text in _read_from(graph, block.mask, tensors)}
+                enters = {text: tensor(text).name for text in _tensors_read(graph, block.mask, tensors)}
                 new = {n: names[n] for n in block.names}
-                copied_into(here, block, inputs=enters, names=new, reuse=control_of, control="drop", collections="none")
+                copy_into(here, block, inputs=enters, names=new, reuse=control_of, control="drop", collections="none")
                 control_of |= new
                 join_context(here, live(new.values()))
             for op in np.flatnonzero(mine & body.flow).tolist():
@@ -293,12 +296,12 @@ class FlowBuilder:
         if not about.output_arg:
             graph_def.node.add(name=_END, op="NoOp", input=[f"^{_CALL}"])
         functions = self.calls.known
-        with added(Library(shared=[functions[n] for n in reached_functions([name], functions)]), alone):
+        with with_library(Library(shared=[functions[n] for n in reached_functions([name], functions)]), alone):
             import_nodes(alone, graph_def, {(t.op.name, 0): t for t in enters})
-        apart = inlined(snapshot(alone), [_CALL])
+        apart = inline_calls(snapshot(alone), [_CALL])
         graph = snapshot(apart.graph)
         results = [tensor_name(apart.tensors[f"{_CALL}:{k}"]) for k in range(len(about.output_arg))]
-        decisions = _answered(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
+        decisions = _known_decisions(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
         opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._opens) if n in graph.index]
         flow = graph.typed(BRANCHING) if deep else graph.mask([*decisions, *opens]) & graph.typed(BRANCHING)
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, FlowBuilder(graph, self._ordered)
@@ -308,9 +311,11 @@ class FlowBuilder:
         return FunctionBody(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, decisions)
 
 
-def _answered(graph: Graph, values: Mapping[int, bool | int]) -> dict[int, dict[int, bool | int]]:
+def _known_decisions(graph: Graph, values: Mapping[int, bool | int]) -> dict[int, dict[int, bool | int]]:
     """Returns v2 cond or case with a known condition -> its known inputs, with their values."""
-    tensor_values = {end: one for op, value in values.items() for end, one in carried(graph, (op, 0), value).items()}
+    tensor_values = {
+        end: one for op, value in values.items() for end, one in implied_predicates(graph, (op, 0), value).items()
+    }
     decisions = {}
     for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if tensor_values else ():
         inputs = {k: tensor_values[end] for k, end in enumerate(graph.data.ends(op)) if end in tensor_values}
@@ -327,9 +332,9 @@ def _layers(graph: Graph, flow: Mask) -> list[int]:
     return layers
 
 
-def _read_from(graph: Graph, mask: Mask, ops: Container[str]) -> list[str]:
+def _tensors_read(graph: Graph, mask: Mask, ops: Container[str]) -> list[str]:
     """Returns the tensors of `ops` that the ops of a mask read."""
-    tensors = (f"{graph.names[op]}:{port}" for op, port in entering(graph, mask) if graph.names[op] in ops)
+    tensors = (f"{graph.names[op]}:{port}" for op, port in entering_tensors(graph, mask) if graph.names[op] in ops)
     return list(tensors)
 
 

@@ -14,17 +14,17 @@ import numpy as np
 
 from ...errors import PlanError, counted, few, warn
 from ...graph.boundary import Tensor, region
-from ...graph.control_flow import branch_around, in_the_open
+from ...graph.control_flow import branch_around, outside_control_flow
 from ...graph.graph import Graph, Mask, shape_text
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.op_packages import refuse_unknown
-from ...graph.parts import refuse_part, required
+from ...graph.parts import refuse_part, required_ops
 from ...graph.selection import Query, Selection
 from ...graph.training import updates
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.dependencies import writes
-from ..copy.append import copied_into
+from ..copy.append import copy_into
 from ..copy.contexts import prepare_gradients
 from ..importing import tf
 from ..private.eager import eager, keras_trains, note_use
@@ -32,7 +32,7 @@ from ..private.functions import run_along
 from ..protos import empty_graph
 from ..registry import op_definition
 from ..run.errors import errors_as
-from ..run.sessions import refuse_untrusted, session_of
+from ..run.sessions import require_trusted, session_of
 from ..values.variables import dims_of, fetch
 from .calls import FunctionCalls, is_stateful
 from .library import nodes_behind
@@ -45,13 +45,13 @@ tf1 = tf.compat.v1
 _AS_WRITTEN = {"_disable_acd": True}
 
 
-def traced_function(
+def trace_function(
     build: Callable[..., Sequence[Any]], name: str, specs: Sequence[Any] | None = None, arguments: Sequence[str] = ()
 ) -> Any:
     """Returns a `tf.function` whose ops are ordered only by the control inputs of the graph.
 
     Args:
-        build: a function of tensors that calls `copied_ops`, and returns tensors.
+        build: a function of tensors that calls `copy_ops`, and returns tensors.
         name: the name of the function.
         specs: the dtype and shape of each argument. Default: from each call.
         arguments: the names of the arguments.
@@ -62,7 +62,7 @@ def traced_function(
     return tf.function(build, specs, autograph=False, experimental_attributes=_AS_WRITTEN)
 
 
-def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequence[str], name: str) -> list[Any]:
+def copy_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequence[str], name: str) -> list[Any]:
     """Copies ops into the function that is being traced, and returns some of their tensors.
 
     Ops with lasting effects run even if no output needs them.
@@ -77,7 +77,7 @@ def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequ
     graph = tf1.get_default_graph()
     input_names = {tensor: value.name for tensor, value in inputs.items()}
     block = Selection(base, mask, Query("select"))
-    copied = copied_into(graph, block, apart=True, exact=True, inputs=input_names, control="drop", collections="none")
+    copied = copy_into(graph, block, apart=True, exact=True, inputs=input_names, control="drop", collections="none")
 
     def copy_of(op: int) -> Any:
         return graph.get_operation_by_name(copied.renamed(base.names[op]))
@@ -85,16 +85,16 @@ def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequ
     prepare_gradients(map(copy_of, copied.ops.tolist()), name)
     calls, needed = FunctionCalls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
     alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.acts(base.nodes[op])]
-    run_along(graph, [_whatever_runs(base, mask, op, copy_of) for op in alone])
+    run_along(graph, [_unconditional(base, mask, op, copy_of) for op in alone])
     tensors = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
-    ends, plain = [base.tensor(tensor)[0] for tensor in outputs], in_the_open(base)
+    ends, plain = [base.tensor(tensor)[0] for tensor in outputs], outside_control_flow(base)
     return [
-        _or_error(base, mask, name, op, tensor, copy_of) if mask[op] and not plain[op] else tensor
+        _with_error_branch(base, mask, name, op, tensor, copy_of) if mask[op] and not plain[op] else tensor
         for name, op, tensor in zip(outputs, ends, tensors, strict=True)
     ]
 
 
-def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, copy_of: Callable[[int], Any]) -> Any:
+def _with_error_branch(base: Graph, mask: Mask, name: str, op: int, tensor: Any, copy_of: Callable[[int], Any]) -> Any:
     """Returns the copy of a tensor; if it is in a TF1 branch that does not run, a call raises an error."""
     shape = tensor.shape
     for switch, side, sides in _branches(base, mask, op, copy_of):
@@ -108,7 +108,7 @@ def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, copy_of:
     return tensor
 
 
-def _whatever_runs(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Any:
+def _unconditional(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Any:
     """Returns an op that waits for the copy of an op, but always runs, even if a TF1 branch with the op does not run.
 
     A call of the function waits for the returned op. If the call waited for an op in a branch that does not run, the
@@ -169,10 +169,10 @@ class GraphFunction(tf.Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function on tensors, given in the order of its inputs or by name."""
-        self._tell_keras()
+        self._warn_keras()
         return self.__dict__["__call__"](*args, **kwargs)
 
-    def _tell_keras(self) -> None:
+    def _warn_keras(self) -> None:
         """Warns if Keras is training a model that calls this function, because Keras does not track its variables."""
         trains = keras_trains()
         if trains is None or self._warned:
@@ -258,21 +258,21 @@ def graph_function(
             the graph names.
     """
     request = request or f"function(outputs={_shown(outputs)})"
-    refuse_untrusted(base.owner, request)
-    part = part_of(base, arguments(inputs), tensors_of(outputs), request, also)
+    require_trusted(base.owner, request)
+    part = region_of(base, arguments(inputs), tensors_of(outputs), request, also)
     with eager():
         variables = {} if shared is None else shared
-        arrays = values_of(base, part, values, [name for name in part.variables if name not in variables])
+        arrays = variable_values(base, part, values, [name for name in part.variables if name not in variables])
         variables.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
         variables = {name: variables[name] for name in part.variables}
         tables = tables_of(base, part, request)
         plain = re.sub(r"\W", "_", name)
-        made_of = packed or partial(as_asked, outputs)
-        function = traced(base, part, variables, tables, plain, made_of, request)
+        made_of = packed or partial(pack_outputs, outputs)
+        function = trace_region(base, part, variables, tables, plain, made_of, request)
     return GraphFunction(plain, list(variables.values()), list(tables.values()), function)
 
 
-def traced(
+def trace_region(
     base: Graph,
     part: FunctionRegion,
     variables: dict[str, Any],
@@ -287,7 +287,7 @@ def traced(
     Args:
         base: the snapshot.
         part: the part.
-        variables, tables: as in `copied_part`.
+        variables, tables: as in `copy_region`.
         name: the name of the function.
         packed: a function that converts the list of results to the return value.
         request: the request, for messages.
@@ -296,14 +296,14 @@ def traced(
     Raises:
         PlanError: TensorFlow refuses the function.
     """
-    refuse_untrusted(base.owner, request)
+    require_trusted(base.owner, request)
     names = list(part.inputs)[: len(part.inputs) - len(fixed_inputs)]
     specs = [_spec(base, key, part.inputs[key]) for key in names]
 
     def call(*args: Any) -> Any:
-        return packed(copied_part(base, part, [*args, *map(tf.constant, fixed_inputs)], variables, tables, name))
+        return packed(copy_region(base, part, [*args, *map(tf.constant, fixed_inputs)], variables, tables, name))
 
-    function = traced_function(call, name, specs, names)
+    function = trace_function(call, name, specs, names)
     problem, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
     with errors_as(PlanError, request, problem, "Choose other inputs or outputs", *kinds):
         function.get_concrete_function()
@@ -345,7 +345,7 @@ def arguments(inputs: Any) -> dict[str, str]:
     return out
 
 
-def as_asked(outputs: Any, tensors: list[Any]) -> Any:
+def pack_outputs(outputs: Any, tensors: list[Any]) -> Any:
     """Returns tensors in the same form as `outputs`: one tensor, a list, or a dict."""
     if isinstance(outputs, Mapping):
         return dict(zip(map(str, outputs), tensors, strict=True))
@@ -373,7 +373,7 @@ class FunctionRegion:
     tables: list[str]
 
 
-def part_of(
+def region_of(
     base: Graph,
     inputs: dict[str, str],
     outputs: list[str],
@@ -387,7 +387,7 @@ def part_of(
     along = [base.find(op_name(op), request) for op in (also if _several(also) else [also])]
     goals = base.mask([*(op for op, port in ends if (op, port) not in cuts), *along])
     within = ~base.mask(base.find(name, request) for name in without)
-    mask = required(base, goals, cuts, within)
+    mask = required_ops(base, goals, cuts, within)
     variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
     tables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _TABLES]
     computed = [end for end in ends if end not in cuts]
@@ -426,7 +426,7 @@ def updates_left_out(base: Graph, inputs: Any, outputs: Any, also: Any = ()) -> 
     return [name for name in updates(base, run, cuts).inside if not run[base.index[name]]]
 
 
-def values_of(base: Graph, part: FunctionRegion, values: Any, names: Sequence[str]) -> dict[str, Any]:
+def variable_values(base: Graph, part: FunctionRegion, values: Any, names: Sequence[str]) -> dict[str, Any]:
     """Returns the values of some variables of a part, by op name; `values` as in `graph_function`."""
     source = values() if callable(values) and part.variables else values
     infos = [base.state.variables[name] for name in names]
@@ -525,7 +525,7 @@ def _table(base: Graph, number: int, request: str) -> Any:
         raise PlanError(request, f"the content of table {name!r} is not known: no op fills it", suggestion)
     needed = backward(base, base.mask([base.index[fills[0]]]))
     graph, block = empty_graph(base.live), Selection(base, needed, Query("select"))
-    copied_into(graph, block, to="", variables="initial", collections="none")
+    copy_into(graph, block, to="", variables="initial", collections="none")
     holder = graph.get_operation_by_name(name)
     types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")
     export_op = (
@@ -552,7 +552,7 @@ def table_of(keys: Any, content: Any, types: Sequence[Any]) -> Any:
 # -- tracing --------------------------------------------------------------------------------------
 
 
-def copied_part(
+def copy_region(
     base: Graph, part: FunctionRegion, args: Sequence[Any], variables: dict[str, Any], tables: dict[str, Any], name: str
 ) -> list[Any]:
     """Copies a part into the function that is being traced; returns its outputs.
@@ -576,9 +576,9 @@ def copied_part(
             stand_ins[f"{op}:0"] = handle
     for op, table in tables.items():
         stand_ins[f"{op}:0"] = graph.capture(table.resource_handle, name="capture")
-    used_tensors, computed = read_by(base, part.mask), [tensor for tensor in part.outputs if tensor not in stand_ins]
+    used_tensors, computed = input_ends(base, part.mask), [tensor for tensor in part.outputs if tensor not in stand_ins]
     inputs = {tensor: value for tensor, value in stand_ins.items() if base.tensor(tensor) in used_tensors}
-    new_tensors = dict(zip(computed, copied_ops(base, part.mask, inputs, computed, name), strict=True))
+    new_tensors = dict(zip(computed, copy_ops(base, part.mask, inputs, computed, name), strict=True))
     for tensor, new in new_tensors.items():
         shape = _live(base, tensor).shape
         if shape.is_compatible_with(new.shape):
@@ -586,7 +586,7 @@ def copied_part(
     return [new_tensors[tensor] if tensor in new_tensors else tf.identity(stand_ins[tensor]) for tensor in part.outputs]
 
 
-def read_by(base: Graph, mask: Any) -> set[tuple[int, int]]:
+def input_ends(base: Graph, mask: Any) -> set[tuple[int, int]]:
     """Returns the tensors (op, output) that the ops of a mask read."""
     hit = mask[base.data.rows]
     return set(zip(base.data.node[hit].tolist(), base.data.port[hit].tolist(), strict=True))

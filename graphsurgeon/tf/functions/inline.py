@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError
-from ...graph.functions import called_by
+from ...graph.functions import callees_of
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name
 from ...graph.op_packages import refuse_unknown
 from ...graph.selection import select
 from ...graph.tf_types import TFGraph, TFNodeDef
+from ...plan.applied_ops import AppliedOps
 from ...plan.plan import Plan
-from ...plan.result import AppliedOps
-from ..copy.attachments import attach
-from ..copy.imports import import_stated
+from ..copy.attachments import attach_python_state
+from ..copy.imports import import_with_shapes
 from ..copy.node_defs import setter_node
 from ..importing import tf
 from ..messages import graph_pb2, node_def_pb2
@@ -27,21 +27,21 @@ from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
 from ..protos import empty_graph
 from ..run.errors import errors_as
-from .calls import FunctionCalls, Replacements, copied, in_place
+from .calls import FunctionCalls, Replacements, copy_node, inline_call
 from .library import (
     BRANCHING,
     CALLS,
     Library,
-    added,
-    bring,
-    merely_called,
+    called_functions,
+    functions_in_node,
+    import_functions,
     new_name,
     own_names,
     reached_functions,
-    referred,
     rename_calls,
-    renamed_function,
+    rename_function,
     with_handles,
+    with_library,
 )
 
 
@@ -58,7 +58,7 @@ class InlineResult:
     tensors: dict[str, str] = field(default_factory=dict)
 
 
-def inlined(base: Graph, calls: Iterable[Any] = ()) -> InlineResult:
+def inline_calls(base: Graph, calls: Iterable[Any] = ()) -> InlineResult:
     """Returns a new graph in which function calls, also nested calls, are replaced by the ops of their functions.
 
     Args:
@@ -73,7 +73,7 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> InlineResult:
         >>> with tf.Graph().as_default() as graph:
         ...     y = tf.function(lambda v: tf.negative(v, name="minus"))(tf.zeros([2], name="zeros"))
         >>> from graphsurgeon.tf.open.snapshot import snapshot
-        >>> made = inlined(snapshot(graph))
+        >>> made = inline_calls(snapshot(graph))
         >>> [op.name for op in made.graph.get_operations()], made.tensors
         (['zeros', 'PartitionedCall/minus', 'PartitionedCall/Identity'],
          {'PartitionedCall:0': 'PartitionedCall/Identity:0'})
@@ -87,7 +87,7 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> InlineResult:
     return work.done(set(names) if names else None)
 
 
-def unfolded(graph: Graph) -> Graph:
+def inline_unfolded(graph: Graph) -> Graph:
     """Returns the snapshot of a live graph for a graph with unfolded calls; the calls are inlined in it.
 
     A v2 cond, case or loop is kept, and the ops of its branches or bodies are added next to it. The same is true for an
@@ -103,27 +103,27 @@ def unfolded(graph: Graph) -> Graph:
     assert about is not None
     if about.settled is None:
         work = Inliner(about.graph, deep=False)
-        calling = {name: node for name, node in about.calls.items() if called_by(node, graph.functions)}
+        calling = {name: node for name, node in about.calls.items() if callees_of(node, graph.functions)}
         for name, node in calling.items():
             work.calls.refuse(node, f"copy() of ops inside {name!r}", flow=True)
         plain = {name for name, node in calling.items() if node.op not in BRANCHING}
         beside = [name for name in about.calls if name not in plain]
-        result = work.done(plain, _beside(graph, beside) if beside else [])
+        result = work.done(plain, _nested_nodes(graph, beside) if beside else [])
         about.settled = replace(snapshot(result.graph, title=graph.title), unfolded=about)
     return about.settled
 
 
-def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
+def _nested_nodes(graph: Graph, calls: Sequence[str]) -> list[Any]:
     """Returns the ops inside conds, cases and loops, and inside their calls, as nodes of the graph."""
     assert graph.unfolded is not None
     call_nodes = {one: graph.unfolded.calls[one] for one in calls}
-    carried = {name for one, node in call_nodes.items() for name in _carried(one, node, graph.functions)}
+    carried = {name for one, node in call_nodes.items() for name in _changing_arguments(one, node, graph.functions)}
     nodes, reads = [], graph.written()
     for i, name in enumerate(graph.names):
         call = next((one for one in calls if name.startswith(f"{one}/")), None)
         if call is None:
             continue
-        node = copied(graph.nodes[i])
+        node = copy_node(graph.nodes[i])
         node.name, node.input[:] = name, reads[i]
         if node.op == "_Arg":
             kind = node.attr["T"]
@@ -144,7 +144,7 @@ def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
     return nodes
 
 
-def _carried(call: str, node: TFNodeDef, functions: Mapping[str, Any]) -> Iterator[str]:
+def _changing_arguments(call: str, node: TFNodeDef, functions: Mapping[str, Any]) -> Iterator[str]:
     """Yields the arguments of a loop that may change between rounds, by their names in the unfolded graph."""
     if not node.op.endswith("While"):
         return
@@ -191,9 +191,9 @@ class Inliner:
             elif around:
                 nodes.append(node)
             else:
-                nodes.append(copied(node))
+                nodes.append(copy_node(node))
                 self.kept.add(node.name)
-        nodes += self._joined(nodes)
+        nodes += self._replace_results(nodes)
         there = {node.name for node in nodes}
         graph = self._graph([*nodes, *(node for node in beside if node.name not in there)])
         return InlineResult(graph, {name: self.places.end(name) for name in self.places.moved})
@@ -205,7 +205,7 @@ class Inliner:
             raise PlanError(
                 f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
             )
-        body = in_place(self.calls, call, self._scope(call.name, self.calls.definitions[name]), self._free)
+        body = inline_call(self.calls, call, self._scope(call.name, self.calls.definitions[name]), self._free)
         for node in body.nodes:
             self._keep_shapes(node)
         self.places.put(call, body, list(dict.fromkeys([*body.effects, *body.ends])))
@@ -237,7 +237,7 @@ class Inliner:
 
     # -- joining ------------------------------------------------------------------------------------
 
-    def _joined(self, nodes: list[TFNodeDef]) -> list[TFNodeDef]:
+    def _replace_results(self, nodes: list[TFNodeDef]) -> list[TFNodeDef]:
         """Replaces results of calls and control inputs from calls in nodes; returns new nodes for control inputs."""
         marks: dict[str, str] = {}
         new_nodes, todo = [], list(nodes)
@@ -276,12 +276,12 @@ class Inliner:
             place=np.where(mask, copied.place, -1).astype(np.int32),
         )
         nodes_with_shapes = [node for node in graph_def.node if "_output_shapes" in node.attr]
-        with added(library, graph):
+        with with_library(library, graph):
             with errors_as(
                 PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"
             ):
-                live = import_stated(graph, graph_def, nodes_with_shapes)
-            attach(copied, graph, AppliedOps(graph, live=live))
+                live = import_with_shapes(graph, graph_def, nodes_with_shapes)
+            attach_python_state(copied, graph, AppliedOps(graph, live=live))
             restore_gradients(graph, self.calls.known)
         for name in self.places.moved:
             op, _, port = name.partition(":")
@@ -297,18 +297,18 @@ class Inliner:
         definitions = self._definitions_by_name() if any(node.op in BRANCHING for node in nodes) else {}
         for node in nodes:
             if node.op not in BRANCHING:
-                called |= referred(node, self.calls.known)
+                called |= functions_in_node(node, self.calls.known)
                 continue
-            functions, branches = self.calls.known, referred(node, self.calls.known)
+            functions, branches = self.calls.known, functions_in_node(node, self.calls.known)
             # TensorFlow derives the gradient of a call from the Python object of the function. So Python objects are
             # made for functions that come from a file.
-            apart = {name for name in merely_called(branches, functions) if not is_eager(functions[name])}
-            names = bring(out, reached_functions(apart, functions), definitions, functions) if apart else {}
+            apart = {name for name in called_functions(branches, functions) if not is_eager(functions[name])}
+            names = import_functions(out, reached_functions(apart, functions), definitions, functions) if apart else {}
             shared_names = own_names(branches, functions)[1]
             called |= shared_names
             renamed = reached_functions(branches, functions, shared_names | apart)
             names |= {name: new_name(node.name, name, ()) for name in renamed}
-            out.renamed += [renamed_function(definitions[name], names) for name in renamed]
+            out.renamed += [rename_function(definitions[name], names) for name in renamed]
             rename_calls(node, names)
             if "_output_shapes" in node.attr:
                 del node.attr["_output_shapes"]
@@ -318,6 +318,6 @@ class Inliner:
     def _definitions_by_name(self) -> dict[str, Any]:
         """Returns the functions that the graph calls, with the dtype and shape of variables in their arguments."""
         functions = self.calls.known
-        calls = {node.name: called for node in self.base.nodes if (called := referred(node, functions))}
+        calls = {node.name: called for node in self.base.nodes if (called := functions_in_node(node, functions))}
         names = reached_functions(set().union(*calls.values()), functions)
         return with_handles(names, map(op_finder(self.base.live), calls), functions, self.calls.definitions)

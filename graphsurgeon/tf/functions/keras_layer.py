@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import PlanError, counted, few, warn
 from ...graph.graph import Graph, Mask, shape_text
 from ...graph.names import free_name, op_name, tensor_name
-from ...graph.parts import required
+from ...graph.parts import required_ops
 from ...graph.tf_types import TFGraph
 from ...graph.training import ASSIGNING, updates
 from ...graph.traversal import backward, forward
@@ -27,14 +27,23 @@ from ..open.snapshot import snapshot
 from ..private.eager import eager
 from ..private.functions import functions_of, run_along
 from ..private.graphs import copy_handle_data
-from ..protos import decoded, empty_graph, encoded
+from ..protos import decode, empty_graph, encode
 from ..run.errors import errors_as
-from ..run.sessions import refuse_untrusted
+from ..run.sessions import require_trusted
 from ..values.variables import dims_of
-from .graph_function import FunctionRegion, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
+from .graph_function import (
+    FunctionRegion,
+    arguments,
+    region_of,
+    table_of,
+    tables_of,
+    tensors_of,
+    trace_region,
+    variable_values,
+)
 from .graph_function import trainable as is_trainable
 from .keras_training import TrainingFacts
-from .library import adopt, referred, with_handles
+from .library import adopt, functions_in_node, with_handles
 
 Keras: Any = tf.keras
 #: The prefix of TensorFlow's names for gradients by `tf.custom_gradient`, which are valid only in the same process.
@@ -82,7 +91,7 @@ class GraphLayer(Keras.layers.Layer):
         self._programs = _Untracked({})
         with eager():
             for number, (keys, content) in enumerate(graph["tables"]):
-                setattr(self, f"table_{number}", _filled(keys, content))
+                setattr(self, f"table_{number}", _filled_table(keys, content))
             for mode, body in graph.get("programs", {}).items():
                 self.run(mode, *_program(body, self))
         self.built = True
@@ -143,14 +152,16 @@ class GraphLayer(Keras.layers.Layer):
         if len(values) != len(names):
             problem = f"it takes {len(names)}, but is given {counted(len(values), 'tensors')}"
             raise PlanError(request, problem, f"Give it a list or dict of {takes}")
-        return [_fitting(thing, spec, request) for thing, spec in zip(values, specs, strict=True)]
+        return [_converted_input(thing, spec, request) for thing, spec in zip(values, specs, strict=True)]
 
     def compute_mask(self, *_: Any, **__: Any) -> None:
         """Returns None, because only the ops of the graph can use a mask."""
 
     def get_config(self) -> dict[str, Any]:
         """Returns the description of the layer, without the weights, which Keras stores separately."""
-        programs = {mode: {**body, "graph": _text(body["graph"])} for mode, (_, body) in self._programs.held.items()}
+        programs = {
+            mode: {**body, "graph": _encode_text(body["graph"])} for mode, (_, body) in self._programs.held.items()
+        }
         config = {key: value for key, value in super().get_config().items() if key in ("name", "trainable")}
         return {**config, "graph": {**self._about.held, "programs": programs}}
 
@@ -201,12 +212,12 @@ def keras_layer(
     flag = None if training is None or twice else tensor_name(training)
     graph, takes, gives, source, learned = training if twice else (base, inputs, outputs, values, facts)
     for one in (base, graph):
-        refuse_untrusted(one.owner, request)
+        require_trusted(one.owner, request)
     runs = {
         "inference": _LayerProgram(base, inputs, outputs, values, flag, request, facts, updated=False),
         "training": _LayerProgram(graph, takes, gives, source, flag, request, learned, updated=True),
     }
-    runs["training"].say_left_out()
+    runs["training"].warn_left_out()
     notes = [*runs["inference"].notes(not (twice or flag))]
     if not (twice or flag or runs["training"].updates):
         del runs["training"]
@@ -219,7 +230,7 @@ def keras_layer(
         }
         about = {
             "weights": _weights(variables, runs.values(), request, facts, notes),
-            "tables": [_written(table) for table in tables.values()],
+            "tables": [_table_content(table) for table in tables.values()],
             "inputs": list(arguments(inputs)),
             "outputs": list(outputs) if isinstance(outputs, Mapping) else [],
             "form": "dict" if isinstance(outputs, Mapping) else "list" if isinstance(outputs, list | tuple) else "one",
@@ -286,11 +297,11 @@ class _LayerProgram:
         takes, gives = arguments(inputs), tensors_of(outputs)
         if flag is not None:
             takes[free_name("training", takes.__contains__)] = flag
-            self._given = (_truth(base, flag, updated, request),)
+            self._given = (_flag_value(base, flag, updated, request),)
         ends = [base.tensor(name, request) for name in gives]
         cuts = frozenset(base.tensor(name, request) for name in takes.values())
         goals = base.mask(op for op, port in ends if (op, port) not in cuts)
-        region = required(base, goals, cuts)
+        region = required_ops(base, goals, cuts)
         self._facts, self._region, self._ends = facts, region, (list(takes.values()), gives)
         self.losses, self._lost = facts.added(base, *self._ends, region)
         assignments = updates(base, region, cuts)
@@ -307,14 +318,14 @@ class _LayerProgram:
             kind = base.types[base.index[name]]
             if kind.endswith("VariableOp"):
                 along.append(name)
-            elif blocker := _written_before(base, value, cuts):
+            elif blocker := _earlier_writer(base, value, cuts):
                 self._left[name] = f"{blocker}:0"
             else:
                 self._later.append((op_name(variable), ASSIGNING[kind], value))
         self.updates = [*along, *self._later]
         later = self._later if updated else []
         without = [name for name in apart if not updated or name not in along]
-        self.part = part_of(
+        self.part = region_of(
             base,
             takes,
             [*gives, *self.losses, *(value for _, _, value in later)],
@@ -335,7 +346,7 @@ class _LayerProgram:
         only = [f"run in training only: {few(map(repr, self._training_only))}"] * bool(self._training_only)
         return [*self._lost, *self._facts.notes(self.base, *self._ends, self._region, same), *only]
 
-    def say_left_out(self) -> None:
+    def warn_left_out(self) -> None:
         """Warns about updates of the region that are left out, because they need a tensor that is not an input."""
         if self._left:
             name, lack = next(iter(self._left.items()))
@@ -346,7 +357,7 @@ class _LayerProgram:
 
     def values(self, have: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the values of its variables, without those in `have`."""
-        return values_of(self.base, self.part, self._values, [n for n in self.part.variables if n not in have])
+        return variable_values(self.base, self.part, self._values, [n for n in self.part.variables if n not in have])
 
     def traced(self, variables: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
         """Returns the `tf.function` that runs the part with these variables and tables."""
@@ -361,10 +372,10 @@ class _LayerProgram:
             return tensors[: self._count]
 
         plain = re.sub(r"\W", "_", name)
-        return traced(self.base, self.part, variables, tables, plain, packed, self._asked, self._given)
+        return trace_region(self.base, self.part, variables, tables, plain, packed, self._asked, self._given)
 
 
-def _truth(base: Graph, flag: str, value: bool, request: str) -> Any:
+def _flag_value(base: Graph, flag: str, value: bool, request: str) -> Any:
     """Returns the value for a training flag."""
     op, port = base.tensor(flag, request)
     infos = base.outputs(op)
@@ -384,7 +395,7 @@ def _read_after(base: Graph, update: int, needed: Mask) -> bool:
     return any(after[reader] for reader in base.consumers.row(variable).tolist())
 
 
-def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
+def _earlier_writer(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
     """Returns an op that writes to a reference variable before a value is computed; empty if there is none."""
     needs = backward(base, base.mask([base.tensor(value)[0]]), cuts)
     writers = np.flatnonzero(needs & base.typed([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
@@ -411,7 +422,7 @@ def _weights(
     return list(weights.values())
 
 
-def _fitting(thing: Any, spec: Any, request: str) -> Any:
+def _converted_input(thing: Any, spec: Any, request: str) -> Any:
     """Returns an argument with the dtype and shape that the graph requires; a sparse tensor becomes dense."""
     if isinstance(thing, tf.SparseTensor):
         thing = tf.ensure_shape(tf.sparse.to_dense(thing), thing.shape)
@@ -439,7 +450,9 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
     """
     graph_def = concrete.graph.as_graph_def()
     plain = {function.signature.name: function for function in graph_def.library.function}
-    calls = [concrete.graph.get_operation_by_name(node.name) for node in graph_def.node if referred(node, plain)]
+    calls = [
+        concrete.graph.get_operation_by_name(node.name) for node in graph_def.node if functions_in_node(node, plain)
+    ]
     definitions = with_handles(plain, calls, functions_of(concrete.graph), plain)
     del graph_def.library.function[:]
     graph_def.library.function.extend(definitions[name] for name in plain)
@@ -455,7 +468,7 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
     places = {id(handle): (kind, i) for group in groups for i, (kind, handle) in enumerate(group)}
     stand_ins = concrete.graph.inputs[len(concrete.graph.inputs) - len(outside) :]
     return {
-        "graph": encoded(graph_def, deterministic=True),
+        "graph": encode(graph_def, deterministic=True),
         "takes": {t.op.name: t.name for t in concrete.graph.inputs[: len(concrete.graph.inputs) - len(outside)]},
         "captures": [[t.op.name, *places[id(c)]] for c, t in zip(outside, stand_ins, strict=True)],
         "gives": [t.name for t in concrete.graph.outputs],
@@ -468,7 +481,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     """Returns the function of a layer that is loaded from a file, and its description."""
     request = f"layer {layer.name!r}"
     with errors_as(PlanError, request, "the description of its graph is damaged", "Save the model again"):
-        graph_def = decoded(tf.compat.v1.GraphDef, zlib.decompress(base64.b64decode(body["graph"])))
+        graph_def = decode(tf.compat.v1.GraphDef, zlib.decompress(base64.b64decode(body["graph"])))
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         python = next((node.name for node in nodes if node.op in _PYTHON), None)
         if python is not None:
@@ -487,7 +500,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     with errors_as(PlanError, request, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
         import_nodes(graph, graph_def)
         adopt(graph, graph_def.library)
-    _say_handles(graph, handles["weight"])
+    _set_handle_data(graph, handles["weight"])
     base = snapshot(graph)
     stands = {name for name, _, _ in body["captures"]} | set(body["takes"])
     mask = ~base.mask(base.index[name] for name in stands)
@@ -498,10 +511,10 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
             tensor.set_shape(tf.TensorShape(sizes))
         return tensors
 
-    return traced(base, part, handles["weight"], handles["table"], "layer", shaped, request), body
+    return trace_region(base, part, handles["weight"], handles["table"], "layer", shaped, request), body
 
 
-def _text(graph_def: Any) -> str:
+def _encode_text(graph_def: Any) -> str:
     """Returns a GraphDef as text, for a config."""
     return graph_def if isinstance(graph_def, str) else base64.b64encode(zlib.compress(graph_def, 1)).decode()
 
@@ -511,7 +524,7 @@ def _sizes(tensor: Any) -> list[int | None] | None:
     return None if dims is None else list(dims)
 
 
-def _say_handles(graph: TFGraph, variables: Mapping[str, Any]) -> None:
+def _set_handle_data(graph: TFGraph, variables: Mapping[str, Any]) -> None:
     """Sets the handle data of resources: files do not contain it, but gradients need it."""
     for name, variable in variables.items():
         copy_handle_data(variable.handle, graph.get_tensor_by_name(f"{name}:0"))
@@ -522,13 +535,13 @@ def _say_handles(graph: TFGraph, variables: Mapping[str, Any]) -> None:
                 copy_handle_data(tensor, new)
 
 
-def _written(table: Any) -> list[str]:
-    return [base64.b64encode(encoded(tf.make_tensor_proto(t.numpy()))).decode() for t in table.export()]
+def _table_content(table: Any) -> list[str]:
+    return [base64.b64encode(encode(tf.make_tensor_proto(t.numpy()))).decode() for t in table.export()]
 
 
-def _filled(keys: str, content: str) -> Any:
-    """Returns a table from the output of `_written`; checks it, because a file may contain any other text."""
-    protos = [decoded(tensor_pb2.TensorProto, base64.b64decode(text)) for text in (keys, content)]
+def _filled_table(keys: str, content: str) -> Any:
+    """Returns a table from the output of `_table_content`; checks it, because a file may contain any other text."""
+    protos = [decode(tensor_pb2.TensorProto, base64.b64decode(text)) for text in (keys, content)]
     keys_of, content_of = map(array_in, protos)
     if keys_of is None or content_of is None:
         raise PlanError("build()", "a table of the layer is damaged, or too large to unpack", "Save the model again")

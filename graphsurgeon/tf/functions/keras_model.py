@@ -11,18 +11,18 @@ import numpy as np
 from ...errors import PlanError, counted, few
 from ...graph.diff import diff
 from ...graph.graph import Graph
-from ...graph.names import free_name, op_name, renamed_end
+from ...graph.names import free_name, op_name, rename_input
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..importing import tf
 from ..private.eager import eager, has_mask, keras_inputs, keras_layers
 from ..values.variables import fetch
 from .calls import is_stateful
-from .graph_function import arguments, as_asked, read_by, tensors_of
+from .graph_function import arguments, input_ends, pack_outputs, tensors_of
 from .keras_layer import Keras, keras_layer
 from .keras_training import TrainingFacts, differs
 from .layer_calls import ModelCall, ModelOrigin
-from .library import meaning
+from .library import attribute_digest
 from .traces import keras_of
 
 
@@ -119,7 +119,7 @@ def keras_model(
             how = "A Keras model needs an input: name other outputs"
             raise PlanError(request, f"{few(map(repr, targets))} do not depend on any input", how)
         if isinstance(training, tuple):
-            there, other = _elsewhere(model_origin, ways, *training[1:3]), training[2] or model_origin
+            there, other = _training_tensors(model_origin, ways, *training[1:3]), training[2] or model_origin
             ids = {t: sorting.symbols.get(t, 0) for t in takes} | region.wanted
             ends = ([there(t, ids[t]) for t in side] for side in (takes, targets))
             remapped = training[0], *ends, training[3], _facts(other, training[1], sorting)
@@ -128,7 +128,7 @@ def keras_model(
         layer = keras_layer(graph, takes, targets, value_source, name, remapped, True, request, facts)
         layer.supports_masking = True  # later layers receive their masks as arguments
         layers.append(layer)
-        return list(layer([_typed(graph, t, tensors[t]) for t in takes]))
+        return list(layer([_cast_input(graph, t, tensors[t]) for t in takes]))
 
     sorting.replay(tensors, rebuilt)
     symbols: Any = list(starts.values())
@@ -139,7 +139,7 @@ def keras_model(
     elif form == "one":
         symbols = symbols[0]
     name = name or getattr(model_origin.model, "name", None)
-    model = package.Model(symbols, as_asked(outputs, [tensors[t] for t in ends]), name=name)
+    model = package.Model(symbols, pack_outputs(outputs, [tensors[t] for t in ends]), name=name)
     if model_origin.model is not None and getattr(getattr(type(model), "dtype_policy", None), "fset", None):
         model.dtype_policy = model_origin.model.dtype_policy  # in mixed precision, Keras scales the loss
     masked = {now for tensor in model_origin.masked if (now := ways.now(tensor))}
@@ -167,7 +167,7 @@ def _input(package: Any, graph: Graph, key: str, tensor: str, request: str) -> A
     return package.Input(dims[1:], batch_size=dims[0], dtype=about.dtype, name=key)
 
 
-def _typed(graph: Graph, tensor: str, symbol: Any) -> Any:
+def _cast_input(graph: Graph, tensor: str, symbol: Any) -> Any:
     """Returns a Keras tensor with its dtype in the graph; for some layers, Keras predicts another dtype."""
     about = graph.info(*graph.tensor(tensor))
     return symbol if about is None or symbol.dtype == about.dtype else Keras.ops.cast(symbol, about.dtype)
@@ -230,7 +230,7 @@ def _is_plain(model: Any) -> bool:
     return not hasattr(model, "train_step") or type(model).__module__.partition(".")[0] in ("keras", "tf_keras")
 
 
-def _elsewhere(
+def _training_tensors(
     model_origin: ModelOrigin, ways: _GraphMapping, renamed: Mapping[str, str], origin: ModelOrigin | None
 ) -> Callable[[str, int], str]:
     """Returns a function that maps tensors of a graph to tensors of the training graph of the same model.
@@ -246,7 +246,7 @@ def _elsewhere(
         same name if this is not known.
     """
     symbols = {ways.now(name): symbol for symbol, name in model_origin.named.items()}
-    training_names = {} if origin is None else {key: renamed_end(name, renamed) for key, name in origin.named.items()}
+    training_names = {} if origin is None else {key: rename_input(name, renamed) for key, name in origin.named.items()}
     return lambda tensor, symbol: training_names.get(symbol, training_names.get(symbols.get(tensor, 0), tensor))
 
 
@@ -263,7 +263,10 @@ class _GraphMapping:
     def __init__(self, first: Graph, graph: Graph, renamed: Mapping[str, str], calls: Sequence[ModelCall]) -> None:
         self.first, self.graph = first, graph
         names = {a: b for a, b in renamed.items() if a in first.index and b in graph.index}
-        means = meaning(first.owner), meaning(graph.owner)  # functions of a rebuilt graph have other names
+        means = (
+            attribute_digest(first.owner),
+            attribute_digest(graph.owner),
+        )  # functions of a rebuilt graph have other names
         difference = diff(first, graph, mapping=names, meanings=means)
         self._place = difference.place.tolist()
         self._changes: dict[str, list[Any]] = {}
@@ -287,7 +290,7 @@ class _GraphMapping:
     def now(self, tensor: str) -> str:
         """Returns the current name of a tensor of the first graph; empty if it was removed."""
         op = op_name(tensor)
-        return renamed_end(tensor, {op: self.op(op)}) if self.place(op) >= 0 else ""
+        return rename_input(tensor, {op: self.op(op)}) if self.place(op) >= 0 else ""
 
     def changed(self, op: str) -> bool:
         """Returns whether a plan has changed more than the inputs of an op, given by its current name."""
@@ -374,7 +377,7 @@ class _LayerPartition:
         while True:
             self._before()
             self._again()
-            more = self._ordered() or self._broken()
+            more = self._order_calls() or self._broken()
             if not more:
                 break
             self._touched |= more
@@ -452,7 +455,7 @@ class _LayerPartition:
                     return str(graph.names[reader])
         return ""
 
-    def _ordered(self) -> dict[int, str]:
+    def _order_calls(self) -> dict[int, str]:
         """Orders the calls to repeat and the regions between them; returns calls that cannot be kept -> the reasons."""
         ways, graph = self._ways, self._ways.graph
         #: The numbers of the calls to repeat, and the regions between them, in order.
@@ -465,7 +468,7 @@ class _LayerPartition:
         while True:
             demanded: dict[str, int] = {}
             for number in list(waiting):
-                missing = dict(self._missing(number, made, symbols, waiting))
+                missing = dict(self._missing_inputs(number, made, symbols, waiting))
                 if missing or any(self._waits(number, key, waiting) for key in self._need[number]):
                     demanded = missing | demanded
                     continue
@@ -492,7 +495,7 @@ class _LayerPartition:
             self.steps.append(region)
             symbols |= region.wanted
 
-    def _missing(
+    def _missing_inputs(
         self, number: int, made: Container[int], have: Container[str], waiting: Container[int]
     ) -> Iterator[tuple[str, int]]:
         """Yields (input of a call that is not computed yet, id of its Keras tensor or 0)."""
@@ -529,9 +532,9 @@ class _LayerPartition:
         later = np.zeros(graph.size, np.bool_)
         for name in demanded:
             later |= needs[name] if name not in ready else False
-        shared = {graph.name(end) for end in read_by(graph, later & ~mask & ~blocked) if (mask & fed)[end[0]]}
+        shared = {graph.name(end) for end in input_ends(graph, later & ~mask & ~blocked) if (mask & fed)[end[0]]}
         wanted = {name: demanded[name] for name in ready} | {n: 0 for n in sorted(shared) if n not in demanded}
-        used_tensors = read_by(graph, mask)
+        used_tensors = input_ends(graph, mask)
         return _Region(mask, [name for name in have if graph.tensor(name) in used_tensors], wanted), ready
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import few
 from ...graph.graph import Graph, Mask
 from ...graph.layers import LayerCall
-from ...graph.names import op_name, renamed_end
+from ...graph.names import op_name, rename_input
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES
 
@@ -129,7 +129,7 @@ class TrainingFacts:
             thing = self.regularizers.get(was) if thing is None and word == "regularizer" else thing
             if thing is None:
                 continue
-            data = _stored(thing, module)
+            data = _serialize_object(thing, module)
             if data is None:
                 kind = getattr(thing, "__name__", type(thing).__name__)
                 lack = f"which Keras {package.__version__} cannot store in a file"
@@ -139,7 +139,7 @@ class TrainingFacts:
         return about, notes
 
     def _now(self, tensor: str) -> str:
-        return renamed_end(tensor, self.renamed)
+        return rename_input(tensor, self.renamed)
 
     def _within(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask) -> list[LayerEffect]:
         """Returns the effects of the calls in a region; a call without ops counts if its tensor is in the region."""
@@ -172,7 +172,7 @@ class TrainingFacts:
         return f"it needs {f'{base.names[int(needs.argmax())]}:0'!r}, which is not an input" if needs.any() else ""
 
 
-def _stored(thing: Any, module: Any) -> Any:
+def _serialize_object(thing: Any, module: Any) -> Any:
     """Returns a regularizer or constraint as data; None if Keras cannot restore it from the data."""
     try:
         with warnings.catch_warnings():

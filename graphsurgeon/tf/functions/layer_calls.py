@@ -13,8 +13,17 @@ from types import FunctionType
 from typing import Any
 
 from ...graph.calls import CallTree
-from ...graph.layers import Layer, LayerCall, Layers, VariableOwner, by_variables, fitted, in_order, named_owners
-from ...graph.names import op_name, under
+from ...graph.layers import (
+    Layer,
+    LayerCall,
+    Layers,
+    VariableOwner,
+    layers_from_variables,
+    owners_from_names,
+    sort_layers,
+    update_layer,
+)
+from ...graph.names import join_scope, op_name
 from ...graph.tf_types import TFGraph
 from ..importing import tf
 from ..open.snapshot import snapshot
@@ -30,7 +39,7 @@ from ..private.eager import (
     traced_method,
 )
 from ..private.functions import bodies
-from .insides import body as read
+from .function_bodies import function_body as read
 from .keras_training import LayerEffect, TrainingFacts, differs
 from .lift import LiftedGraph, arguments_of
 
@@ -63,7 +72,7 @@ class ObservedCall:
 
 
 @contextmanager
-def observed(
+def observe_calls(
     bases: Iterable[type], modules: Iterable[type] = (), layers: Iterable[type] = ()
 ) -> Iterator[list[ObservedCall]]:
     """Records each call of a layer, operation or module in this thread; the calls and their results are not changed.
@@ -158,22 +167,22 @@ def layers_of(trace: Any, lifted: LiftedGraph) -> Layers:
     for one in sorted(trace.seen, key=lambda one: one.begun):
         path = ""
         for layer in (*one.around, one.layer):
-            path = paths.get(id(layer), under(path, getattr(layer, "name", type(layer).__name__)))
+            path = paths.get(id(layer), join_scope(path, getattr(layer, "name", type(layer).__name__)))
         layer_calls = names.calls(one) if path and hasattr(one.layer, "variables") else ()
         if layer_calls:
             key, kind = (path, id(one.layer)), type(one.layer).__name__
             calls.setdefault(key, []).extend(layer_calls)
             layers[key] = Layer(path.rpartition("/")[2], kind, path, (), tuple(names.variables(one.layer)))
     items = [replace(layer, calls=tuple(calls[key])) for key, layer in layers.items()]
-    more = by_variables(names.inside, _unseen(trace, names)) if items else ()
-    items = [*in_order(names.inside, [*items, *more])] if more else items
+    more = layers_from_variables(names.inside, _uncalled_layers(trace, names)) if items else ()
+    items = [*sort_layers(names.inside, [*items, *more])] if more else items
     if trace.model is not None:
-        input_layers = _given(trace.model, arguments_of(trace.concrete))
+        input_layers = _input_layers(trace.model, arguments_of(trace.concrete))
         return Layers((*input_layers, *items), why="the model calls no layers")
-    return Layers(tuple(items) or by_variables(names.inside, _owners(trace, names)), why=_NONE)
+    return Layers(tuple(items) or layers_from_variables(names.inside, _owners(trace, names)), why=_NONE)
 
 
-def _unseen(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
+def _uncalled_layers(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
     """Returns the Keras layers without a recorded call, because TensorFlow has reused an already traced function."""
     observed_ids = {id(one.layer) for one in trace.seen}
     todo = [(one.path, one.thing) for one in trace.held]
@@ -181,7 +190,7 @@ def _unseen(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
     for around, thing in todo:
         for layer in keras_layers(thing, deep=False):
             if id(layer) not in owners:
-                path = under(around, layer.name)
+                path = join_scope(around, layer.name)
                 variables = tuple(names.variables(layer)) if id(layer) not in observed_ids else ()
                 owners[id(layer)] = VariableOwner(path, path, type(layer).__name__, variables)
                 todo.append((path, layer))
@@ -198,7 +207,7 @@ def _owners(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
         if one.path and variables:
             owners.append(VariableOwner(one.path, one.scope, type(one.thing).__name__, variables, tuple(methods)))
             remaining = {name: text for name, text in remaining.items() if name not in variables}
-    return [*owners, *named_owners(remaining)]
+    return [*owners, *owners_from_names(remaining)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +265,7 @@ class ModelOrigin:
 def origin_of(trace: Any, lifted: LiftedGraph) -> ModelOrigin:
     """Returns the connections of a functional model, with names of the graph; arguments as in `layers_of`."""
     names = _LiftedNames(trace.concrete.graph, lifted)
-    effects, masked = _effects(trace, names), _masked(trace, lifted, names)
+    effects, masked = _effects(trace, names), _masked_tensors(trace, lifted, names)
     pairs = [pair for one in (trace.model, *keras_layers(trace.model)) for pair in keras_regularizers(one)]
     known = {id(variable): regularizer for variable, regularizer in pairs}
     origin = _connections(trace, lifted, names)
@@ -283,7 +292,7 @@ def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
     return tuple(reversed(effects))
 
 
-def _masked(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
+def _masked_tensors(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
     """Returns the tensors with a mask: outputs of layers, and of the model."""
     tensors = [t for one in trace.seen for t in one.outputs]
     masked = {*filter(None, names.each([*filter(has_mask, tensors)]))}
@@ -367,10 +376,10 @@ class _LiftedNames:
             return [self.call(one)]
         result, ops = list[LayerCall](), one.graph.get_operations()[one.first : one.last]
         for path in self._paths.get(id(one.graph), ()):
-            ends = (tuple(under(path, t.name) if t.graph is one.graph else ":" for t in end)
+            ends = (tuple(join_scope(path, t.name) if t.graph is one.graph else ":" for t in end)
                     for end in (one.inputs, one.outputs))  # fmt: skip
-            call = LayerCall(tuple(under(path, op.name) for op in ops), *ends)
-            there = fitted(Layer("", "", "", (call,)), self.inside, lambda op: [op])
+            call = LayerCall(tuple(join_scope(path, op.name) for op in ops), *ends)
+            there = update_layer(Layer("", "", "", (call,)), self.inside, lambda op: [op])
             result += there.calls if there is not None else ()
         return result
 
@@ -391,7 +400,7 @@ def handle_of(variable: Any) -> Any:
     return getattr(variable if isinstance(variable, tf.Variable) else variable.value, "handle", None)
 
 
-def _given(model: Any, arguments: Sequence[Any]) -> list[Layer]:
+def _input_layers(model: Any, arguments: Sequence[Any]) -> list[Layer]:
     """Returns the input layers of a model. They are never called; their ops are the arguments of the model."""
     symbols = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
     layers = [layer for layer in getattr(model, "layers", ()) if type(layer).__name__ == "InputLayer"]

@@ -13,10 +13,10 @@ from ...errors import PlanError, counted, few
 from ...graph.diff import attribute_bytes
 from ...graph.functions import BRANCHING as BRANCHING
 from ...graph.functions import CALLS as CALLS
-from ...graph.functions import called_by, given, gradients_in, reachable
-from ...graph.functions import named_in as named_in
-from ...graph.functions import reachable as led_to
-from ...graph.functions import referred as referred
+from ...graph.functions import argument_sources, callees_of, gradients_in, reachable_functions
+from ...graph.functions import functions_in_attribute as functions_in_attribute
+from ...graph.functions import functions_in_node as functions_in_node
+from ...graph.functions import reachable_functions as led_to
 from ...graph.names import free_name
 from ...graph.tf_types import TFGraph, TFNodeDef
 from ...plan.copy_result import CopyResult
@@ -37,7 +37,7 @@ from ..private.functions import (
     write_handle_data,
 )
 from ..private.graphs import gradient_function, op_finder, set_gradient_function
-from ..protos import empty_graph, encoded
+from ..protos import empty_graph, encode
 from ..run.errors import errors_as
 
 #: Ops that pass on the resource of their first input.
@@ -61,7 +61,7 @@ def with_handles(
         plain: the FunctionDefs; they are not changed.
     """
     required = frozenset(names)
-    order = [name for name in reachable(required, plain) if name in required]
+    order = [name for name in reachable_functions(required, plain) if name in required]
     functions: dict[str, Any] = {}
     for name in order:
         functions[name] = function_pb2.FunctionDef()
@@ -71,7 +71,7 @@ def with_handles(
         return functions
     argument_data: dict[str, list[dict[bytes, Any]]] = {}
     for op in calls:
-        _hear(op.node_def, [handle_contents(tensor) for tensor in op.inputs], functions, argument_data)
+        _infer_handle_data(op.node_def, [handle_contents(tensor) for tensor in op.inputs], functions, argument_data)
     for name in reversed(order):  # callers before callees
         function = functions[name]
         for argument, candidates in zip(function.signature.input_arg, argument_data.get(name, ()), strict=False):
@@ -79,7 +79,9 @@ def with_handles(
                 argument.handle_data.extend(*candidates.values())
         inside = _HandleTypes(function, functions)
         for node in inside.calls():
-            _hear(node, [inside.held(text) for text in node.input if text[0] != "^"], functions, argument_data)
+            _infer_handle_data(
+                node, [inside.held(text) for text in node.input if text[0] != "^"], functions, argument_data
+            )
     return functions
 
 
@@ -91,21 +93,21 @@ def _resources(function: Any) -> Iterator[Any]:
     return (argument for argument in function.signature.input_arg if argument.type == _RESOURCE)
 
 
-def _hear(
+def _infer_handle_data(
     node: TFNodeDef,
     inputs: Sequence[Any],
     functions: Mapping[str, Any],
     argument_data: dict[str, list[dict[bytes, Any]]],
 ) -> None:
     """Collects the handle data that an op passes to the functions that it calls; there may be several callers."""
-    for called in called_by(node, functions):
+    for called in callees_of(node, functions):
         if called.function not in functions:
             continue
         count = len(functions[called.function].signature.input_arg)
         candidates = argument_data.setdefault(called.function, [{} for _ in range(count)])
-        for at, what in enumerate(given(node, inputs, count)):
+        for at, what in enumerate(argument_sources(node, inputs, count)):
             if what:
-                candidates[at][b"".join(encoded(one, deterministic=True) for one in what)] = what
+                candidates[at][b"".join(encode(one, deterministic=True) for one in what)] = what
 
 
 class _HandleTypes:
@@ -121,7 +123,7 @@ class _HandleTypes:
         calling: dict[str, bool] = {}  # op type -> whether its ops call functions
         for node in self._nodes.values():
             if node.op not in calling:
-                calling[node.op] = bool(called_by(node, self._functions))
+                calling[node.op] = bool(callees_of(node, self._functions))
             if calling[node.op]:
                 yield node
 
@@ -184,7 +186,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
         if not functions:
             continue
         nodes, branches, called = copied.source.nodes, set[str](), set[str]()
-        calling = {i: names for i in copied.ops.tolist() if (names := referred(nodes[i], functions))}
+        calling = {i: names for i in copied.ops.tolist() if (names := functions_in_node(nodes[i], functions))}
         calls = [copied.source.names[i] for i in calling]
         for i, names in calling.items():
             (branches if nodes[i].op in BRANCHING else called).update(names)
@@ -196,12 +198,12 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
             foreign = {name for name in called if not is_eager(functions[name])}
             order = reached_functions(branches | foreign, functions)
             definitions = with_handles(order, map(op_finder(source), calls), functions, Definitions(functions))
-            out.names[-1] = bring(out, order, definitions, functions)
+            out.names[-1] = import_functions(out, order, definitions, functions)
             out.everywhere |= bool(foreign)
             called, branches = called - foreign, set()
         renamed, shared_names = own_names(branches, functions)
         called |= shared_names
-        clashing = [] if source is graph else _clashing(called, functions, destination_functions)
+        clashing = [] if source is graph else _name_clashes(called, functions, destination_functions)
         if clashing:  # the destination has another function with this name, so the calls use a renamed copy
             renamed += [name for name in clashing if name not in renamed]
             called -= set(clashing)
@@ -211,7 +213,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
             used_names.add(out.names[-1][name])
         definitions = with_handles(renamed, map(op_finder(source), calls), functions, Definitions(functions))
         for name in renamed:
-            out.renamed.append(renamed_function(definitions[name], out.names[-1]))
+            out.renamed.append(rename_function(definitions[name], out.names[-1]))
             gradient = getattr(functions[name], "grad_func_name", None)
             if gradient:
                 out.gradients.append(_gradient(name, gradient, out.names[-1]))
@@ -225,7 +227,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
     return out
 
 
-def bring(
+def import_functions(
     out: Library, order: Iterable[str], definitions: Mapping[str, Any], functions: Mapping[str, Any]
 ) -> dict[str, str]:
     """Makes ConcreteFunctions of functions, callees first, for a library; returns old name -> new name.
@@ -240,17 +242,19 @@ def bring(
     for name, concrete in new_functions.items():
         prepare_gradients(concrete.graph.get_operations(), name)
     out.loaded.update({function_name(new): new for new in new_functions.values()})
-    out.slopes.update({function_name(new): _slope(functions[old], new_functions) for old, new in new_functions.items()})
+    out.slopes.update(
+        {function_name(new): _custom_gradient(functions[old], new_functions) for old, new in new_functions.items()}
+    )
     return {old: function_name(new) for old, new in new_functions.items()}
 
 
-def _slope(function: Any, functions: Mapping[str, Any]) -> Any:
+def _custom_gradient(function: Any, functions: Mapping[str, Any]) -> Any:
     """Returns the custom gradient of a function of a graph, a Python function or a function by name; None if none."""
     gradient_name = getattr(function, "grad_func_name", None)
     return getattr(function, "python_grad_func", None) if gradient_name is None else functions[gradient_name]
 
 
-def _clashing(
+def _name_clashes(
     called: Iterable[str], functions: Mapping[str, Any], destination_functions: Mapping[str, Any]
 ) -> list[str]:
     """Returns the functions whose names are taken in the destination, and their callers; callees first."""
@@ -260,12 +264,12 @@ def _clashing(
         own = definition(functions[name])
         other = destination_functions.get(name, functions[name])
         differs = other is not functions[name] and definition(other) != own
-        if differs or (clash and any(referred(node, clash) for node in own.node_def)):
+        if differs or (clash and any(functions_in_node(node, clash) for node in own.node_def)):
             clash.append(name)
     return clash
 
 
-def report(copied: CopyResult) -> list[str]:
+def describe_functions(copied: CopyResult) -> list[str]:
     """Returns lines of text about the functions that a copy contains."""
     functions = functions_of(copied.source.live)
     called: set[str] = set()
@@ -274,9 +278,9 @@ def report(copied: CopyResult) -> list[str]:
     source, ops = copied.source, copied.ops
     for i in (ops if functions else ops[source.typed(BRANCHING | CALLS)[ops]]).tolist():
         kind, node = source.types[i], source.nodes[i]
-        (branches if kind in BRANCHING else called).update(referred(node, functions))
+        (branches if kind in BRANCHING else called).update(functions_in_node(node, functions))
         if kind in BRANCHING or kind in CALLS:
-            absent |= {called.function for called in called_by(node)} - functions.keys()
+            absent |= {called.function for called in callees_of(node)} - functions.keys()
     own, shared_names = own_names(branches, functions)
     shared = [name for name in reached_functions(called | shared_names, functions) if name not in own]
     lines = []
@@ -291,7 +295,7 @@ def report(copied: CopyResult) -> list[str]:
     return lines
 
 
-def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
+def attribute_digest(graph: TFGraph) -> Callable[[Any], bytes]:
     """Returns a function that describes attributes as bytes; functions that differ only in names are equal.
 
     A copied custom gradient has another name than its original, and is equal to it.
@@ -319,8 +323,8 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
             return attribute_bytes(value)
         other = type(value)()
         other.CopyFrom(value)
-        called = _blanked([other])
-        return b"".join([encoded(other, deterministic=True), *map(digest, called)])
+        called = _blank_names([other])
+        return b"".join([encode(other, deterministic=True), *map(digest, called)])
 
     return means
 
@@ -335,26 +339,26 @@ def _nameless(functions: Mapping[str, Any], name: str) -> tuple[bytes, list[str]
         if node.op in functions:
             names.append(node.op)
             node.op = ""
-        names += _blanked([node.attr[key] for key in sorted(node.attr)])
-    return encoded(body, deterministic=True), names
+        names += _blank_names([node.attr[key] for key in sorted(node.attr)])
+    return encode(body, deterministic=True), names
 
 
-def _blanked(values: Iterable[Any]) -> list[str]:
+def _blank_names(values: Iterable[Any]) -> list[str]:
     """Removes the names of functions from attributes; returns the names in order."""
     names = []
-    for function in _named(values):
+    for function in _registered_gradient(values):
         names.append(function.name)
         function.name = ""
     return names
 
 
-def _named(values: Iterable[Any]) -> Iterator[Any]:
+def _registered_gradient(values: Iterable[Any]) -> Iterator[Any]:
     """Yields the function references in attributes, including nested references; they can be changed in place."""
     for value in values:
         kind = value.WhichOneof("value")
         for function in [value.func] if kind == "func" else value.list.func if kind == "list" else ():
             yield function
-            yield from _named(function.attr.values())
+            yield from _registered_gradient(function.attr.values())
 
 
 def own_names(branches: Iterable[str], functions: Mapping[str, Any]) -> tuple[list[str], set[str]]:
@@ -362,20 +366,20 @@ def own_names(branches: Iterable[str], functions: Mapping[str, Any]) -> tuple[li
 
     A function that a branch only calls is not copied, because its Python object contains the gradient of the call.
     """
-    shared_names = {name for name in merely_called(branches, functions) if is_eager(functions[name])}
+    shared_names = {name for name in called_functions(branches, functions) if is_eager(functions[name])}
     return reached_functions(branches, functions, shared_names), shared_names
 
 
-def merely_called(branches: Iterable[str], functions: Mapping[str, Any]) -> set[str]:
+def called_functions(branches: Iterable[str], functions: Mapping[str, Any]) -> set[str]:
     """Returns the functions that branches use only by calls, not by conds or loops."""
     calls: set[str] = set()
     branch_functions = set(branches)
     for name in reached_functions(branches, functions):
         for node in definition(functions[name]).node_def:
             if node.op in CALLS:
-                calls |= referred(node, functions)
+                calls |= functions_in_node(node, functions)
             else:
-                branch_functions |= referred(node, functions)
+                branch_functions |= functions_in_node(node, functions)
     return calls - branch_functions
 
 
@@ -397,7 +401,7 @@ def nodes_behind(nodes: Sequence[TFNodeDef], functions: Mapping[str, Any]) -> li
         nodes: NodeDefs.
         functions: name -> FunctionDef.
     """
-    called = {name for node in nodes for name in referred(node, functions)} if functions else ()
+    called = {name for node in nodes for name in functions_in_node(node, functions)} if functions else ()
     return [node for name in led_to(called, functions) for node in functions[name].node_def]
 
 
@@ -405,18 +409,18 @@ def rename_calls(node: TFNodeDef, names: Mapping[str, str]) -> None:
     """Makes a NodeDef call functions by their new names."""
     if node.op in names:
         node.op = names[node.op]
-    for called in _named(node.attr.values()):
+    for called in _registered_gradient(node.attr.values()):
         called.name = names.get(called.name, called.name)
 
 
-def renamed_function(old: Any, names: Mapping[str, str]) -> Any:
+def rename_function(old: Any, names: Mapping[str, str]) -> Any:
     """Returns a FunctionDef under its new name; its calls use new names too."""
     new = function_pb2.FunctionDef()
     new.CopyFrom(old)
     new.signature.name = names[old.signature.name]
     for node in new.node_def:
         rename_calls(node, names)
-    for called in _named(new.attr.values()):
+    for called in _registered_gradient(new.attr.values()):
         called.name = names.get(called.name, called.name)
     return new
 
@@ -491,7 +495,7 @@ def definition(function: Any) -> Any:
 
 
 @contextmanager
-def added(new: Library, graph: TFGraph) -> Iterator[None]:
+def with_library(new: Library, graph: TFGraph) -> Iterator[None]:
     """Adds functions to a graph: called functions before the block, which imports the ops; the other ones after it."""
     for function in new.shared:
         if definition(function).signature.name not in functions_of(graph):
@@ -518,7 +522,7 @@ def adopt(graph: TFGraph, library: Any) -> None:
                 function.add_to_graph(graph)
 
 
-def keep_gradients(pairs: list[tuple[Any, Any]]) -> None:
+def copy_gradients(pairs: list[tuple[Any, Any]]) -> None:
     """Copies the gradient functions of function calls, which are stored only in the Python ops."""
     if not pairs or not functions_of(pairs[0][0].graph):
         return

@@ -16,17 +16,17 @@ from ...graph.names import free_name, plain_name
 from ...graph.selection import Query, Selection
 from ...graph.tf_types import TFGraph, TFSession, TFTensor
 from ...plan.plan import Plan
-from ..copy.append import carry_out
+from ..copy.append import apply_effect
 from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.eager import eager, variable_data
 from ..private.functions import functions_of
 from ..protos import empty_graph
 from ..values.checkpoints import array_of
-from ..values.initialization import initialise
+from ..values.initialization import run_initializers
 from ..values.transfer import assign
 from ..values.variables import variable_infos
-from .library import definition, referred
+from .library import definition, functions_in_node
 
 
 @dataclass
@@ -90,21 +90,21 @@ def lift(
         fault = plan.effect.faults[0]
         raise OpenError(request, fault.problem, fault.suggestion)
     values = OpenedValues(graph, captures.values, captures.handles)
-    carry_out(plan.effect, graph)
+    apply_effect(plan.effect, graph)
     copied = plan.effect.copies[0]
-    _keep_shapes(body, graph, zip([source.names[i] for i in copied.ops.tolist()], copied.names, strict=True))
+    _copy_shapes(body, graph, zip([source.names[i] for i in copied.ops.tolist()], copied.names, strict=True))
     new_tensors = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     return LiftedGraph(
         graph,
         values,
         {t.op.name: t.name for t in arguments_of(concrete)},
         {key: new_tensors.get(t.name, t.name) for key, t in _results(concrete)},
-        partial(_packed, concrete.structured_outputs),
+        partial(_pack_results, concrete.structured_outputs),
         new_tensors,
     )
 
 
-def _keep_shapes(body: Any, graph: TFGraph, names: Iterable[tuple[str, str]]) -> None:
+def _copy_shapes(body: Any, graph: TFGraph, names: Iterable[tuple[str, str]]) -> None:
     """Copies static shapes of the body that were set by `set_shape`, such as those of table lookups, to the graph."""
     for old, new in names:
         pairs = zip(body.get_operation_by_name(old).outputs, graph.get_operation_by_name(new).outputs, strict=True)
@@ -117,7 +117,7 @@ def arguments_of(concrete: Any) -> list[Any]:
     return list(concrete.graph.inputs)[: len(concrete.graph.inputs) - len(concrete.captured_inputs)]
 
 
-def _packed(structure: Any, results: Sequence[Any]) -> Any:
+def _pack_results(structure: Any, results: Sequence[Any]) -> Any:
     """Returns the return value of a function, given its results."""
     remaining = iter(results)
     flat = [None if item is None else next(remaining) for item in tf.nest.flatten(structure, expand_composites=True)]
@@ -211,7 +211,7 @@ class OpenedValues:
     def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`, then fills its tables."""
         infos = variable_infos(session.graph)
-        initialise(session, [infos[name] for name in sorted(self._names) if name not in self._held])
+        run_initializers(session, [infos[name] for name in sorted(self._names) if name not in self._held])
         assign(session, self._held, infos)
         self.start(session)
 
@@ -388,7 +388,7 @@ def _users(body: Any, tensor: TFTensor) -> Sequence[Any]:
     visited: set[tuple[str, int]] = set()
     while todo:
         node, position = todo.pop()
-        called = referred(node, functions)
+        called = functions_in_node(node, functions)
         if not called:
             users.append(node)
             continue

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import OpenError, counted, did_you_mean
-from ...graph.names import under
+from ...graph.names import join_scope
 from ...plan.function_source import code_of
 from ..importing import tf
 from ..private.eager import (
@@ -22,7 +22,7 @@ from ..private.eager import (
     module_scope,
 )
 from ..private.functions import function_name, owner_of, traces
-from .layer_calls import ObservedCall, TracedObject, handle_of, observed
+from .layer_calls import ObservedCall, TracedObject, handle_of, observe_calls
 
 _Concrete = tf.types.experimental.ConcreteFunction
 _Function = tf.types.experimental.PolymorphicFunction
@@ -90,15 +90,15 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
         return TracedFunction(thing, _name(thing), "gs.open(function)")
     with eager():
         if isinstance(thing, _Function):
-            result = _of_function(thing, signature, "open(function)", [*_named(thing)])
-            result.code = f"gs.open(function{_signed(signature)})"
+            result = _trace_function(thing, signature, "open(function)", [*_closure_objects(thing)])
+            result.code = f"gs.open(function{_signature_code(signature)})"
             return result
         if is_keras(thing):
-            return _of_keras(thing, signature, training)
-        return _of_module(thing, signature, function)
+            return _trace_keras(thing, signature, training)
+        return _trace_module(thing, signature, function)
 
 
-def _signed(signature: Any) -> str:
+def _signature_code(signature: Any) -> str:
     """Returns the signature as an argument in code; if it cannot be written as code, a variable name."""
     return "" if signature is None else f", signature={code_of(signature) or 'signature'}"
 
@@ -117,15 +117,15 @@ def _choices(word: str, names: Any) -> str:
 # -- tf.function ----------------------------------------------------------------------------------
 
 
-def _of_function(function: Any, signature: Any, request: str, objects: Sequence[TracedObject]) -> TracedFunction:
+def _trace_function(function: Any, signature: Any, request: str, objects: Sequence[TracedObject]) -> TracedFunction:
     name = getattr(getattr(function, "python_function", None), "__name__", "function")
     title = "function" if name == "<lambda>" else name
     calls: Sequence[ObservedCall] = ()
     if signature is not None or function.input_signature is not None:
         args, options = ((), {}) if signature is None else _arguments(signature)
         modules = [type(one.thing) for one in objects if isinstance(one.thing, tf.Module) and not is_keras(one.thing)]
-        with observed(_layer_classes(), modules) as calls:
-            concrete = _traced(function, args, options, request)
+        with observe_calls(_layer_classes(), modules) as calls:
+            concrete = _concrete_function(function, args, options, request)
     else:
         have = traces(function)
         if len(have) != 1:
@@ -139,12 +139,12 @@ def _of_function(function: Any, signature: Any, request: str, objects: Sequence[
     return TracedFunction(concrete, title, "gs.open(function)", held=objects, seen=calls)
 
 
-def _named(function: Any) -> Iterator[TracedObject]:
+def _closure_objects(function: Any) -> Iterator[TracedObject]:
     """Yields the Keras models and modules to which the code of a `tf.function` refers, and those inside them."""
     code = function.python_function
     owner = owner_of(code)
     if owner is not None:
-        yield from _within(owner, "", {})
+        yield from _walk_objects(owner, "", {})
         return
     code = inspect.unwrap(code) if callable(code) else code
     closure = inspect.getclosurevars(code) if inspect.isfunction(code) else None
@@ -152,14 +152,14 @@ def _named(function: Any) -> Iterator[TracedObject]:
     visited: dict[int, Any] = {}
     for thing in values:
         if _holds_variables(thing):
-            yield from _within(thing, getattr(thing, "name", type(thing).__name__), visited)
+            yield from _walk_objects(thing, getattr(thing, "name", type(thing).__name__), visited)
 
 
 def _holds_variables(thing: Any) -> bool:
     return is_keras(thing) or isinstance(thing, tf.Module)
 
 
-def _within(thing: Any, path: str, visited: dict[int, Any]) -> Iterator[TracedObject]:
+def _walk_objects(thing: Any, path: str, visited: dict[int, Any]) -> Iterator[TracedObject]:
     """Yields a layer or module and all layers and modules inside it, in order; paths consist of attribute names."""
     if id(thing) in visited:
         return
@@ -167,13 +167,13 @@ def _within(thing: Any, path: str, visited: dict[int, Any]) -> Iterator[TracedOb
     yield TracedObject(path, thing.name if is_keras(thing) else module_scope(thing), thing)
     if is_keras(thing):
         for layer in getattr(thing, "layers", ()):
-            yield from _within(layer, under(path, layer.name), visited)
+            yield from _walk_objects(layer, join_scope(path, layer.name), visited)
         return
     todo = module_attributes(thing)[::-1]
     while todo:
         name, value = todo.pop()
         if _holds_variables(value):
-            yield from _within(value, under(path, value.name if is_keras(value) else name), visited)
+            yield from _walk_objects(value, join_scope(path, value.name if is_keras(value) else name), visited)
         elif isinstance(value, (list, tuple)):
             todo += [(f"{name}/{i}", one) for i, one in enumerate(value)][::-1]
         elif isinstance(value, Mapping):
@@ -188,7 +188,7 @@ def _arguments(signature: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (signature,), {}
 
 
-def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], request: str) -> Any:
+def _concrete_function(function: Any, args: tuple[Any, ...], options: dict[str, Any], request: str) -> Any:
     try:
         return function.get_concrete_function(*args, **options)
     except MemoryError:
@@ -206,7 +206,7 @@ def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], reque
 # -- tf.Module ------------------------------------------------------------------------------------
 
 
-def _of_module(module: Any, signature: Any, function: str | None) -> TracedFunction:
+def _trace_module(module: Any, signature: Any, function: str | None) -> TracedFunction:
     kind = type(module).__name__.removeprefix("_")
     request = f"open({kind})" if function is None else f"open({kind}, function={function!r})"
     functions = _functions(module)
@@ -223,13 +223,13 @@ def _of_module(module: Any, signature: Any, function: str | None) -> TracedFunct
             f"it has no tf.function {function!r}",
             f"{near} {_choices('function', functions)}".lstrip(),
         )
-    target, objects = functions[function], [*_within(module, "", {})]
+    target, objects = functions[function], [*_walk_objects(module, "", {})]
     if isinstance(target, _Concrete):
         result = TracedFunction(target, function, "", held=objects)
     else:
-        result = _of_function(target, signature, request, objects)
+        result = _trace_function(target, signature, request, objects)
     result.title, result.keep = kind, module
-    result.code = f"gs.open(module, function={function!r}{_signed(signature)})"
+    result.code = f"gs.open(module, function={function!r}{_signature_code(signature)})"
     return result
 
 
@@ -270,7 +270,7 @@ def _layer_classes() -> dict[type, Any]:
     return {layer: package for layer, package in classes.items() if isinstance(layer, type)}
 
 
-def _of_keras(model: Any, signature: Any, training: bool) -> TracedFunction:
+def _trace_keras(model: Any, signature: Any, training: bool) -> TracedFunction:
     request = f"open({type(model).__name__} {model.name!r})"
     package = keras_of(model)
     backend = package.backend.backend()
@@ -287,11 +287,11 @@ def _of_keras(model: Any, signature: Any, training: bool) -> TracedFunction:
     call = tf.function(lambda *args: model(*args, training=training), autograph=False)
     objects = [TracedObject("", model.name, model)] if hasattr(model, "layers") else []
     layers = [layer for layer, of in _layer_classes().items() if of is package]
-    with observed(layers, (), map(type, keras_layers(model))) as calls:
-        concrete = _traced(call, specs, {}, request)
+    with observe_calls(layers, (), map(type, keras_layers(model))) as calls:
+        concrete = _concrete_function(call, specs, {}, request)
     variables = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
     variable_names = [(variable, name) for variable, name in variables if isinstance(variable, tf.Variable)]
-    code = f"gs.open(model{_signed(signature)}{', training=True' * training})"
+    code = f"gs.open(model{_signature_code(signature)}{', training=True' * training})"
     return TracedFunction(concrete, model.name, code, variable_names, (model, call), model, objects, calls)
 
 

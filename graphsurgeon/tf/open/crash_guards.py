@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ...errors import OpenError, counted
 from ...graph.concurrency import gc_paused
-from ...graph.functions import referred
+from ...graph.functions import functions_in_node
 from ...graph.graph import DTYPES
 from ...graph.rewiring import MERGING, TURNING
 from ...graph.tf_types import TFGraphDef, TFNodeDef
@@ -489,7 +489,7 @@ def _of_calls(functions: Any) -> Iterator[_ImportProblem]:
     if duplicate is not None:
         problem = f"function {duplicate!r} has the name of an op type that TensorFlow has itself"
         yield _ImportProblem(problem, "Rename the function in the code that made the graph")
-    calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
+    calls = {name: [functions_in_node(node, library) for node in f.node_def] for name, f in library.items()}
     try:
         order = list(
             TopologicalSorter({name: sorted(set().union(*each)) for name, each in calls.items()}).static_order()

@@ -19,7 +19,7 @@ from ...errors import OpenError, counted, few, nearest
 from ...graph.arrays import size_text
 from ...graph.open_graph import KINDS
 from ..messages import checkpoint_state_pb2, graph_pb2, meta_graph_pb2, node_def_pb2, saved_model_pb2
-from ..protos import decoded
+from ..protos import decode
 
 #: The name of the state file of a folder, and the maximum number of bytes that are read.
 _STATE = "checkpoint"
@@ -223,7 +223,7 @@ def parse(data: bytes, path: Path, request: str) -> Any:
         return _parse_text(text, order, request)
     for proto_type in order:
         with suppress(DecodeError):
-            proto = decoded(proto_type, data)
+            proto = decode(proto_type, data)
             if _makes_sense(proto):
                 return proto
     raise _why_broken(data, request)
@@ -312,7 +312,7 @@ def _why_broken(data: bytes, request: str) -> OpenError:
             )
         if tag >> 3 == 1:
             try:
-                node = decoded(node_def_pb2.NodeDef, data[at : at + length])
+                node = decode(node_def_pb2.NodeDef, data[at : at + length])
                 last = node.name or last
             except (DecodeError, UnicodeDecodeError):
                 return OpenError(

@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import OpenError
-from ...graph.functions import reachable
+from ...graph.functions import reachable_functions
 from ...graph.tf_types import TFGraph, TFGraphDef, TFOp
 from ..copy.imports import import_nodes
 from ..functions.calls import HARMLESS, is_stateful
-from ..functions.library import BRANCHING, CALLS, Library, adopt, bring, with_handles
+from ..functions.library import BRANCHING, CALLS, Library, adopt, import_functions, with_handles
 from ..private.functions import functions_of, gradient_of, restore_gradients, set_gradients, traced_gradient
 from ..private.graphs import collection_reader, gradient_function, op_finder, set_gradient_function
-from ..protos import decoded
+from ..protos import decode
 from ..run.errors import errors_as
 
 
@@ -39,7 +39,7 @@ def set_fallback_gradients(graph: TFGraph, library: Any) -> None:
         if name not in definitions or name in with_gradient or gradient_function(op) is not None:
             continue
         if name not in fallbacks:
-            leads = not branching.isdisjoint(reachable([name], definitions))
+            leads = not branching.isdisjoint(reachable_functions([name], definitions))
             fallbacks[name] = _FallbackGradient(op, name, definitions) if leads else None
         if fallbacks[name] is not None:
             set_gradient_function(op, fallbacks[name])
@@ -63,9 +63,13 @@ class _FallbackGradient:
 
     @cached_property
     def _gradient(self) -> Any:
-        order, functions, out = reachable([self._name], self._definitions), functions_of(self._graph), Library()
+        order, functions, out = (
+            reachable_functions([self._name], self._definitions),
+            functions_of(self._graph),
+            Library(),
+        )
         handles = with_handles(order, [op_finder(self._graph)(self._call)], functions, self._definitions)
-        new_names = bring(out, order, handles, functions)
+        new_names = import_functions(out, order, handles, functions)
         for concrete in out.loaded.values():
             restore_gradients(concrete.graph, out.loaded)
             set_gradients(concrete.graph, out.loaded, out.slopes)
@@ -118,7 +122,7 @@ def _fill_collection(graph: TFGraph, name: str, collection: Any, items: dict[byt
                 continue
             item = items.get(value)
             if item is None:
-                item = items[value] = from_proto(decoded(proto_type, value))
+                item = items[value] = from_proto(decode(proto_type, value))
             graph.add_to_collection(name, item)
     elif list_kind is not None:
         for value in getattr(collection, list_kind).value:

@@ -24,13 +24,13 @@ from ...graph.layers import (
     Layers,
     LazyLayers,
     VariableOwner,
-    by_variables,
-    in_scopes,
-    is_like,
-    named_owners,
+    is_numbered_name,
+    layers_from_variables,
+    layers_in_scopes,
+    owners_from_names,
 )
-from ..protos import decoded
-from ..run.errors import words_of
+from ..protos import decode
+from ..run.errors import error_text
 from .call_sites import object_paths
 from .files import read_bytes
 
@@ -77,7 +77,7 @@ def keras_model(path: Path, request: str) -> Any:
         raise
     except Exception as error:  # the file may come from any source: any error is possible
         # The message of Keras contains the reason, surrounded by a full description of each outer object.
-        reason = words_of(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
+        reason = error_text(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
         problem = f"Keras {keras.__version__} cannot build the model: {reason[:300]}"
         raise OpenError(request, problem, _hint(about, keras)) from error
 
@@ -303,7 +303,7 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, handle_objects
         scopes = [classes.get(".".join(parts[: i + 1]), ("", ""))[0] for i in range(len(parts))]
         if len(scopes) > 1 and all(scopes):
             names["/".join(scopes[1:])] = class_name
-    layers = in_scopes(graph, classes.get("root", ("", ""))[0], names)
+    layers = layers_in_scopes(graph, classes.get("root", ("", ""))[0], names)
     return Layers(layers, why=f"{_UNKNOWN}: none of the {len(names):,} that Keras lists is a scope of its graph")
 
 
@@ -327,7 +327,7 @@ def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
     except ImportError:
         return None
     try:
-        metadata = decoded(saved_metadata_pb2.SavedMetadata, data)
+        metadata = decode(saved_metadata_pb2.SavedMetadata, data)
     except DecodeError:
         return None
     return [(node.node_path, node.identifier, node.metadata) for node in metadata.nodes]
@@ -335,18 +335,19 @@ def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
 
 def _by_objects(graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -> tuple[Layer, ...]:
     """Returns layers by the owners of variables: modules of the object graph, otherwise scopes in variable names."""
-    from ..functions.insides import body
+    from ..functions.function_bodies import function_body
 
     ops = {number: op for op, number in handle_objects.items()}
     modules = _Modules(objects, ops)
     owners = modules.owners()
     owned = {name for owner in owners for name in owner.variables}
     unowned = {op: str(objects.nodes[number].variable.name) for op, number in handle_objects.items() if op not in owned}
-    layers = by_variables(CallTree(graph, body), [*owners, *named_owners(unowned)])
+    layers = layers_from_variables(CallTree(graph, function_body), [*owners, *owners_from_names(unowned)])
     # Keras traces a call of the model to save it, so all ops are in the scope with the name of the model.
     every = {op for layer in layers for op in layer.ops}
     model = next(
-        (candidate for candidate in layers if is_like(candidate.path, candidate.ops[0].partition("/")[0])), None
+        (candidate for candidate in layers if is_numbered_name(candidate.path, candidate.ops[0].partition("/")[0])),
+        None,
     )
     if owners or model is None or len(model.ops) < len(every) or len(layers) == 1:
         return layers

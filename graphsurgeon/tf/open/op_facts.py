@@ -12,14 +12,14 @@ import numpy as np
 from ...errors import SelectionError, counted, few
 from ...graph.arrays import size_text
 from ...graph.graph import Graph
-from ...graph.lazy_graph import pending
+from ...graph.lazy_graph import lazy_graph_of
 from ...graph.names import op_name
 from ...graph.selection import Selection
 from ...graph.stablehlo import op_names
 from ...graph.tf_types import TFNodeDef, TFSession
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
-from ..functions.insides import BodyOutputs, body
+from ..functions.function_bodies import BodyOutputs, function_body
 from ..importing import tf
 from ..protos import empty_graph
 from ..registry import documentation as documentation
@@ -45,7 +45,7 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
         inferred = [graph.outputs_of.made(i) for i in ops]
         return _count_flops([op for op in inferred if op is not None])
     live = graph.origin  # for a graph after a plan: the live graph before the plan
-    if pending(live) is not None or not hasattr(live, "get_operation_by_name"):
+    if lazy_graph_of(live) is not None or not hasattr(live, "get_operation_by_name"):
         return 0, False
     from ..private.graphs import op_finder
 
@@ -167,8 +167,8 @@ def _as_typed_text(value: Any) -> str:
     return f"{np.float32(value.f):g}" if field == "f" else str(getattr(value, field)) if field else ""
 
 
-__all__ = ["attribute_text", "attributes", "body", "check_attribute", "check_inserted", "constant_value"]
-__all__ += ["documentation", "flops", "op_types", "pattern", "value"]
+__all__ = ["attribute_text", "attributes", "check_attribute", "check_inserted", "constant_value"]
+__all__ += ["documentation", "flops", "function_body", "op_types", "pattern", "value"]
 
 
 def pattern(selection: Selection) -> Any:

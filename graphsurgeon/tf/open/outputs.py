@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import OpenError, counted
 from ...graph.graph import DTYPES, Graph, TensorInfo
-from ...graph.lazy_graph import DeferredGraph, LiveGraphAttribute, filled, made
+from ...graph.lazy_graph import DeferredGraph, LiveGraphAttribute, is_materialized, materialize
 from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...graph.variables import VARIABLE_TYPES
 from ..importing import tf
@@ -85,19 +85,19 @@ class FileOutputs:
         unsure = self._inferred is None and self._inferred_shapes is None and self._nodes[number].op not in _SURE
         if unsure and infos and self._live is not None:
             with suppress(OpenError):
-                made(self._live, whole=False)
+                materialize(self._live, whole=False)
                 return self.stated(number)
         return infos
 
     def stated(self, number: int) -> _Infos | None:
         """Returns dtypes, and shapes as far as they are known without TensorFlow."""
-        if self._inferred is None and self._live is not None and filled(self._live):
+        if self._inferred is None and self._live is not None and is_materialized(self._live):
             from ..private.graphs import LiveOutputs
 
             self._inferred = LiveOutputs(self._live)
         if self._inferred is None or self._signature(self._nodes[number]) is None:
             if number not in self._infos:
-                self._infos[number] = self._read(number)
+                self._infos[number] = self._read_infos(number)
             return self._infos[number]
         return self._inferred(number)
 
@@ -107,7 +107,7 @@ class FileOutputs:
             self._signatures[node.op] = op_definition(node.op) if function is None else function.signature
         return self._signatures[node.op]
 
-    def _asked(self, number: int) -> _Infos | None:
+    def _required_dtypes(self, number: int) -> _Infos | None:
         """Returns the dtypes that consumers require of an op of an unknown type, up to its last output that is read."""
         required: dict[int, str] = {}
         for reader in dict.fromkeys(self._graph.consumers.row(number).tolist()):  # without duplicates
@@ -125,11 +125,11 @@ class FileOutputs:
             [TensorInfo(required.get(port, UNKNOWN), None) for port in range(max(required) + 1)] if required else None
         )
 
-    def _read(self, number: int) -> _Infos | None:
+    def _read_infos(self, number: int) -> _Infos | None:
         node = self._nodes[number]
         signature = self._signature(node)
         if signature is None:
-            return self._asked(number)
+            return self._required_dtypes(number)
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
             return None  # too many outputs: the file is damaged
         output_dtypes = dtypes(signature.output_arg, node, signature)
@@ -172,7 +172,7 @@ def with_shapes(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
     return out
 
 
-def expanded(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Iterator[tuple[Any, int, int]]:
+def expand_arguments(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Iterator[tuple[Any, int, int]]:
     """Yields the input or output tensors of a node, as (argument, position in a list argument, dtype).
 
     Args:
@@ -191,8 +191,8 @@ def expanded(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Itera
 
 
 def dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[str]:
-    """Returns the dtypes of the input or output tensors of a node; arguments as for `expanded`."""
-    return [dtype_name(number) + "_ref" * arg.is_ref for arg, _, number in expanded(arguments, node, signature)]
+    """Returns the dtypes of the input or output tensors of a node; arguments as for `expand_arguments`."""
+    return [dtype_name(number) + "_ref" * arg.is_ref for arg, _, number in expand_arguments(arguments, node, signature)]
 
 
 def _count(arg: Any, node: TFNodeDef, signature: Any) -> int:
@@ -242,7 +242,7 @@ def array_in(proto: Any, limit: float = math.inf) -> Any:
         if size > limit or min(dims, default=0) < 0:
             return None
         content = proto.tensor_content  # a copy
-        if size > TRUSTED and size > DENSEST * (len(content) or _held(proto)):
+        if size > TRUSTED and size > DENSEST * (len(content) or _value_bytes(proto)):
             return None
         if content:
             return np.frombuffer(content, dtype).reshape(dims).copy()
@@ -287,7 +287,7 @@ def _size(number: int, dtype: Any) -> int:
     return 1 if number in (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT) else np.dtype(dtype).itemsize
 
 
-def _held(proto: Any) -> int:
+def _value_bytes(proto: Any) -> int:
     """Returns the approximate size of the values of a TensorProto in bytes; for the exact size, it would be encoded."""
     return 8 * sum(len(value) for field, value in proto.ListFields() if field.name.endswith("_val"))
 

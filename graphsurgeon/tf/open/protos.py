@@ -16,11 +16,11 @@ from google.protobuf.message import DecodeError
 
 from ...errors import OpenError, SelectionError, counted, few
 from ...graph.concurrency import gc_paused
-from ...graph.functions import CALLS, gradients_in, reachable
+from ...graph.functions import CALLS, gradients_in, reachable_functions
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name
 from ...graph.provenance import COLLECTION
-from ...graph.rewiring import import_order, in_order
+from ...graph.rewiring import import_order, reorder_ops
 from ...graph.security import PYTHON, READS, Risk, Risks, risks
 from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...graph.variables import (
@@ -30,18 +30,18 @@ from ...graph.variables import (
     CollectionEntry,
     GraphState,
     VariableInfo,
-    defined_by,
-    fills,
-    holds,
-    variable_read_by,
+    fills_table,
+    makes_table,
+    variable_from_def,
+    variable_from_reads,
 )
 from ..messages import control_flow_pb2, queue_runner_pb2, saver_pb2, types_pb2, variable_pb2
-from ..protos import decoded, encoded
-from ..registry import collection_message, known_op, op_definition
+from ..protos import decode, encode
+from ..registry import collection_message, is_registered_op, op_definition
 from ..values.file_values import CheckpointValues, asset_files, asset_path, point_at
 from . import files
 from .layers import code_in, is_keras_file
-from .outputs import FileOutputs, dims_of_proto, dtype_name, expanded
+from .outputs import FileOutputs, dims_of_proto, dtype_name, expand_arguments
 
 #: The prefix that TensorFlow adds to the name of an unbound input.
 PREFIX = "$unbound_inputs_"
@@ -91,7 +91,7 @@ def _unbound_inputs(graph_def: TFGraphDef) -> dict[str, int | None]:
         if not any(PREFIX in text for text in node.input):
             continue
         signature = library.get(node.op) or op_definition(node.op)
-        dtypes = [dtype for _, _, dtype in expanded(signature.input_arg, node, signature)] if signature else []
+        dtypes = [dtype for _, _, dtype in expand_arguments(signature.input_arg, node, signature)] if signature else []
         data = [text for text in node.input if not text.startswith("^")]
         for text, dtype in zip(data, [*dtypes, *[types_pb2.DT_FLOAT] * len(data)], strict=False):
             if text.startswith(PREFIX):
@@ -150,10 +150,10 @@ def file_snapshot(
         nodes = list(graph_def.node)
         functions = {f.signature.name: f for f in graph_def.library.function}
         file_shapes = _normalize(nodes, functions)
-        graph = _read(nodes, request, about)
+        graph = _read_graph(nodes, request, about)
         order = import_order(graph)
         if order is not None:
-            graph = in_order(graph, order)
+            graph = reorder_ops(graph, order)
     graph = replace(
         graph, outputs_of=FileOutputs(about["owner"], graph, functions, graph_def.versions.producer, file_shapes)
     )
@@ -168,7 +168,7 @@ def file_snapshot(
 def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> frozenset[str]:
     """Returns the op types that are not registered in this TensorFlow; names of functions are allowed as op types."""
     kinds = set[str]().union(*types)
-    return frozenset(op_type for op_type in kinds if op_type not in functions and not known_op(op_type))
+    return frozenset(op_type for op_type in kinds if op_type not in functions and not is_registered_op(op_type))
 
 
 def _normalize(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _normalize(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[st
         attributes = node.attr
         if "_output_shapes" in attributes:
             output_shapes = attributes["_output_shapes"]
-            content = encoded(output_shapes)
+            content = encode(output_shapes)
             if content not in alike:
                 alike[content] = [dims_of_proto(shape) for shape in output_shapes.list.shape]
             file_shapes[node.name] = alike[content]
@@ -198,7 +198,7 @@ def _normalize(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[st
     return file_shapes
 
 
-def _read(nodes: list[TFNodeDef], request: str, about: Mapping[str, Any]) -> Graph:
+def _read_graph(nodes: list[TFNodeDef], request: str, about: Mapping[str, Any]) -> Graph:
     try:
         graph = Graph.read(nodes, **about)
     except SelectionError as error:
@@ -237,7 +237,7 @@ class _ProtoState:
                 try:
                     (self._graph.tensor if ":" in text else self._graph.find)(text, self._asked)
                 except SelectionError as error:
-                    raise self._damaged(name, error.problem) from error
+                    raise self._damage_error(name, error.problem) from error
                 yield CollectionEntry("tensor" if ":" in text else "op", text)
             return
         proto = collection_message(name) if field == "bytes_list" else None
@@ -246,12 +246,12 @@ class _ProtoState:
                 yield value
                 continue
             try:
-                item = decoded(proto, value)
+                item = decode(proto, value)
             except DecodeError as error:
-                raise self._damaged(name, error) from error
+                raise self._damage_error(name, error) from error
             yield item
 
-    def _damaged(self, name: str, why: object) -> OpenError:
+    def _damage_error(self, name: str, why: object) -> OpenError:
         suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
         return OpenError(self._asked, f"collection {name!r} is damaged: {why}", suggestion)
 
@@ -285,7 +285,9 @@ class _ProtoState:
         for number in np.flatnonzero(self._graph.typed(VARIABLE_TYPES)).tolist():
             name = self._graph.names[number]
             info = self._info(number)
-            infos[name] = info if name not in variables else self._registered(info, variables[name], inside[name])
+            infos[name] = (
+                info if name not in variables else self._variable_from_def(info, variables[name], inside[name])
+            )
         return infos
 
     def _info(self, number: int) -> VariableInfo:
@@ -295,20 +297,23 @@ class _ProtoState:
             (user, graph.types[user] in ASSIGN_TYPES and int(graph.data.row(user)[0]) == number)
             for user in graph.consumers.row(number).tolist()
         ]
-        return variable_read_by(
+        return variable_from_reads(
             node.name,
-            ((graph.types[user], graph.names[user], self._assigned(user) if sets else None) for user, sets in users),
+            (
+                (graph.types[user], graph.names[user], self._assigned_value(user) if sets else None)
+                for user, sets in users
+            ),
             dtype=dtype_name(node.attr["dtype"].type),
             shape=shape_text(dims_of_proto(node.attr["shape"].shape)),
             resource=node.op == "VarHandleOp",
         )
 
-    def _registered(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
+    def _variable_from_def(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
         """Returns the description of a variable from its VariableDef in a collection."""
         assign = self._graph.index.get(op_name(proto.initializer_name))
-        return defined_by(info, proto, self._assigned(assign) if assign is not None else "", inside)
+        return variable_from_def(info, proto, self._assigned_value(assign) if assign is not None else "", inside)
 
-    def _assigned(self, assign: int) -> str:
+    def _assigned_value(self, assign: int) -> str:
         inputs = self._graph.input_names(assign)
         return inputs[1] if len(inputs) > 1 else ""
 
@@ -347,18 +352,18 @@ class _ProtoState:
 
     def _holds(self, number: int) -> bool:
         op_type = self._graph.types[number]
-        return bool(self._handles(number)) and holds(op_type, self._inner(number))
+        return bool(self._handles(number)) and makes_table(op_type, self._inner(number))
 
     def _fills(self, reader: int) -> bool:
         kinds = [self._graph.types[i] for i in self._graph.data.row(reader).tolist()]
-        return fills(self._graph.types[reader], self._inner(reader), kinds)
+        return fills_table(self._graph.types[reader], self._inner(reader), kinds)
 
     def _inner(self, number: int) -> frozenset[str]:
         """Returns the op types in all functions that a call runs, directly or indirectly; empty for other ops."""
         node = self._nodes[number]
         name = node.attr["f"].func.name if node.op in CALLS else ""
         if name not in self._types:
-            called = reachable([name], self._functions) if name in self._functions else ()
+            called = reachable_functions([name], self._functions) if name in self._functions else ()
             self._types[name] = frozenset(
                 function_node.op for function in called for function_node in self._functions[function].node_def
             )

@@ -10,15 +10,16 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import OpenError, few
-from ...graph.functions import BRANCHING, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, own_gradient, referred
+from ...graph.devices import colocate
+from ...graph.functions import BRANCHING, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, functions_in_node, own_gradient
 from ...graph.graph import Graph, TensorInfo
-from ...graph.names import colocate, free_name, op_name, plain_name, renamed_end, tensor_name
+from ...graph.names import free_name, op_name, plain_name, rename_input, tensor_name
 from ...graph.open_graph import Signature
 from ...graph.tf_types import TFGraphDef, TFNodeDef
-from ...graph.traversal import end_of, met_from
-from ..functions.calls import FunctionCalls, Replacements, constant, copied, in_place
+from ...graph.traversal import follow_chain, reachable_from
+from ..functions.calls import FunctionCalls, Replacements, constant, copy_node, inline_call
 from ..messages import meta_graph_pb2, node_def_pb2, struct_pb2, tensor_pb2, types_pb2, variable_pb2
-from ..protos import encoded
+from ..protos import encode
 from ..registry import op_definition
 from ..run.errors import errors_as
 from ..values.checkpoints import Checkpoint
@@ -85,7 +86,7 @@ class FlattenedFunction:
 
     def needed(self, ends: Iterable[str]) -> dict[str, None]:
         """Returns the names of all ops that tensors and ops need, including these ops."""
-        return met_from((op_name(source) for end in ends for source in self._resolved(end)), self._before)
+        return reachable_from((op_name(source) for end in ends for source in self._resolve(end)), self._before)
 
     def _before(self, name: str) -> list[str]:
         """Returns the ops of the data and control inputs of an op."""
@@ -100,7 +101,7 @@ class FlattenedFunction:
 
     def effects(self, op: str) -> list[str]:
         """Returns the ops with the effects of an op: itself, or for a replaced call, the ops of its function."""
-        return list(dict.fromkeys(op_name(text) for text in self._resolved(op)))
+        return list(dict.fromkeys(op_name(text) for text in self._resolve(op)))
 
     # -- one call -------------------------------------------------------------------------------
 
@@ -130,7 +131,7 @@ class FlattenedFunction:
             if self._calls.called(old):  # a called function may have an op with this name
                 names[old.name] = f"#{scope}{old.name}#{len(self.names)}"
                 self.names[names[old.name]] = scope + old.name
-        expansion = in_place(self._calls, node, scope, self._free, names)
+        expansion = inline_call(self._calls, node, scope, self._free, names)
         for new in expansion.nodes:
             self.nodes[new.name] = new
         for name in names.values():
@@ -149,12 +150,12 @@ class FlattenedFunction:
         replaced = self._places.waits
         if not any(text[0] == "^" or text.partition(":")[0] in replaced for text in texts):
             return texts
-        new_inputs = self._places.inputs(texts, self._resolved)
+        new_inputs = self._places.inputs(texts, self._resolve)
         if new_inputs != texts:
             node.input[:] = new_inputs
         return new_inputs
 
-    def _resolved(self, end: str) -> Iterator[str]:
+    def _resolve(self, end: str) -> Iterator[str]:
         """Yields the replacements of a tensor, or of a control input."""
         if ":" in end:
             yield self.end(end)
@@ -179,17 +180,17 @@ class FlattenedFunction:
             if node.op != "Identity":
                 return None
             self._join(node)
-            waited.update(self._waited(node))
+            waited.update(self._awaited_ops(node))
             return self.end(node.input[0])
 
-        at = end_of(tensor, source)
+        at = follow_chain(tensor, source)
         acting = {name for name in waited if self._calls.acts(self.nodes[name])}
         return at if acting <= {op_name(at)} else tensor
 
-    def _waited(self, node: TFNodeDef) -> set[str]:
+    def _awaited_ops(self, node: TFNodeDef) -> set[str]:
         """Returns the ops that an op waits for, directly or through NoOps."""
         start = [text[1:] for text in node.input if text[0] == "^"]
-        ops = met_from(start, lambda name: self._before(name) if self.nodes[name].op == "NoOp" else ())
+        ops = reachable_from(start, lambda name: self._before(name) if self.nodes[name].op == "NoOp" else ())
         return {name for name in ops if self.nodes[name].op != "NoOp"}
 
 
@@ -228,12 +229,12 @@ def signatures(meta: Any) -> tuple[Signature, ...]:
     """Returns the signatures of a MetaGraph, sorted by name, ``serving_default`` first."""
     names = sorted((n for n in meta.signature_def if not n.startswith("__")), key=lambda n: (n != "serving_default", n))
     return tuple(
-        Signature(name, _said(meta.signature_def[name].inputs), _said(meta.signature_def[name].outputs))
+        Signature(name, _tensor_infos(meta.signature_def[name].inputs), _tensor_infos(meta.signature_def[name].outputs))
         for name in names
     )
 
 
-def _said(infos: Mapping[str, Any]) -> dict[str, TensorInfo]:
+def _tensor_infos(infos: Mapping[str, Any]) -> dict[str, TensorInfo]:
     return {
         key: TensorInfo(dtype_name(info.dtype), dims_of_proto(info.tensor_shape)) for key, info in sorted(infos.items())
     }
@@ -319,7 +320,7 @@ class _SignatureExtractor:
         self.meta, self.folder, self.checkpoint, self.request = meta, folder, checkpoint, request
         self.functions = {function.signature.name: function for function in meta.graph_def.library.function}
         self.notes: list[str] = []
-        self._read_beside()
+        self._store_gradient_inputs()
 
     def extract(self, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> ServingGraph:
         assets = self._assets()
@@ -329,12 +330,12 @@ class _SignatureExtractor:
         temporary = {name: f"#{i}" for name, i in number.items()}
         origin = {new: name for name, new in temporary.items()}
         roots = [*map(op_name, [*outputs.values(), *inputs.values()]), *self._runs(nodes)]
-        reached = met_from(roots, lambda name: map(op_name, nodes[name].input))
+        reached = reachable_from(roots, lambda name: map(op_name, nodes[name].input))
         flat = FlattenedFunction(
-            [_rename_node(copied(nodes[name]), temporary) for name in nodes if name in reached], self.functions
+            [_rename_node(copy_node(nodes[name]), temporary) for name in nodes if name in reached], self.functions
         )
-        ends = flat.outer(renamed_end(text, temporary) for text in outputs.values())
-        arguments = {key: renamed_end(text, temporary) for key, text in inputs.items()}
+        ends = flat.outer(rename_input(text, temporary) for text in outputs.values())
+        arguments = {key: rename_input(text, temporary) for key, text in inputs.items()}
         main = flat.needed([*ends, *arguments.values()])
         handles = [name for name in main if name in origin and _is_handle(flat.nodes[name])]
         fills = self._fills(nodes, number, flat, set(handles))
@@ -369,8 +370,8 @@ class _SignatureExtractor:
         kept_names = {origin[name] for name in placed_names} | {op_name(text) for text in outputs.values()}
         return ServingGraph(
             meta,
-            {key: tensor_name(renamed_end(tensor, new)) for key, tensor in arguments.items()},
-            {key: tensor_name(renamed_end(tensor, new)) for key, tensor in zip(outputs, ends, strict=True)},
+            {key: tensor_name(rename_input(tensor, new)) for key, tensor in arguments.items()},
+            {key: tensor_name(rename_input(tensor, new)) for key, tensor in zip(outputs, ends, strict=True)},
             keys,
             {new[name]: self._objects[origin[name]] for name in variables if origin[name] in self._objects},
             len(variables) - len(keys),
@@ -394,7 +395,7 @@ class _SignatureExtractor:
         def passes(name: str) -> bool:
             return nodes[name].op in ("NoOp", "Identity")
 
-        run = met_from([start] * (start in nodes), lambda n: map(op_name, nodes[n].input) if passes(n) else ())
+        run = reachable_from([start] * (start in nodes), lambda n: map(op_name, nodes[n].input) if passes(n) else ())
         return [name for name in run if not passes(name)]
 
     def _assets(self) -> dict[str, Any]:
@@ -409,7 +410,7 @@ class _SignatureExtractor:
             passes = name not in files and nodes[name].op == "Identity"
             return op_name(nodes[name].input[0]) if passes else None
 
-        paths = {op_name(node.input[0]): files.get(end_of(op_name(node.input[1]), source), "")
+        paths = {op_name(node.input[0]): files.get(follow_chain(op_name(node.input[1]), source), "")
                 for node in nodes.values() if node.op == "AssignVariableOp"}  # fmt: skip
         reads = {node.name: paths[op_name(node.input[0])] for node in nodes.values()
                 if node.op == "ReadVariableOp" and paths.get(op_name(node.input[0]))}  # fmt: skip
@@ -427,7 +428,7 @@ class _SignatureExtractor:
     ) -> dict[str, str]:  # fmt: skip
         """Returns new names for the ops of the graph: public names for arguments and variables, old ones for others."""
         used_names = {flat.names.get(name, name).lower() for name in flat.nodes}
-        wishes = {name: self._called(origin[name]) for name in variables}
+        wishes = {name: self._variable_name(origin[name]) for name in variables}
         often = Counter(wishes.values())
         names = {}
 
@@ -451,7 +452,7 @@ class _SignatureExtractor:
                 names[name] = free(origin[name])
         return names
 
-    def _called(self, handle: str) -> str:
+    def _variable_name(self, handle: str) -> str:
         """Returns the name of the variable of a handle in the object graph, otherwise the name of the handle."""
         number = self._objects.get(handle)
         return str(self.meta.object_graph_def.nodes[number].variable.name if number is not None else "") or handle
@@ -527,7 +528,7 @@ class _SignatureExtractor:
                 graph.node.append(_text("checkpoint/prefix", prefix.encode()))
                 graph.node.append(_text("checkpoint/whole", [b""]))
             value, assign, snapshot = f"{name}/Initializer/value", f"{name}/Assign", f"{name}/Read/ReadVariableOp"
-            alike = dtype.type, encoded(shape)
+            alike = dtype.type, encode(shape)
             if alike not in templates:
                 templates[alike] = _variable_ops(dtype, shape)
             if key:
@@ -546,7 +547,7 @@ class _SignatureExtractor:
                 snapshot_name=f"{snapshot}:0", is_resource=True,
                 trainable=objects[number].variable.trainable if number is not None else False,
             )  # fmt: skip
-            data = encoded(about)
+            data = encode(about)
             meta.collection_def["variables"].bytes_list.value.append(data)
             if about.trainable:
                 meta.collection_def["trainable_variables"].bytes_list.value.append(data)
@@ -580,7 +581,7 @@ class _SignatureExtractor:
         }
         return {name: function for name, function in gradient_functions.items() if function in self.functions}
 
-    def _read_beside(self) -> None:
+    def _store_gradient_inputs(self) -> None:
         """Stores in each op with a custom gradient which tensors of its function the gradient reads."""
         objects = self.meta.object_graph_def
         for function in self.functions.values() if self._named_gradients else ():
@@ -601,7 +602,10 @@ class _SignatureExtractor:
 
         def called(node: TFNodeDef) -> list[str]:
             keys = [node.attr[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in node.attr]
-            return [*referred(node, definitions), *(gradient_names[key] for key in keys if key in gradient_names)]
+            return [
+                *functions_in_node(node, definitions),
+                *(gradient_names[key] for key in keys if key in gradient_names),
+            ]
 
         def leads_to(name: str) -> list[str]:
             return [
@@ -609,7 +613,7 @@ class _SignatureExtractor:
                 *gradients.get(name, ()),
             ]
 
-        reached = met_from([name for node in nodes if node.op not in _OWN for name in called(node)], leads_to)
+        reached = reachable_from([name for node in nodes if node.op not in _OWN for name in called(node)], leads_to)
         mine = meta.graph_def.library
         mine.function.extend(f for f in library.function if f.signature.name in reached)
         mine.gradient.extend(g for g in library.gradient if g.function_name in reached)
@@ -652,7 +656,7 @@ def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = (
 def _rename_node(node: TFNodeDef, new: Mapping[str, str]) -> Any:
     """Returns a node with new names: its own name, its inputs and its colocations."""
     old, inputs = node.name, list(node.input)
-    name, reads = new.get(old, old), [renamed_end(text, new) for text in inputs]
+    name, reads = new.get(old, old), [rename_input(text, new) for text in inputs]
     if name != old:
         node.name = name
     if reads != inputs:

@@ -13,12 +13,12 @@ from google.protobuf.message import DecodeError
 from ...errors import OpenError, StalePlanError, counted
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
-from ...graph.lazy_graph import made, pending
+from ...graph.lazy_graph import lazy_graph_of, materialize
 from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp
 from ...graph.variables import GraphState
 from ...plan.copy_result import CopyResult
-from ...plan.step_text import step_text
-from ..copy.attachments import entry
+from ...plan.step_code import step_text
+from ..copy.attachments import describe_item
 from ..copy.contexts import context_ops
 from ..copy.resources import init_ops
 from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of
@@ -40,7 +40,7 @@ DIGEST = 32
 _MOST = 1 << 30
 
 
-def read(ops: Sequence[TFOp]) -> tuple[list[TFNodeDef], list[bytes]]:
+def read_nodes(ops: Sequence[TFOp]) -> tuple[list[TFNodeDef], list[bytes]]:
     """Returns the NodeDefs of live ops, and their stamps."""
     nodes: list[TFNodeDef] = []
     stamps: list[bytes] = []
@@ -159,24 +159,24 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
         previous: an earlier snapshot of the same graph.
         title: the name of the graph in messages.
     """
-    waiting = pending(graph)
+    waiting = lazy_graph_of(graph)
     if waiting is not None:
         result: Graph = waiting.snapshot(previous, title)
         return result
     if previous is not None and previous.owner is graph:
-        previous = materialized(previous)
+        previous = materialize_graph(previous)
         if op_count(graph) == previous.size:
             reader = previous.state_of
-            moved_on = isinstance(reader, _StateReader) and reader.moved_on()
+            moved_on = isinstance(reader, _StateReader) and reader.is_outdated()
             return replace(previous, state_of=_StateReader(graph)) if moved_on else previous
         ops = graph.get_operations()
         if not _is_rewritten(ops, previous):
             with gc_paused(), naming_memory("reading the graph"):
-                return previous.extended(*read(ops[previous.size :]))
-    return _read(graph, graph.get_operations(), title)
+                return previous.extended(*read_nodes(ops[previous.size :]))
+    return _read_graph(graph, graph.get_operations(), title)
 
 
-def materialized(graph: Graph) -> Graph:
+def materialize_graph(graph: Graph) -> Graph:
     """Makes the live graph, and returns its snapshot; returns the given snapshot if TensorFlow refuses the graph.
 
     The snapshot of a file has the same ops with the same numbers, but only the attributes and shapes in the file.
@@ -186,10 +186,10 @@ def materialized(graph: Graph) -> Graph:
         return graph
     if outputs.settled is None:
         try:
-            live = made(graph.owner, whole=False)
+            live = materialize(graph.owner, whole=False)
         except OpenError:
             return graph
-        live_snapshot = _read(live, live.get_operations()[: graph.size], graph.title)
+        live_snapshot = _read_graph(live, live.get_operations()[: graph.size], graph.title)
         lost = np.flatnonzero(graph.refused_ops).tolist()
         if lost:  # in the live graph, stand-ins replace these ops
             nodes_of = {**dict(enumerate(live_snapshot.nodes)), **{i: graph.nodes[i] for i in lost}}
@@ -201,9 +201,9 @@ def materialized(graph: Graph) -> Graph:
     return outputs.settled
 
 
-def _read(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
+def _read_graph(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
     with gc_paused(), naming_memory("reading the graph"):
-        nodes, stamps = read(ops)
+        nodes, stamps = read_nodes(ops)
         return Graph.read(
             nodes,
             stamps=stamps,
@@ -275,7 +275,7 @@ class _StateReader:
             self._kept = version, state(self._graph)
         return self._kept[1]
 
-    def moved_on(self) -> bool:
+    def is_outdated(self) -> bool:
         """Returns whether items of collections were added or removed since they were read."""
         return self._seen is not None and self._seen != self._look()
 
@@ -289,5 +289,5 @@ def state(graph: TFGraph) -> GraphState:
     """Returns the variables and collections of a live graph, as plain values."""
     collections = {}
     for name, items in collections_of(graph).items():
-        collections[name] = tuple(entry(graph, item) for item in items)
+        collections[name] = tuple(describe_item(graph, item) for item in items)
     return GraphState(variable_infos(graph), collections, context_ops(graph), init_ops(graph))

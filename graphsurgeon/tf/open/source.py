@@ -13,19 +13,19 @@ import numpy as np
 from google.protobuf.message import Message
 
 from ...errors import OpenError, counted, did_you_mean, few, nearest
-from ...graph.atomic_files import put_back
+from ...graph.atomic_files import recover_files
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph, TensorInfo, output_at
-from ...graph.lazy_graph import DeferredGraph, LazyGraph, made
+from ...graph.lazy_graph import DeferredGraph, LazyGraph, materialize
 from ...graph.names import op_name
 from ...graph.op_packages import WITHOUT, packages_of, unknown_counts
 from ...graph.open_graph import OpenedFile, OpenedGraph, ServingInfo, Signature
 from ...graph.provenance import COLLECTION
-from ...graph.security import GraphOrigin, forget, hand_on, may_reach_out, note, origins
+from ...graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
 from ...graph.tf_types import TFGraph, TFGraphDef
 from ..importing import tf
 from ..messages import graph_pb2, meta_graph_pb2
-from ..protos import empty_graph, encoded, naming_memory
+from ..protos import empty_graph, encode, naming_memory
 from ..values.checkpoints import Checkpoint
 from ..values.file_values import CheckpointValues, KeyedValues, ValueSource, asset_files, asset_path, point_at
 from . import files
@@ -89,7 +89,7 @@ _ACCEPTED = (
 )
 
 
-def opened(
+def open_source(
     thing: Any,
     tags: Any = None,
     signature: Any = None,
@@ -118,7 +118,7 @@ def opened(
             TF2 object has several functions.
     """
     if isinstance(thing, DeferredGraph):  # the owner of a snapshot
-        thing = made(thing)
+        thing = materialize(thing)
     is_path = isinstance(thing, (str, os.PathLike))
     if is_path:
         files.refuse_unreachable(Path(thing), f"open({os.fspath(thing)!r})")
@@ -144,10 +144,10 @@ def opened(
     _refuse_options(thing, training=training, signature=None if hasattr(thing, "meta_graphs") else signature)
     if isinstance(thing, tf.Graph):
         if function is None:
-            return OpenedGraph(made(thing), "graph", "gs.open(graph)")
+            return OpenedGraph(materialize(thing), "graph", "gs.open(graph)")
         opened_graph = _from_proto(thing.as_graph_def(), None, wish.request("graph"), wish)
-        forget(opened_graph.graph)  # this package has made the graph; the origins of its parts come from `thing`
-        hand_on(opened_graph.graph, thing)
+        clear_origins(opened_graph.graph)  # this package has made the graph; the origins of its parts come from `thing`
+        inherit_origins(opened_graph.graph, thing)
         return replace(opened_graph, code=wish.code("graph"))
     if isinstance(thing, (tf.compat.v1.Session, tf.compat.v1.InteractiveSession)) and function is None:
         from ..private.sessions import is_closed
@@ -163,7 +163,7 @@ def opened(
         message = type(thing)()
         message.CopyFrom(thing)  # a copy: the caller may change the proto, and reading it adds attributes
         opened_graph = _from_proto(message, None, wish.request(type(thing).__name__), wish)
-        return _record_origins(opened_graph, trust, lambda: encoded(thing, deterministic=True))
+        return _record_origins(opened_graph, trust, lambda: encode(thing, deterministic=True))
     raise OpenError(
         f"open({_short(thing)})",
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
@@ -211,7 +211,7 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
     file = OpenedFile.of(path, path, {"signature": signature, "training": training or None})
     out = replace(_from_trace(traced, request), title=path.name, code=code, file=file)
     live_snapshot = snapshot(out.graph)
-    note(out.graph, [GraphOrigin(live_snapshot)] if may_reach_out(live_snapshot) else [])
+    add_origins(out.graph, [GraphOrigin(live_snapshot)] if may_reach_out(live_snapshot) else [])
     return out
 
 
@@ -245,7 +245,7 @@ class _OpenOptions:
         signature: the name of a signature of this graph.
         raw: open the whole stored graph.
         function: the name of one of its functions.
-        trust, timeout: as in `opened`.
+        trust, timeout: as in `open_source`.
     """
 
     tags: Any = None
@@ -257,20 +257,20 @@ class _OpenOptions:
 
     def request(self, source: str) -> str:
         """Returns the `open` call with the chosen part, for messages."""
-        return f"open({self._given(source, signature=self.signature, function=self.function)})"
+        return f"open({self._source_text(source, signature=self.signature, function=self.function)})"
 
     @property
     def options(self) -> dict[str, Any]:
-        """The chosen part, in the form of arguments of `opened`."""
+        """The chosen part, in the form of arguments of `open_source`."""
         return {"tags": self.tags, "signature": self.signature, "raw": self.raw or None, "function": self.function}
 
     def code(self, source: str) -> str:
         """Returns the code that opens the same part again."""
         options = {"signature": self.signature, "raw": self.raw or None, "function": self.function}
         options["trust"] = self.trust
-        return f"gs.open({self._given(source, tags=self.tags, **options)})"
+        return f"gs.open({self._source_text(source, tags=self.tags, **options)})"
 
-    def _given(self, source: str, **options: Any) -> str:
+    def _source_text(self, source: str, **options: Any) -> str:
         return ", ".join([source, *(f"{key}={value!r}" for key, value in options.items() if value is not None)])
 
 
@@ -281,7 +281,7 @@ def _from_path(path: Path, wish: _OpenOptions) -> OpenedGraph:
     if path.suffix in (".h5", ".hdf5") and path.is_file():
         how = f"Load it with Keras, and open the model: gs.open(keras.models.load_model({str(path)!r}))"
         raise OpenError(request, "this is a Keras model in HDF5 format, which only Keras can read", how)
-    put_back(path.absolute().parent)
+    recover_files(path.absolute().parent)
     if path.is_dir():
         path = files.saved_model_file(path, request)
     file = OpenedFile.of(original, path, wish.options)
@@ -368,7 +368,7 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
         )  # fmt: skip
     if hasattr(proto, "node"):
         notes = bind_inputs(proto)
-        file_graph = _read(proto, request, wish)
+        file_graph = _read_graph(proto, request, wish)
         return OpenedGraph(file_graph.owner, "graph def", "gs.open(graph_def)", serving=ServingInfo(notes=notes))
     raise OpenError(request, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
 
@@ -407,7 +407,7 @@ def _from_served(
     title = f"signature {name!r}" if name else f"function {wish.function!r}"
     place = str(folder.resolve()) if folder is not None else ""
     served_part = extract_signature(meta, inputs, outputs, title, place, checkpoint, request)
-    file_graph = _read(
+    file_graph = _read_graph(
         served_part.meta.graph_def, request, wish, served_part.meta
     )  # this package has made the collections, so they are not damaged
     notes = tuple(served_part.notes)
@@ -425,7 +425,7 @@ def _from_served(
     )  # fmt: skip
 
 
-def _read(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = None) -> Graph:
+def _read_graph(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = None) -> Graph:
     """Reads the graph of a file; its owner is a deferred graph, which is made and filled on first use."""
     graph = DeferredGraph(empty_graph)
 
@@ -439,7 +439,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = N
         raise (judge() or error) from error
     refuse_names(file_graph.names, request)
     if may_reach_out(file_graph):
-        note(graph, [GraphOrigin(file_graph)])
+        add_origins(graph, [GraphOrigin(file_graph)])
 
     def full_graph_def() -> Any:
 
@@ -486,7 +486,7 @@ def _read(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = N
 
 def _read_meta(meta: Any, request: str, wish: _OpenOptions) -> Graph:
     """Reads the graph of a MetaGraphDef of a file."""
-    file_graph = _read(meta.graph_def, request, wish, meta)
+    file_graph = _read_graph(meta.graph_def, request, wish, meta)
     file_graph.state  # noqa: B018  raises an error if a collection is damaged
     return file_graph
 

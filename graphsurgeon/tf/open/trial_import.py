@@ -19,11 +19,11 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ...errors import OpenError, counted, ended
-from ...graph.names import op_name, renamed_end
+from ...errors import OpenError, counted, exit_text
+from ...graph.names import op_name, rename_input
 from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ..messages import graph_pb2
-from ..protos import encoded
+from ..protos import encode
 
 #: The number of pieces of a graph. If a piece ends the process, it is divided into as many pieces, and tried again.
 _PIECES = 64
@@ -75,7 +75,7 @@ class SandboxImport:
             with self._guard:
                 self._left = self.over
             if not self.over:
-                verdict = self._tried(self._graph_def())
+                verdict = self._try_import(self._graph_def())
                 if not self._left:
                     self._verdict, self.over = verdict, True
             return self._verdict
@@ -87,7 +87,7 @@ class SandboxImport:
             if self._process is not None:
                 self._process.kill()
 
-    def _tried(self, graph_def: TFGraphDef) -> OpenError | None:
+    def _try_import(self, graph_def: TFGraphDef) -> OpenError | None:
         timeout = self._timeout + _EACH * len(graph_def.node)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "graph")
@@ -118,7 +118,7 @@ class SandboxImport:
             "CUDA_VISIBLE_DEVICES": "-1",
         }  # fmt: skip
         command = [sys.executable, "-c", _BEGIN, path, str(first), str(last), str(timeout)]
-        with _held() as stdin:
+        with _lifetime_pipe() as stdin:
             with self._guard:
                 if self._left:
                     return 0, []
@@ -139,7 +139,7 @@ class SandboxImport:
 
 
 @contextmanager
-def _held() -> Iterator[int]:
+def _lifetime_pipe() -> Iterator[int]:
     """Yields the read end of a pipe for another process; it is closed when this process closes it or ends."""
     ends = os.pipe()
     try:
@@ -153,12 +153,12 @@ def _write_graph(graph_def: TFGraphDef, path: str) -> bool:
     """Writes a graph into a GraphDef file; returns whether it is small enough to be read."""
     remainder = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     with open(path, "wb") as out:
-        size = out.write(encoded(remainder))
+        size = out.write(encode(remainder))
         for start in range(0, len(graph_def.node), _AT_ONCE):
             if size > _MOST:
                 break
             part = graph_pb2.GraphDef(node=graph_def.node[start : start + _AT_ONCE])
-            size += out.write(encoded(part))  # several encoded GraphDefs in a row are one GraphDef
+            size += out.write(encode(part))  # several encoded GraphDefs in a row are one GraphDef
     return size <= _MOST
 
 
@@ -176,7 +176,7 @@ def _words(code: int, timeout: float) -> str:
     """Returns text about how a process ended."""
     if code == -getattr(signal, "SIGALRM", 0):
         return f"did not end within {timeout:.3g} s"
-    return ended(code)
+    return exit_text(code)
 
 
 def _marks(output: bytes) -> list[tuple[int, int]]:
@@ -228,7 +228,7 @@ def import_pieces(graph_def: TFGraphDef, first: int, last: int) -> dict[str, lis
     graph, nodes = empty_graph(), graph_def.node
     names = {node.name: f"n{i}" for i, node in enumerate(nodes)}
     for node in nodes:
-        node.name, node.input[:] = names[node.name], [renamed_end(text, names) for text in node.input]
+        node.name, node.input[:] = names[node.name], [rename_input(text, names) for text in node.input]
     for start, end in pieces(nodes, first, last):
         print("piece", start, end, flush=True)
         part = graph_pb2.GraphDef(versions=graph_def.versions, node=nodes[start:end])

@@ -20,9 +20,9 @@ from tensorflow.python.util import tf_stack
 
 from ...errors import counted
 from ...graph.concurrency import gc_paused
-from ...graph.names import renamed_end
+from ...graph.names import rename_input
 from ...graph.tf_types import TFGraphDef
-from ..protos import encoded
+from ..protos import encode
 from .functions import functions_of
 from .graphs import TENSOR, names_in, names_in_use
 
@@ -112,7 +112,7 @@ def raw_import(
 
 
 def _buffer(graph_def: TFGraphDef, limit: int) -> Any:
-    data = encoded(graph_def)
+    data = encode(graph_def)
     if len(data) > limit:
         raise TooLarge(f"a GraphDef of {counted(len(data), 'bytes')}")
     np.empty((2, len(data)), np.uint8)  # raises MemoryError; TensorFlow would end the process without this much memory
@@ -126,7 +126,7 @@ def _without_prefix(graph_def: TFGraphDef, prefix: str) -> Any:
     new_names = {node.name: node.name.removeprefix(prefix) for node in graph_def.node}
     for node in out.node:
         node.name = new_names[node.name]
-        node.input[:] = [renamed_end(text, new_names) for text in node.input]
+        node.input[:] = [rename_input(text, new_names) for text in node.input]
         if "_class" in node.attr:
             colocations = node.attr["_class"].list.s
             old_prefix = b"loc:@" + prefix.encode()

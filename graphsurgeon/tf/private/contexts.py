@@ -165,7 +165,7 @@ def nested_contexts(context: Any) -> list[Any]:
 
 
 @contextmanager
-def nested_set_aside(contexts: Iterable[Any]) -> Iterator[None]:
+def hide_nested(contexts: Iterable[Any]) -> Iterator[None]:
     """Hides nested contexts without a proto during the block, so that TensorFlow can write the contexts around them."""
     with ExitStack() as restore:
         todo = list(contexts)
@@ -182,7 +182,7 @@ def nested_set_aside(contexts: Iterable[Any]) -> Iterator[None]:
 def context_proto(context: Any) -> Any:
     """Returns a context and all contexts nested in it as a proto."""
     proto = control_flow_pb2.ControlFlowContextDef()
-    with nested_set_aside([context]):
+    with hide_nested([context]):
         context.to_control_flow_context_def(proto)
     return proto
 
@@ -210,7 +210,7 @@ def set_differentiated_loop(context: Any, forward: Any) -> None:
     context._grad_state = _GradientLoop(forward)
 
 
-def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
+def copy_context(old: Any, source: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
     """Returns a copy of a context without a proto, inside the current context; None if it cannot be copied.
 
     Args:

@@ -17,7 +17,7 @@ from tensorflow.python.util import deprecation
 from ...graph.graph import TensorInfo
 from ...graph.provenance import COLLECTION
 from ...graph.tf_types import TFGraph, TFTensor
-from ..protos import empty_graph, encoded
+from ..protos import empty_graph, encode
 
 #: `Tensor._shape` is (dimensions, unknown rank) from C++: five times faster than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
@@ -84,7 +84,7 @@ def node_bytes(op_list: Iterable[Any]) -> list[bytes]:
     """Returns the NodeDefs of ops as bytes, which stay the same until the op changes."""
     if _RAW_NODES:
         return [op._node_def for op in op_list]
-    return [encoded(op.node_def, deterministic=True) for op in op_list]
+    return [encode(op.node_def, deterministic=True) for op in op_list]
 
 
 def op_finder(graph: Any) -> Callable[[str], Any]:

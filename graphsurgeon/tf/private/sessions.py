@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_scope
 from tensorflow.python.ops import variables as variables_module
 
-from ...graph.names import whole_name
+from ...graph.names import partitioned_name
 from .graphs import PLAIN
 
 #: The methods that every run of a session calls with its ops; for callables, the method that makes them.
@@ -105,7 +105,7 @@ def from_parts(original: Any, parts: Mapping[int, Any]) -> Any:
         parts: id of a part of the original -> the new part, in order.
     """
     first = next(iter(original))
-    name = whole_name(original._name, first.op.name, parts[id(first)].op.name)
+    name = partitioned_name(original._name, first.op.name, parts[id(first)].op.name)
     return type(original)(name, original._shape, original.dtype, list(parts.values()), original._partitions)
 
 

@@ -23,11 +23,11 @@ _SIZES = {"float": 4, "double": 8, "half": 2, "bool": 1, "complex64": 8, "comple
 _NUMBER = re.compile(r"\(\d+\) (?:[A-Z_]+: )?")
 
 
-def words_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     r"""Returns the text of an error on one line: each sentence once, without TensorFlow's stacks.
 
     Example:
-        >>> words_of(ValueError("Graph execution error:\n\nNode: 'y'\nit is not there\n\t [[{{node y}}]]"))
+        >>> error_text(ValueError("Graph execution error:\n\nNode: 'y'\nit is not there\n\t [[{{node y}}]]"))
         'it is not there'
     """
     lines: list[str] = []
@@ -53,7 +53,7 @@ def out_of_memory(error: BaseException) -> str:
         >>> out_of_memory(MemoryError("OOM when allocating tensor with shape[64,1000] and type float on /cpu:0"))
         'there is no memory for 256 kB more: a tensor of float (64, 1000). Feed less data, or set trace(memory=...)'
     """
-    message = words_of(error)
+    message = error_text(error)
     match = re.search(r"shape\[([\d,]*)\] and type (\w+)", message)
     if not match:
         return f"there is not enough memory: {message}. Feed less data, or set trace(memory=...)"
@@ -92,34 +92,34 @@ def errors_as(
     except MemoryError:
         raise
     except kinds as error:
-        raise kind(request, f"{problem}: {words_of(error)}", suggestion) from error
+        raise kind(request, f"{problem}: {error_text(error)}", suggestion) from error
 
 
-def unfed(error: BaseException) -> str:
+def unfed_placeholder(error: BaseException) -> str:
     """Returns the placeholder that was not fed, if this is the cause of an error; empty for other errors.
 
     Example:
-        >>> unfed(ValueError("You must feed a value for placeholder tensor 'x' with dtype float"))
+        >>> unfed_placeholder(ValueError("You must feed a value for placeholder tensor 'x' with dtype float"))
         'x:0'
     """
-    match = re.search(r"You must feed a value for placeholder tensor '([^']+)'", words_of(error))
+    match = re.search(r"You must feed a value for placeholder tensor '([^']+)'", error_text(error))
     return f"{match[1]}:0" if match else ""
 
 
-def remedy(error: BaseException) -> tuple[str, str] | None:
+def suggested_fix(error: BaseException) -> tuple[str, str] | None:
     """Returns the problem and a suggestion for a known error; None for other errors.
 
     Args:
         error: an error that TensorFlow raised during a run.
     """
-    message = words_of(error)
+    message = error_text(error)
     kernel = re.search(r"No (?:OpKernel was registered to support Op|registered) '([^']+)'", message)
     if kernel:
         return (
             f"this TensorFlow has no kernel for the op type {kernel[1]!r}: {message}",
             f"Run it on a device that has one, or leave out these ops: ed.select(op={kernel[1]!r}) lists them",
         )
-    tensor = unfed(error)
+    tensor = unfed_placeholder(error)
     if tensor:
         return (
             f"the run needs a value for the placeholder {tensor.removesuffix(':0')!r}",

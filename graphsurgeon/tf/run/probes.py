@@ -18,9 +18,9 @@ import numpy as np
 from ...graph.control_flow import ENTERS, Frames
 from ...graph.graph import Graph
 from ...graph.names import free_name
-from ...graph.tensor_stats import TensorStats, noted
+from ...graph.tensor_stats import TensorStats, summarize
 from ...graph.tf_types import TFGraph
-from ...graph.training import drawing, unseeded
+from ...graph.training import random_ops, unseeded_ops
 from ..copy.imports import import_nodes
 from ..functions.calls import constant
 from ..importing import tf
@@ -31,7 +31,7 @@ from ..private.graphs import set_attribute, token_of
 tf1 = tf.compat.v1
 
 
-def give_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str] | None = None) -> bool:
+def set_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str] | None = None) -> bool:
     """Sets seeds in random ops without seeds, in place; loops around random ops then run one round at a time.
 
     Args:
@@ -48,12 +48,12 @@ def give_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str]
         >>> def draw(seed):
         ...     with tf.Graph().as_default() as graph, tf1.Session() as session:
         ...         x = tf.random.uniform([], 0, 1000, tf.int32, name="x")
-        ...         _ = give_seeds(graph, snapshot(graph), seed)
+        ...         _ = set_seeds(graph, snapshot(graph), seed)
         ...         return int(session.run(x))
         >>> draw(1) == draw(1), draw(1) == draw(2)
         (True, False)
     """
-    bare, drawn = unseeded(base), drawing(base)
+    bare, drawn = unseeded_ops(base), random_ops(base)
     for op in bare:
         name = base.names[op]
         number = zlib.crc32((called or {}).get(name, name).encode()) | 1
@@ -137,7 +137,7 @@ class Probes:
         if dtype == "string":
             one = TensorStats(name, at, value.astype(np.float64), np.zeros(0, np.float32), dtype)
         else:
-            one = noted(name, value, dtype, at, sampling=not depth)
+            one = summarize(name, value, dtype, at, sampling=not depth)
         if one.bad or all(turn < max(int(self.rounds ** (1 / k)), 1) for k, turn in enumerate(at, 1)):
             self.notes.append(one)
 
@@ -179,7 +179,7 @@ def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[TensorSta
     for op, port in tensors:
         info, array = base.info(op, port), array_in(base.nodes[op].attr["value"].tensor)
         if info is not None and array is not None:
-            notes.append(noted(base.name((op, port)), array, info.dtype))
+            notes.append(summarize(base.name((op, port)), array, info.dtype))
     return notes
 
 

@@ -20,22 +20,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import SelectionError
-from ...graph.concurrency import BusyError, RWLock, entered
+from ...graph.concurrency import BusyError, RWLock, acquire_all
 from ...graph.names import tensor_name
 from ...graph.tf_types import TFGraph, TFSession, TFTensor
-from ...graph.traversal import met_from
+from ...graph.traversal import reachable_from
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.dependencies import READERS, REF_WRITERS
 from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
-from ..registry import known_op
+from ..registry import is_registered_op
 from ..values.variables import Place, place_of
 
 Translate = Callable[[Any], Any]
 
 
-def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> Any:
+def resolve_fetches(thing: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> Any:
     """Returns the ops and tensors to run, in the given structure; names are replaced by ops and tensors.
 
     Args:
@@ -49,9 +49,9 @@ def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Tra
         SelectionError: a name does not exist (the message proposes similar names), or an object is of another graph.
     """
     if isinstance(thing, Mapping):
-        return {key: fetched(value, request, graph, title, translate) for key, value in thing.items()}
+        return {key: resolve_fetches(value, request, graph, title, translate) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
-        items = [fetched(item, request, graph, title, translate) for item in thing]
+        items = [resolve_fetches(item, request, graph, title, translate) for item in thing]
         return type(thing)(*items) if hasattr(thing, "_fields") else type(thing)(items)
     if isinstance(thing, str):
         with suppress(KeyError, ValueError):
@@ -69,17 +69,19 @@ def fetched(thing: Any, request: str, graph: TFGraph, title: str, translate: Tra
     raise SelectionError(request.format(repr(name)), problem, "Give the object of this graph, or its name as text")
 
 
-def fed(feeds: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> dict[Any, Any]:
-    """Returns the feeds, tensor -> value; arguments as in `fetched`.
+def resolve_feeds(
+    feeds: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None
+) -> dict[Any, Any]:
+    """Returns the feeds, tensor -> value; arguments as in `resolve_fetches`.
 
     Raises:
-        SelectionError: as in `fetched`; or the feeds are not a mapping.
+        SelectionError: as in `resolve_fetches`; or the feeds are not a mapping.
     """
     if feeds is not None and not isinstance(feeds, Mapping):
         problem = f"{type(feeds).__name__} is not a mapping"
         raise SelectionError(request.format("feeds=..."), problem, "Give {'x:0': array}")
     items = ((tensor_name(key) if isinstance(key, str) else key, value) for key, value in (feeds or {}).items())
-    return {fetched(key, request, graph, title, translate): value for key, value in items}
+    return {resolve_fetches(key, request, graph, title, translate): value for key, value in items}
 
 
 SessionRunHook: Any = tf.compat.v1.train.SessionRunHook
@@ -169,21 +171,21 @@ def places_of(graph: TFGraph, variables: Iterable[str]) -> frozenset[Place]:
     return frozenset(place_of(graph.get_operation_by_name(name)) for name in variables)
 
 
-def touched(elements: Iterable[Any]) -> VariableAccess:
+def variable_access(elements: Iterable[Any]) -> VariableAccess:
     """Returns the variables that a run of these ops and tensors uses.
 
     Example:
         >>> with tf.Graph().as_default():
         ...     w = tf.compat.v1.get_variable("w", initializer=1.0)
         ...     y, step = w * 2.0, w.assign_add(1.0)
-        >>> [(len(found.places), len(found.sets)) for found in (touched([y]), touched([step.op]))]
+        >>> [(len(found.places), len(found.sets)) for found in (variable_access([y]), variable_access([step.op]))]
         [(1, 0), (1, 1)]
     """
     places: set[Place] = set()
     sets: set[Place] | None = set()
     waits = False
     start = (getattr(element, "op", element) for element in elements)
-    for op in met_from(start, lambda op: [*(tensor.op for tensor in op.inputs), *op.control_inputs]):
+    for op in reachable_from(start, lambda op: [*(tensor.op for tensor in op.inputs), *op.control_inputs]):
         kind = op.type
         if kind in VARIABLE_TYPES:
             places.add(place_of(op))
@@ -199,8 +201,8 @@ def touched(elements: Iterable[Any]) -> VariableAccess:
 
 def _variables(tensor: TFTensor) -> set[Place] | None:
     """Returns the variables that a handle may refer to; empty if there are none, None if they are not known."""
-    makers = met_from([tensor.op], lambda op: (t.op for t in op.inputs) if op.type in _PASSES else ())
-    if any(op.type in _GIVES or not known_op(op.type) for op in makers):
+    makers = reachable_from([tensor.op], lambda op: (t.op for t in op.inputs) if op.type in _PASSES else ())
+    if any(op.type in _GIVES or not is_registered_op(op.type) for op in makers):
         return None
     return {place_of(op) for op in makers if op.type in VARIABLE_TYPES}
 
@@ -234,12 +236,12 @@ class Observation:
     def entering(
         self, elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
     ) -> AbstractContextManager[None]:
-        """Goes through all doors of a run of these ops and tensors, alone through `doors`; see `alone`."""
+        """Goes through all doors of a run of these ops and tensors, alone through `doors`; see `exclusive`."""
         return self._watch.entering(elements, doors, timeout)
 
 
 @contextmanager
-def alone(
+def exclusive(
     observed: Sequence[Observation], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
 ) -> Iterator[None]:
     """Runs the block while no other run is inside some doors.
@@ -255,7 +257,7 @@ def alone(
     """
     for one in observed:
         one.settle(timeout)
-    with observed[0].entering(elements, doors, timeout) if observed else entered(alone=doors, timeout=timeout):
+    with observed[0].entering(elements, doors, timeout) if observed else acquire_all(alone=doors, timeout=timeout):
         yield
 
 
@@ -270,7 +272,7 @@ def observe(session: TFSession, interest: Interest) -> Observation:
         session: a session, or a wrapper such as a monitored session.
         interest: the variables and their door.
 
-    Runs that are already active do not go through the door; `alone` waits for them.
+    Runs that are already active do not go through the door; `exclusive` waits for them.
     """
     session = innermost(session)
     with _making:
@@ -278,7 +280,7 @@ def observe(session: TFSession, interest: Interest) -> Observation:
         if watch is None:
             watch = _watches[session] = _SessionWatch()
         watch.add(session, interest)
-    return Observation(watch, interest, [f for f, e in _under_way(session) if interest in watch.concerned(e)[0]])
+    return Observation(watch, interest, [f for f, e in _active_runs(session) if interest in watch.concerned(e)[0]])
 
 
 _making = threading.RLock()
@@ -316,7 +318,7 @@ class _SessionWatch:
         result = cache.get(key)
         if result is None:
             if key not in self._known:
-                self._known[key] = touched(elements)
+                self._known[key] = variable_access(elements)
             run = self._known[key]
             result = cache[key] = tuple(one for one in interests if one.concerned(run)), run.waits
         return result
@@ -328,7 +330,7 @@ class _SessionWatch:
         """Goes through the doors of a run; runs of the same thread inside the block are part of this run."""
         interests, waits = self.concerned(elements)
         beside = [one.door for one in interests if one.door not in alone]
-        with entered(beside, alone, open_ended=waits, timeout=timeout):
+        with acquire_all(beside, alone, open_ended=waits, timeout=timeout):
             for one in interests:
                 if one.refuse is not None and not one.door.is_alone():
                     one.refuse()
@@ -349,9 +351,9 @@ def _replace(session: TFSession, watch: _SessionWatch) -> Callable[[], None]:
     whole = all(hasattr(session, name) for name in (RUN, EXTEND_AND_RUN))
     # The private methods that `run` calls get all elements of a run, even if a program has kept `run = session.run`.
     # Other versions of TensorFlow may not have these methods. A run may then use any variable.
-    makers = {RUN: _known, EXTEND_AND_RUN: _unknown, MAKE_CALLABLE: _callables}
+    makers = {RUN: _observe_run, EXTEND_AND_RUN: _observe_call, MAKE_CALLABLE: _observe_callables}
     if not whole:
-        makers = {"run": _unknown, "partial_run": _unknown, "make_callable": _made}
+        makers = {"run": _observe_call, "partial_run": _observe_call, "make_callable": _observe_factory}
     before, new = dict(vars(session)), {}
     for name, maker in makers.items():
         with suppress(AttributeError):
@@ -369,18 +371,18 @@ def _replace(session: TFSession, watch: _SessionWatch) -> Callable[[], None]:
     return restore
 
 
-def _known(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
+def _observe_run(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     def observed_run(handle: Any, target_list: Any, fetch_list: Any, *args: Any, **more: Any) -> Any:
-        elements = _of(session, [*target_list, *fetch_list])
+        elements = _graph_elements(session, [*target_list, *fetch_list])
         with watch.entering(elements):
             return method(handle, target_list, fetch_list, *args, **more)
 
     return observed_run
 
 
-def _unknown(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
+def _observe_call(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     def observed_call(*args: Any, **more: Any) -> Any:
-        elements = _of(session, None)
+        elements = _graph_elements(session, None)
         if watch.inside:
             return method(*args, **more)
         with watch.entering(elements):
@@ -389,17 +391,17 @@ def _unknown(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     return observed_call
 
 
-def _made(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
-    return lambda *args, **more: _unknown(session, watch, method(*args, **more))
+def _observe_factory(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
+    return lambda *args, **more: _observe_call(session, watch, method(*args, **more))
 
 
-def _callables(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
+def _observe_callables(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     def make(options: Any) -> Any:
         function = method(options)
         fetched = [session.graph.as_graph_element(name) for name in (*options.fetch, *options.target)]
 
         def observed_callable(*args: Any, **more: Any) -> Any:
-            elements = _of(session, fetched)
+            elements = _graph_elements(session, fetched)
             with watch.entering(elements):
                 return function(*args, **more)
 
@@ -408,12 +410,12 @@ def _callables(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
     return make
 
 
-def _of(_session: Any, elements: Sequence[Any] | None) -> Sequence[Any] | None:
-    """Returns the elements of a run. The caller assigns them to `elements`, a local name that `_under_way` reads."""
+def _graph_elements(_session: Any, elements: Sequence[Any] | None) -> Sequence[Any] | None:
+    """Returns the elements of a run. The caller assigns them to `elements`, a local name that `_active_runs` reads."""
     return elements
 
 
-def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]:
+def _active_runs(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]:
     """Yields the active runs of a session in other threads, as (frame, elements or None if they are not known).
 
     A thread that looked up a method before it was replaced is either still inside it, or will call another replaced

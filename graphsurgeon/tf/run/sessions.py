@@ -6,8 +6,8 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from ...errors import PlanError, TrustError
-from ...graph.lazy_graph import filled, pending
-from ...graph.names import parts
+from ...graph.devices import device_parts
+from ...graph.lazy_graph import is_materialized, lazy_graph_of
 from ...graph.security import GraphOrigin, Risks, origins
 from ...graph.tf_types import TFGraph, TFSession
 from ..importing import tf
@@ -15,7 +15,7 @@ from ..open.snapshot import snapshot
 from ..private.graphs import kernel_devices
 from ..private.sessions import config_of
 from ..protos import empty_graph
-from .errors import words_of
+from .errors import error_text
 
 tf1 = tf.compat.v1
 
@@ -50,7 +50,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
             "config=tf.compat.v1.ConfigProto(device_filters=['/job:worker/task:0'])",
         ) from error
     except (tf.errors.OpError, ValueError, TypeError) as error:
-        raise PlanError(request, words_of(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
+        raise PlanError(request, error_text(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
 
 
 def new_session(graph: TFGraph, target: str, config: Any, seconds: float) -> TFSession:
@@ -66,16 +66,16 @@ def new_session(graph: TFGraph, target: str, config: Any, seconds: float) -> TFS
 
 def refuse_missing_at(device: Any, target: str, config: Any, seconds: float) -> None:
     """Refuses devices that a session with this target would not have; see `refuse_missing`."""
-    _refuse(device, devices_of(target, config, seconds), config)
+    _require_devices(device, devices_of(target, config, seconds), config)
 
 
 def refuse_missing(device: Any, session: TFSession) -> None:
     """Refuses devices that a session does not have; a session that lists no devices (a monitored one) passes."""
     if hasattr(session, "list_devices"):
-        _refuse(device, [d.name for d in session.list_devices()], config_of(session))
+        _require_devices(device, [d.name for d in session.list_devices()], config_of(session))
 
 
-def _refuse(device: Any, available: list[str], config: Any) -> None:
+def _require_devices(device: Any, available: list[str], config: Any) -> None:
     """Refuses devices that do not exist.
 
     Args:
@@ -88,17 +88,18 @@ def _refuse(device: Any, available: list[str], config: Any) -> None:
     """
     pairs = device.items() if isinstance(device, dict) else [("*", device)] if isinstance(device, str) else device
     names = [new for _, new in pairs]
-    devices = [parts(name) or {} for name in available]
+    devices = [device_parts(name) or {} for name in available]
     for name in names:
-        fields = parts(name) if isinstance(name, str) and name not in ("keep", "clear") else None
+        fields = device_parts(name) if isinstance(name, str) and name not in ("keep", "clear") else None
         if not fields:
             continue
         if config is not None and config.allow_soft_placement:
             fields = {key: value for key, value in fields.items() if key != "device"}
         if not any(
-            all(_same(device_fields.get(key, ""), value) for key, value in fields.items()) for device_fields in devices
+            all(_matches(device_fields.get(key, ""), value) for key, value in fields.items())
+            for device_fields in devices
         ):
-            choices = sorted({_short(name) for name in available if "XLA" not in name})
+            choices = sorted({_short_name(name) for name in available if "XLA" not in name})
             raise PlanError(
                 f"duplicate(device={name!r})",
                 "there is no such device",
@@ -106,13 +107,13 @@ def _refuse(device: Any, available: list[str], config: Any) -> None:
             )
 
 
-def _same(available: str, required: str) -> bool:
+def _matches(available: str, required: str) -> bool:
     return required in (available, "*") or available.partition(":")[0] == required
 
 
-def _short(name: str) -> str:
+def _short_name(name: str) -> str:
     """Returns a device name without the replica, and without the job if the device is in this process."""
-    fields = parts(name) or {}
+    fields = device_parts(name) or {}
     kind = fields.get("device", "").lower()
     if fields.get("job") == "localhost":
         return f"/{kind}"
@@ -151,17 +152,17 @@ def session_of(graph: TFGraph, target: str = "", config: Any = None, request: st
     Raises:
         TrustError: the graph came from a file, has ops that reach out of it, and was not trusted.
     """
-    refuse_untrusted(graph, request)
+    require_trusted(graph, request)
     return tf1.Session(target, graph=graph, config=config)
 
 
-def refuse_untrusted(graph: TFGraph, request: str) -> None:
+def require_trusted(graph: TFGraph, request: str) -> None:
     """Refuses to run a graph that came from a file, has ops that reach out of it, and was not trusted.
 
     Raises:
         TrustError: these conditions are true; the message names the ops.
     """
-    reason = distrusted(graph)
+    reason = untrusted_reason(graph)
     if reason:
         raise TrustError(request, reason, INSTEAD)
 
@@ -170,28 +171,28 @@ def refuse_untrusted(graph: TFGraph, request: str) -> None:
 INSTEAD = "ed.risks() describes these ops. If you trust the file, call ed.trust(), or gs.open(..., trust=True)"
 
 
-def distrusted(graph: TFGraph) -> str:
+def untrusted_reason(graph: TFGraph) -> str:
     """Returns a sentence with the reason why a graph must not run; empty if it may run."""
-    for origin, risks in _reaching_out(graph):
+    for origin, risks in _remaining_risks(graph):
         if not origin.trusted:
             return _sentence(origin, risks.words)
     return ""
 
 
-def reaches_out(graph: TFGraph) -> bool:
+def has_external_effects(graph: TFGraph) -> bool:
     """Returns whether a graph still has ops from a file that reach out of the graph, trusted or not."""
-    return next(_reaching_out(graph), None) is not None
+    return next(_remaining_risks(graph), None) is not None
 
 
-def _reaching_out(graph: TFGraph) -> Iterator[tuple[GraphOrigin, Risks]]:
+def _remaining_risks(graph: TFGraph) -> Iterator[tuple[GraphOrigin, Risks]]:
     """Yields each file from which a graph still has ops that reach out of the graph, with the risks of these ops."""
     risky_origins = [origin for origin in origins(graph) if origin.risks]
     if not risky_origins:
         return
-    waiting = pending(graph)
-    current = waiting.read if waiting is not None and not filled(graph) else snapshot(graph)
+    waiting = lazy_graph_of(graph)
+    current = waiting.read if waiting is not None and not is_materialized(graph) else snapshot(graph)
     for origin in risky_origins:
-        risks = origin.left_in(current)
+        risks = origin.risks_in(current)
         if risks:
             yield origin, risks
 

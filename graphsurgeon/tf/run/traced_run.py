@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.control_flow import Frames, order
+from ...graph.control_flow import Frames, topological_places
 from ...graph.graph import Graph, Mask
 from ...graph.names import op_name
 from ...graph.tensor_stats import SAMPLE, OpCost, TensorStats, Watch
 from ...graph.tf_types import TFSession
-from ...graph.training import drawing
+from ...graph.training import random_ops
 from ...graph.traversal import forward
 from ..functions.calls import FunctionCalls
 from ..importing import tf
 from ..private.graphs import has_op
 from ..registry import op_definition
-from ..values.sessions import placed, run_once
-from ..values.transfer import bounded
-from .errors import out_of_memory, words_of
+from ..values.sessions import run_once, translate_errors
+from ..values.transfer import groups_within
+from .errors import error_text, out_of_memory
 from .probes import Probes
 
 
@@ -124,7 +124,7 @@ class RunOutcome:
     ended: bool = False
 
 
-def unoptimised() -> Any:
+def unoptimized() -> Any:
     """Returns the config of a session that does not optimize the graph: no op is folded, fused or removed."""
     config = tf1.ConfigProto(allow_soft_placement=True)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
@@ -142,11 +142,11 @@ def fill(session: TFSession, init_ops: Iterable[str], feeds: Mapping[str, Any]) 
     """
     graph = session.graph
     ops = [graph.get_operation_by_name(name) for name in init_ops if has_op(graph, name)]
-    with placed(lambda: session, "trace()"):
+    with translate_errors(lambda: session, "trace()"):
         run_once(session, [one.name for op in ops for one in [*op.control_inputs, op]], feeds)
 
 
-def watched_run(
+def run_with_probes(
     session: TFSession,
     base: Graph,
     outputs: Sequence[str],
@@ -202,7 +202,7 @@ def watched_run(
         fetches = [elements, targets] if fetch else [[], [*targets, *(getattr(one, "op", one) for one in elements)]]
         run = partial(session.run, fetches, dict(fed), options=options, run_metadata=about)
         try:
-            values, _ = run() if watch is None else _watched(run, session, probed, ran, watch)
+            values, _ = run() if watch is None else _run_watched(run, session, probed, ran, watch)
         except tf.errors.DeadlineExceededError:
             ran.notes += probed.read()
             if not ran.stopped:
@@ -213,7 +213,7 @@ def watched_run(
                 raise
             ran.ended = True
         except tf.errors.OpError as error:
-            _leave_out(error, base, probed, ran, lost, dead)
+            _exclude_failure(error, base, probed, ran, lost, dead)
             if not ran.ended:
                 continue
         else:
@@ -226,19 +226,19 @@ def watched_run(
     return ran
 
 
-def _leave_out(error: Any, base: Graph, probed: Probes, ran: RunOutcome, lost: set[int], dead: Mask) -> None:
+def _exclude_failure(error: Any, base: Graph, probed: Probes, ran: RunOutcome, lost: set[int], dead: Mask) -> None:
     """Finds the cause of a failed run: a probe, which is added to `lost`, or an op, which is added to `dead`.
 
     All ops that depend on the op are added to `dead` too. If the cause is not known, the run is marked as ended.
     """
     notes = probed.read()
-    message = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
-    probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
+    message = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else error_text(error)
+    probe = next(filter(lambda one: one is not None, map(probed.watched, _failed_ops(error))), None)
     if probe is not None and probe not in lost:
         lost.add(probe)
         ran.unrecorded[probed.tensors[probe][0]] = f"its numbers could not be recorded: {message}"
         return
-    op = next((base.index[name] for name in _named(error) if name in base.index), None)
+    op = next((base.index[name] for name in _failed_ops(error) if name in base.index), None)
     ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {message}" if op is not None else message)
     if op is None or dead[op]:
         ran.notes += notes
@@ -247,7 +247,7 @@ def _leave_out(error: Any, base: Graph, probed: Probes, ran: RunOutcome, lost: s
         dead |= forward(base, base.mask([op]))
 
 
-def _watched(go: Callable[[], Any], session: TFSession, probed: Probes, ran: RunOutcome, watch: Watch) -> Any:
+def _run_watched(go: Callable[[], Any], session: TFSession, probed: Probes, ran: RunOutcome, watch: Watch) -> Any:
     """Runs a function in a separate thread. If `watch` returns False, keeps the notes and closes the session."""
 
     def end() -> None:
@@ -268,7 +268,7 @@ def _watched(go: Callable[[], Any], session: TFSession, probed: Probes, ran: Run
         return run.result()
 
 
-def _named(error: Any) -> list[str]:
+def _failed_ops(error: Any) -> list[str]:
     """Returns the ops that an error names, first the op that raised it; only the text contains the other ops."""
     names = [error.node_def.name] if error.node_def is not None else []
     return [*names, *(next(filter(None, groups)) for groups in _NODE.findall(str(error)))]
@@ -280,7 +280,7 @@ _READ, _OF_A_RUN = frozenset({"IsVariableInitialized", "RefSwitch", "RefEnter", 
 _NOTE = 512
 
 
-def passes(
+def run_in_passes(
     session: TFSession,
     base: Graph,
     outputs: Sequence[str],
@@ -298,15 +298,15 @@ def passes(
     than the limit has a separate pass.
 
     Args:
-        session, base, outputs, fed, probed, timeout, watch: as for `watched_run`; the time limit is for all passes.
+        session, base, outputs, fed, probed, timeout, watch: as for `run_with_probes`; the time limit is for all passes.
         memory: the limit for the tensors of the probes of one pass and their notes, in bytes.
         again: a function that returns a session in the initial state; needed if a run changes the state.
     """
-    frames, place = Frames(base), order(base)
+    frames, place = Frames(base), topological_places(base)
     ends = [base.tensor(name) for name, _, _ in probed.tensors]
-    static_sizes = [_known(base, frames, end) for end in ends]
+    static_sizes = [_static_size(base, frames, end) for end in ends]
     remaining = sorted(range(len(ends)), key=lambda number: (place[ends[number][0]], ends[number]))
-    numbers_in_pass = _fitting(
+    numbers_in_pass = _group_within_memory(
         [number for number in remaining if static_sizes[number] is not None], static_sizes, memory
     )
     start, recorded = time.monotonic(), 0
@@ -314,19 +314,21 @@ def passes(
     def run(numbers: Sequence[int], **about: Any) -> RunOutcome:
         time_left = None if timeout is None else max(timeout - (time.monotonic() - start), 0.001)
         report = None if watch is None else lambda some, of: watch(recorded + some, len(probed.targets))
-        return watched_run(session, base, outputs, fed, probed, time_left, report, again=again, probes=numbers, **about)
+        return run_with_probes(
+            session, base, outputs, fed, probed, time_left, report, again=again, probes=numbers, **about
+        )
 
     whole = run(numbers_in_pass, measure=True)
     recorded += len(numbers_in_pass)
     first_pass = set(numbers_in_pass)
     remaining = [number for number in remaining if number not in first_pass]
     sizes = [
-        _size(*whole.sizes.get(probed.tensors[number][0], (0, 1)), frames, ends[number])
+        _note_size(*whole.sizes.get(probed.tensors[number][0], (0, 1)), frames, ends[number])
         if probed.tensors[number][0] in whole.sizes
         else static_sizes[number] or _NOTE
         for number in range(len(ends))
     ]
-    for numbers_in_pass in bounded({number: sizes[number] for number in remaining}, memory):
+    for numbers_in_pass in groups_within({number: sizes[number] for number in remaining}, memory):
         if whole.ended:
             break
         if again is not None:
@@ -345,14 +347,14 @@ def passes(
     return whole
 
 
-def lasts(base: Graph, runs: Mask) -> bool:
+def changes_state(base: Graph, runs: Mask) -> bool:
     """Returns whether a run changes the state for the next run, such as variables, queues or random generators.
 
     Args:
         base: the graph.
         runs: the ops that run.
     """
-    if any(runs[op] for op in drawing(base)):
+    if any(runs[op] for op in random_ops(base)):
         return True
     calls, cache = FunctionCalls(base), dict[str, bool]()
     for op in np.flatnonzero(runs).tolist():
@@ -367,7 +369,7 @@ def lasts(base: Graph, runs: Mask) -> bool:
     return False
 
 
-def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:
+def _group_within_memory(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:
     """Returns the tensors that fit into the memory limit together, in order."""
     group, total = [], 0
     for number in numbers:
@@ -378,16 +380,16 @@ def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -
     return group
 
 
-def _known(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
+def _static_size(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
     """Returns the size of a tensor and its notes; None in a loop, or if the static shape is not fully known."""
     info = base.info(*end)
     if info is None or info.shape is None or None in info.shape or frames.of(end[0]) >= 0:
         return None
     width = tf.as_dtype(info.dtype).size or 16
-    return _size(math.prod(size for size in info.shape if size is not None) * width, 1, frames, end)
+    return _note_size(math.prod(size for size in info.shape if size is not None) * width, 1, frames, end)
 
 
-def _size(largest: int, rounds: int, frames: Frames, end: tuple[int, int]) -> int:
+def _note_size(largest: int, rounds: int, frames: Frames, end: tuple[int, int]) -> int:
     """Returns the maximum memory for a tensor and its notes; in a loop, for all rounds that run in parallel."""
     frame = frames.of(end[0])
     if frame < 0:

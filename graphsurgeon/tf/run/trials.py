@@ -16,8 +16,8 @@ import numpy as np
 from ...errors import PlanError
 from ...graph.tf_types import TFGraph, TFTensor
 from ..importing import tf
-from ..protos import empty_graph, encoded
-from ..values.initialization import initialise
+from ..protos import empty_graph, encode
+from ..values.initialization import run_initializers
 from ..values.sessions import fill_tables
 from ..values.variables import variable_infos
 from .errors import errors_as
@@ -47,7 +47,7 @@ def arity(function: Callable[..., Any]) -> int:
     return count
 
 
-def grown(
+def random_graph(
     specs: Mapping[str, Any],
     functions: Sequence[Callable[..., Any]],
     constants: tuple[float, float],
@@ -127,7 +127,7 @@ def specs_of(graph: TFGraph, inputs: Sequence[str]) -> dict[str, Any]:
     return {name: tf.TensorSpec(t.shape, t.dtype) for name, t in tensors.items()}
 
 
-def refuse_mixed(specs: Mapping[str, Any]) -> dict[str, Any]:
+def uniform_specs(specs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns specs as `tf.TensorSpec`; a dtype without a shape becomes a vector of any length.
 
     Raises:
@@ -272,7 +272,7 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
         try:
             infos = variable_infos(candidate.graph)
             if infos:
-                initialise(session, infos.values())
+                run_initializers(session, infos.values())
             fill_tables(session)
             value = _score_number(score(run))
         except LOST:
@@ -296,5 +296,5 @@ def _score_number(value: Any) -> float:
 
 def digest(graph: TFGraph, output: str) -> str:
     """Returns a digest of the nodes of a graph and the name of its output."""
-    nodes = encoded(graph.as_graph_def(), deterministic=True)
+    nodes = encode(graph.as_graph_def(), deterministic=True)
     return hashlib.blake2b(nodes + output.encode(), digest_size=16).hexdigest()

@@ -27,14 +27,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from ...errors import PlanError, ended
-from ...graph.arrays import packed, unpacked
+from ...errors import PlanError, exit_text
+from ...graph.arrays import pack_arrays, unpack_arrays
 from ...graph.compatibility import MISSING, ConversionResult, ConverterMessage
-from ...graph.functions import called_by, reachable
+from ...graph.functions import callees_of, reachable_functions
 from ...graph.tf_types import TFGraphDef
 from ..importing import tf
 from ..messages import graph_pb2
-from ..protos import decoded, encoded
+from ..protos import decode, encode
 from .proof import Run
 
 
@@ -95,7 +95,7 @@ def to_tfjs(
         return ConversionResult(said="some ops are not in its list" if errors else "", errors=errors)
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         path, output_folder = Path(name, "frozen.pb"), Path(name, "made")
-        path.write_bytes(encoded(graph_def))
+        path.write_bytes(encode(graph_def))
         ends = ",".join(tensor.removesuffix(":0") for tensor in outputs)
         arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(path), str(output_folder)]
         how = run_in_process(_TFJS_PROGRAM, arguments, timeout)
@@ -115,7 +115,7 @@ def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
     functions = {definition.signature.name: definition for definition in graph_def.library.function}
     for node in graph_def.node:
         yield node.name, node.op
-        for name in reachable([definition.function for definition in called_by(node, functions)], functions):
+        for name in reachable_functions([definition.function for definition in callees_of(node, functions)], functions):
             yield from ((node.name, inner.op) for inner in functions[name].node_def)
 
 
@@ -156,7 +156,7 @@ class FrozenPart:
     @classmethod
     def read(cls, path: Path, outputs: Sequence[str]) -> FrozenPart:
         """Reads a file that `Editor.save` has written."""
-        return cls(decoded(graph_pb2.GraphDef, path.read_bytes()), outputs)
+        return cls(decode(graph_pb2.GraphDef, path.read_bytes()), outputs)
 
     @property
     def inputs(self) -> list[str]:
@@ -193,7 +193,7 @@ def tflite_process(timeout: float) -> Iterator[Send]:
             if line and not late.is_set():
                 answer: dict[str, Any] = json.loads(line)
                 return answer
-            return {"how": _late(timeout) if late.is_set() else ended(process.wait())}
+            return {"how": _late(timeout) if late.is_set() else exit_text(process.wait())}
 
         yield send
 
@@ -206,7 +206,7 @@ def convert_to_tflite(part: FrozenPart, send: Send) -> ConversionResult:
         send: from `tflite_process`.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        Path(folder, _GRAPH).write_bytes(encoded(part.graph_def))
+        Path(folder, _GRAPH).write_bytes(encode(part.graph_def))
         answer = send({"folder": folder, "outputs": list(part.outputs)})
         if "how" in answer:
             return ConversionResult(said=f"the converter {answer['how']}, in a separate process")
@@ -230,7 +230,7 @@ def run_interpreter(model: str, feeds: Sequence[Any], send: Send, request: str) 
         PlanError: the model cannot be run; the message contains the error of the interpreter.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        arrays = packed({str(i): feed for i, feed in enumerate(feeds)}, "feed")
+        arrays = pack_arrays({str(i): feed for i, feed in enumerate(feeds)}, "feed")
         np.savez(Path(folder, _FEEDS), **arrays)  # type: ignore[arg-type]
         answer = send({"folder": folder, "model": model})
         failure = answer.get("how") or answer["said"]
@@ -238,7 +238,7 @@ def run_interpreter(model: str, feeds: Sequence[Any], send: Send, request: str) 
             problem = f"TFLite's interpreter cannot run the model: {failure}"
             raise PlanError(request, problem, "Give real values, feeds={...}; or verify=False")
         with np.load(Path(folder, _RESULTS), allow_pickle=False) as file:
-            got = unpacked(dict(file), "result")
+            got = unpack_arrays(dict(file), "result")
     return [got[str(i)] for i in range(len(got))]
 
 
@@ -280,7 +280,7 @@ def run_in_process(code: str, arguments: Sequence[str], timeout: float) -> str:
             return ""
         errors.seek(0)
         message = _error(errors.read().decode(errors="replace"))
-    return f"{ended(status)}: {message}" if message else ended(status)
+    return f"{exit_text(status)}: {message}" if message else exit_text(status)
 
 
 def _error(text: str) -> str:
@@ -355,7 +355,7 @@ def _error_row(error: Any) -> dict[str, Any]:
 
 def _interpret(folder: str, model: str) -> dict[str, Any]:
     with np.load(Path(folder, _FEEDS), allow_pickle=False) as file:
-        fed = unpacked(dict(file), "feed")
+        fed = unpack_arrays(dict(file), "feed")
     try:
         interpreter = tf.lite.Interpreter(model_path=model)
         inputs = interpreter.get_input_details()
@@ -369,7 +369,7 @@ def _interpret(folder: str, model: str) -> dict[str, Any]:
         got = {str(i): interpreter.get_tensor(item["index"]) for i, item in enumerate(interpreter.get_output_details())}
     except Exception as error:  # any error is reported as a message of the interpreter
         return {"said": str(error).strip().partition("\n")[0] or type(error).__name__}
-    np.savez(Path(folder, _RESULTS), **packed(got, "result"))  # type: ignore[arg-type]
+    np.savez(Path(folder, _RESULTS), **pack_arrays(got, "result"))  # type: ignore[arg-type]
     return {"said": ""}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import Kind, PlanError, few
 from ...graph.compatibility import ConversionResult, Unconvertible
 from ...graph.control_flow import ENTERS, MERGES, SWITCHES
-from ...graph.functions import called_by
+from ...graph.functions import callees_of
 from ...graph.graph import Graph
 from ...graph.names import op_name
 from ...graph.op_packages import refuse_unknown
@@ -21,22 +21,22 @@ from ...graph.provenance import orphan_mask, orphans_of
 from ...graph.security import may_reach_out
 from ...graph.selection import Query, Selection, select
 from ...graph.tf_types import TFGraph, TFTensor, TFVariable
-from ...graph.traversal import backward, met_from
+from ...graph.traversal import backward, reachable_from
 from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.dependencies import substitutes_of
 from ...plan.fault import warning_kind
 from ...plan.plan import Plan
-from ..copy.append import carry_out
+from ..copy.append import apply_effect
 from ..copy.imports import LIMIT, import_nodes
 from ..copy.resources import ready_fillers
 from ..importing import tf
 from ..messages import saver_pb2, variable_pb2
-from ..private.contexts import has_proto, nested_set_aside
+from ..private.contexts import has_proto, hide_nested
 from ..private.graphs import differently_shaped
 from ..protos import empty_graph
-from ..run.sessions import distrusted
-from ..values.file_values import restored_by
-from ..values.variables import fetch, reading, rebuilt, setting, variable_infos, variable_objects
+from ..run.sessions import untrusted_reason
+from ..values.file_values import restore_sources
+from ..values.variables import assign_op, fetch, read_op, rebuild_variable, variable_infos, variable_objects
 from .freeze import Unfreezable, frozen_graph
 from .write import Portable
 
@@ -147,7 +147,7 @@ def export_graph(
             raise Unconvertible(request, problem, how, ConversionResult(said=str(error), errors=error.ops)) from error
     if faults:
         raise PlanError(request, faults[0].problem, faults[0].suggestion)
-    applied = carry_out(plan.effect, empty_graph(base.owner))
+    applied = apply_effect(plan.effect, empty_graph(base.owner))
     copied = plan.effect.copies[0]
     new_tensors = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     notes = [w for w in plan.effect.warnings if warning_kind(w) in (Kind.LEAK, Kind.DROPPED_CONTROL)]
@@ -161,9 +161,9 @@ def _variables_behind(base: Graph, ops: Iterable[str]) -> list[str]:
     sources = [
         reader_input
         for op in start
-        for reader_input in base.data.row(op).tolist()[: None if called_by(base.nodes[op]) else 1]
+        for reader_input in base.data.row(op).tolist()[: None if callees_of(base.nodes[op]) else 1]
     ]
-    reached = met_from(sources, lambda op: base.data.row(op).tolist() if base.types[op] in handing else ())
+    reached = reachable_from(sources, lambda op: base.data.row(op).tolist() if base.types[op] in handing else ())
     return [base.names[op] for op in sorted(reached) if base.types[op] in VARIABLE_TYPES]
 
 
@@ -196,7 +196,7 @@ def _saver(graph: TFGraph, keys: Mapping[str, tuple[str, str]]) -> Any:
         if saved != keys or end_op is None:
             continue
         expected = {op: (file.name, *key) for op, key in keys.items()}
-        restore = next((op for op in ops if op.type == "NoOp" and restored_by(op) == expected), None)
+        restore = next((op for op in ops if op.type == "NoOp" and restore_sources(op) == expected), None)
         if restore is not None:
             return saver_pb2.SaverDef(
                 filename_tensor_name=file.name,
@@ -227,11 +227,11 @@ def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
     op, new = graph.get_operation_by_name(info.op), info
     with graph.as_default(), tf1.name_scope("for_the_saver/"):
         if not info.snapshot:
-            new = replace(new, snapshot=reading(op).name)
+            new = replace(new, snapshot=read_op(op).name)
         if not info.initializer:
             value = tf1.placeholder(info.dtype, tf.TensorShape(op.get_attr("shape")))
-            new = replace(new, initializer=setting(op, value).name, initial_value=value.name)
-    return rebuilt(graph, new, None)
+            new = replace(new, initializer=assign_op(op, value).name, initial_value=value.name)
+    return rebuild_variable(graph, new, None)
 
 
 def small_enough(proto: Any, request: str) -> Any:
@@ -263,7 +263,7 @@ def add_assets(export: ExportedGraph, base: Graph, paths: Mapping[str, str]) -> 
         tensor.name: tensor for tensor in collection if isinstance(tensor, tf.Tensor) and tensor.dtype == tf.string
     }
     tensors |= {name: export.graph.get_tensor_by_name(name) for name in paths if op_name(name) in names}
-    may_read = may_reach_out(base) and not distrusted(base.owner)
+    may_read = may_reach_out(base) and not untrusted_reason(base.owner)
     for name, tensor in tensors.items():
         if not may_read and name not in paths:
             export.notes.append(f"the file that {name} names is not included: no trusted op reads files")
@@ -325,7 +325,7 @@ def meta_graph(export: ExportedGraph, saver: Any, embed: bool, request: str) -> 
     small_enough(graph.as_graph_def(), request)
     context_items = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
     contexts = filter(has_proto, context_items)  # from a file, the collection may contain any items
-    with graph.as_default(), nested_set_aside(contexts):
+    with graph.as_default(), hide_nested(contexts):
         meta = tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
     portable = Portable(graph, meta.graph_def, export.assets, embed)
     _keep(export, portable, embed)

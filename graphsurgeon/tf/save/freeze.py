@@ -17,18 +17,18 @@ from typing import Any
 
 from ...errors import few
 from ...graph.compatibility import VARIABLE, ConverterMessage
-from ...graph.functions import reachable
+from ...graph.functions import reachable_functions
 from ...graph.names import op_name
 from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef
-from ...graph.traversal import met_from
+from ...graph.traversal import reachable_from
 from ...graph.variables import ASKING_TYPES, VARIABLE_TYPES
-from ..copy.attachments import keep_shapes
+from ..copy.attachments import copy_shapes
 from ..copy.resources import init_ops
 from ..functions.calls import constant
-from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
+from ..functions.library import BRANCHING, CALLS, functions_in_node, new_name, rename_calls
 from ..importing import tf
 from ..messages import function_pb2, graph_pb2, op_def_pb2
-from ..open.outputs import expanded
+from ..open.outputs import expand_arguments
 from ..protos import empty_graph
 from ..registry import op_definition
 
@@ -73,7 +73,7 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Ite
         ['Const', 'Gather']
     """
     new = graph_pb2.GraphDef(versions=graph_def.versions)
-    new.node.extend(_needed(graph_def, ends))
+    new.node.extend(_needed_nodes(graph_def, ends))
     functions = _FunctionFreezer({f.signature.name: f for f in graph_def.library.function})
     variables: dict[str, int] = {}
     for node in new.node:
@@ -95,10 +95,10 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Ite
     return new
 
 
-def _needed(graph_def: TFGraphDef, ends: Iterable[str]) -> list[TFNodeDef]:
+def _needed_nodes(graph_def: TFGraphDef, ends: Iterable[str]) -> list[TFNodeDef]:
     """Returns the nodes that some ops need, in the original order."""
     by_name = {node.name: node for node in graph_def.node}
-    needed = met_from((name for name in ends if name in by_name), lambda name: map(op_name, by_name[name].input))
+    needed = reachable_from((name for name in ends if name in by_name), lambda name: map(op_name, by_name[name].input))
     return [node for node in graph_def.node if node.name in needed]
 
 
@@ -150,8 +150,8 @@ class _FunctionFreezer:
 
     def reached(self, nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
         """Returns name -> FunctionDef of all functions that these nodes call, at any depth."""
-        called = {name for node in nodes for name in referred(node, self._known)}
-        return {name: self._known[name] for name in sorted(reachable(called, self._known))}
+        called = {name for node in nodes for name in functions_in_node(node, self._known)}
+        return {name: self._known[name] for name in sorted(reachable_functions(called, self._known))}
 
     def freeze(self, body: _BodyState) -> None:
         """Follows the variables through a graph or function, and changes its nodes."""
@@ -160,7 +160,7 @@ class _FunctionFreezer:
         while more:  # repeated, because a loop of TF1 leads back to earlier ops
             more = False
             for node in body.nodes:
-                inputs = self._taken(node, body)
+                inputs = self._variable_inputs(node, body)
                 if not inputs or turns.get(node.name) == inputs:
                     continue
                 turns[node.name] = inputs
@@ -180,7 +180,7 @@ class _FunctionFreezer:
             for at, text in enumerate(node.input):
                 node.input[at] = body.renamed.get(text, text)
 
-    def _taken(self, node: TFNodeDef, body: _BodyState) -> dict[int, int]:
+    def _variable_inputs(self, node: TFNodeDef, body: _BodyState) -> dict[int, int]:
         """Returns input of a node that is a variable, not the value of a variable -> its current dtype."""
         texts = [text for text in node.input if not text.startswith("^")]
         candidates = {
@@ -190,7 +190,7 @@ class _FunctionFreezer:
         if not dtypes:
             return {}
         about = self._signature(node)
-        places = [arg.is_ref or dtype in _HANDLES for arg, _, dtype in expanded(about.input_arg, node, about)]
+        places = [arg.is_ref or dtype in _HANDLES for arg, _, dtype in expand_arguments(about.input_arg, node, about)]
         return {at: dtype for at, dtype in dtypes.items() if at >= len(places) or places[at]}
 
     def _signature(self, node: TFNodeDef) -> Any:
@@ -208,7 +208,7 @@ class _FunctionFreezer:
         if not body.function:
             return []
         about = self._signature(node)
-        return [f"{node.name}:{arg.name}:{at}" for arg, at, _ in expanded(about.output_arg, node, about)]
+        return [f"{node.name}:{arg.name}:{at}" for arg, at, _ in expand_arguments(about.output_arg, node, about)]
 
     def _outputs(self, node: TFNodeDef, inputs: Mapping[int, int]) -> dict[int, int]:
         """Returns output of a node that passes on a variable -> the dtype of the variable."""
@@ -251,11 +251,11 @@ class _FunctionFreezer:
             _change_type(node, "Const", dtype=tf.bool.as_datatype_enum)
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))
             node.input[:] = dict.fromkeys(waits)
-        elif not self._recalled(node, inputs, body):
+        elif not self._call_plain(node, inputs, body):
             body.stuck.append(_stuck(node))
         return []
 
-    def _recalled(self, node: TFNodeDef, inputs: Mapping[int, int], body: _BodyState) -> bool:
+    def _call_plain(self, node: TFNodeDef, inputs: Mapping[int, int], body: _BodyState) -> bool:
         """Changes a node so that it calls functions of plain tensors; returns whether this is possible."""
         calls = self._calls(node, inputs)
         variants = {name: self._frozen(name, arguments) for name, arguments in calls}
@@ -289,7 +289,7 @@ class _FunctionFreezer:
         if key in self._made:
             return self._made[key]
         if name not in self._known or name in self._under_way:
-            return _FunctionVariant(name, {}, [_lost(name)])
+            return _FunctionVariant(name, {}, [_missing_function(name)])
         self._under_way.add(name)
         new = function_pb2.FunctionDef()
         new.CopyFrom(self._known[name])
@@ -325,7 +325,7 @@ def _stuck(node: TFNodeDef) -> ConverterMessage:
     return ConverterMessage((node.name,), node.op, VARIABLE, f"{node.name!r} ({node.op})")
 
 
-def _lost(function: str) -> ConverterMessage:
+def _missing_function(function: str) -> ConverterMessage:
     return ConverterMessage((), "", VARIABLE, f"function {function!r}, which does not exist or calls itself,")
 
 
@@ -349,7 +349,7 @@ def _plain(op_type: str) -> str:
 # -- ops that read a variable through its handle -----------------------------------------------------
 
 
-def _read(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
+def _read_nodes(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
     _change_type(node, "Identity", T=dtype)
     return []
 
@@ -388,7 +388,12 @@ def _change_type(node: TFNodeDef, op_type: str, **types: int) -> None:
         node.attr[name].type = dtype
 
 
-_READS = {"ReadVariableOp": _read, "ResourceGather": _gather, "ResourceGatherNd": _gather_nd, "VariableShape": _shape}
+_READS = {
+    "ReadVariableOp": _read_nodes,
+    "ResourceGather": _gather,
+    "ResourceGatherNd": _gather_nd,
+    "VariableShape": _shape,
+}
 
 
 def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str]) -> TFGraph:
@@ -415,7 +420,7 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
         tf.import_graph_def(graph_def, name="")
     new_ops = {op.name: op for op in new.get_operations()}
     pairs = ((op, new_ops[op.name]) for op in graph.get_operations() if op.name in new_ops)
-    keep_shapes([(old, new_op) for old, new_op in pairs if len(old.outputs) == len(new_op.outputs)])
+    copy_shapes([(old, new_op) for old, new_op in pairs if len(old.outputs) == len(new_op.outputs)])
     for key, items in old_collections.items():
         for item in items:
             if item.name.partition(":")[0] in new_ops:

@@ -26,18 +26,18 @@ from ...graph.tf_types import TFSession, TFTensor
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READING_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.dependencies import writes
-from ..functions.library import BRANCHING, CALLS, definition, reached_functions, referred
+from ..functions.library import BRANCHING, CALLS, definition, functions_in_node, reached_functions
 from ..importing import tf, without_log_warnings
 from ..private.eager import eager
 from ..private.functions import functions_of
 from ..private.graphs import has_op
-from ..protos import decoded, empty_graph, lacks_memory
+from ..protos import decode, empty_graph, lacks_memory
 from ..registry import op_definition
-from ..run.errors import errors_as, unfed, words_of
-from ..run.sessions import distrusted, session_of
-from ..values.initialization import initialise
+from ..run.errors import error_text, errors_as, unfed_placeholder
+from ..run.sessions import session_of, untrusted_reason
+from ..values.initialization import run_initializers
 from ..values.transfer import assign
-from ..values.variables import fetch, setting
+from ..values.variables import assign_op, fetch
 
 tf1 = tf.compat.v1
 
@@ -103,7 +103,7 @@ def prove(
     Raises:
         PlanError: TensorFlow cannot open or run the file, or its results differ.
     """
-    distrust = distrusted(base.owner)
+    distrust = untrusted_reason(base.owner)
     if distrust:
         return Proof(notes=[f"not opened again: {distrust}"])
     proof, made_up, sizes, equal = Proof(title), dict[str, None](), set[int](), 0
@@ -111,7 +111,7 @@ def prove(
     with ExitStack() as opened:
         opened.callback(source.close)
         for loader, file in loaders.items():
-            with _noting(proof, loader, bool(runs)), _refusing(request, "open", suggestion):
+            with _note_errors(proof, loader, bool(runs)), _translate_errors(request, "open", suggestion):
                 runs[loader] = opened.enter_context(file)
         for key, (ins, outs) in calls.items():
             part = inspect_part(base, [*ins.values(), *feeds], list(outs.values()))
@@ -128,7 +128,7 @@ def prove(
                 proof.notes.append(f"not run: {name} {mute}")
                 continue
             for number, (loader, run) in enumerate(list(runs.items())):
-                with _noting(proof, loader, number > 0), _refusing(request, "run", suggestion):
+                with _note_errors(proof, loader, number > 0), _translate_errors(request, "run", suggestion):
                     _compare(part, expected, run(key, fed), request)
             if part.random:
                 proof.notes.append(f"run, but not compared, because it uses random numbers: {name}")
@@ -153,7 +153,7 @@ def _compare(part: ProofPart, expected: Mapping[str, Any], got: Mapping[str, Any
 
 
 @contextmanager
-def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
+def _note_errors(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
     """Adds a note instead of raising an error if the loader is optional."""
     try:
         yield
@@ -163,7 +163,7 @@ def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
         proof.notes.append(f"not for {loader}: {_why(error)}")
 
 
-def _refusing(request: str, action: str, suggestion: str) -> AbstractContextManager[None]:
+def _translate_errors(request: str, action: str, suggestion: str) -> AbstractContextManager[None]:
     problem, kinds = f"TensorFlow cannot {action} the written file", (NotImplementedError, AttributeError, OSError)
     return errors_as(
         PlanError, request, problem, f"{suggestion}; verify=False writes the file without a check", *_ERRORS, *kinds
@@ -259,7 +259,7 @@ def _effect_finder(base: Graph) -> Callable[[int], str]:
         effect, node = _type_effect(base.types[i]), base.nodes[i]
         if effect or not functions or not (getattr(node, "attr", None) or base.types[i] in functions):
             return effect
-        return _main_effect(function(name) for name in referred(node, functions))
+        return _main_effect(function(name) for name in functions_in_node(node, functions))
 
     return act
 
@@ -360,7 +360,7 @@ class ProofSource:
             arrays = fetch(self._given, infos, graph, self._asked)
             assign(self._own, arrays, variables, "opening it again")
         else:
-            initialise(self._own, infos, list(variables.values()), self._asked)
+            run_initializers(self._own, infos, list(variables.values()), self._asked)
         self._begun.update(info.op for info in infos)
         fill(self._own, part.tables)
         return self._own
@@ -384,7 +384,7 @@ def config(base: Graph) -> Any:
 
 
 def _why(error: BaseException | None) -> str:
-    return error.problem if isinstance(error, PlanError) else words_of(error) if error is not None else "no size fits"
+    return error.problem if isinstance(error, PlanError) else error_text(error) if error is not None else "no size fits"
 
 
 def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
@@ -450,14 +450,14 @@ def graph_def_file(
     if path.removesuffix(".gz").endswith((".pbtxt", ".txt")):
         graph_def = text_format.Parse(data.decode(), tf1.GraphDef())
     else:
-        graph_def = decoded(tf1.GraphDef, data)
+        graph_def = decode(tf1.GraphDef, data)
     for node in graph_def.node:
         node.device = ""
     with empty_graph(base.owner).as_default() as graph:
         tf1.import_graph_def(graph_def, name="")
         variables = [op for op in graph.get_operations() if op.type in VARIABLE_TYPES] if source is not None else []
         placeholders = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in variables}
-        sets = {op.name: setting(op, placeholders[op.name]) for op in variables}
+        sets = {op.name: assign_op(op, placeholders[op.name]) for op in variables}
     with session_of(graph, config=config(base)) as session:
         runs: set[str] = set()
 
@@ -527,7 +527,7 @@ def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]
             try:
                 return dict(zip(fetched, session.run(list(fetched.values()), fed), strict=True))
             except tf.errors.InvalidArgumentError as error:
-                lacking = unfed(error)
+                lacking = unfed_placeholder(error)
                 if not lacking:
                     raise
                 problem = f"signature {key!r} needs {lacking!r}, which is not an input"

@@ -26,23 +26,23 @@ from ...graph.compatibility import Unconvertible, blockers
 from ...graph.concurrency import gc_paused
 from ...graph.functions import own_gradient
 from ...graph.graph import Graph
-from ...graph.names import named
+from ...graph.names import tensors_by_key
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select
 from ...graph.tf_types import TFGraph, TFOp, TFTensor
-from ...graph.traversal import backward, met_from
+from ...graph.traversal import backward, reachable_from
 from ...graph.variables import FEED_TYPES, VariableInfo
-from ..copy.resources import filled_tables, ready_fillers
+from ..copy.resources import ready_fillers, table_fillers
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import nodes_behind
 from ..importing import tf
 from ..messages import meta_graph_pb2, saved_model_pb2
-from ..open.snapshot import materialized
-from ..protos import encoded, naming_memory
+from ..open.snapshot import materialize_graph
+from ..protos import encode, naming_memory
 from ..run.errors import errors_as
-from ..run.sessions import refuse_untrusted
-from ..values.restore import saved_names, slices
+from ..run.sessions import require_trusted
+from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
 from .converters import TIMEOUT, FrozenPart, convert_to_tflite, tflite_file, tflite_process
@@ -62,9 +62,9 @@ from .write import (
     put_checkpoint,
     put_file,
     put_folder,
-    read_back,
     refuse_existing,
     staging_dir,
+    verify_checkpoint,
     write_checkpoint,
 )
 
@@ -115,7 +115,7 @@ def write_saved_model(
         export.notes.append(f"the content of {tables} is not included: such tables start empty")
     model = saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
     os.makedirs(folder, exist_ok=True)
-    Path(folder, "saved_model.pb").write_bytes(encoded(model))
+    Path(folder, "saved_model.pb").write_bytes(encode(model))
     return meta
 
 
@@ -157,7 +157,7 @@ def _init_op(graph: TFGraph, ops: Mapping[str, TFOp], init_ops: list[str]) -> TF
     # The lists of the original file do not apply to the new file.
     for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):
         graph.get_collection_ref(key).clear()
-    upstream = met_from((waited for op in fills for waited in op.control_inputs), lambda op: op.control_inputs)
+    upstream = reachable_from((waited for op in fills for waited in op.control_inputs), lambda op: op.control_inputs)
     fills = [op for op in dict.fromkeys(fills) if op not in upstream]
     if len(fills) < 2:
         return next(iter(fills), None)
@@ -263,9 +263,9 @@ class SaveRequest:
                 beside_ = "verify=False" if name == "feeds" and not self.verify else beside_
                 raise PlanError(self.request, f"{name}= cannot be combined with {beside_}", f"Leave out {name}=")
         how = "Name the tensors to save" + ("" if model else "; leave out outputs= to save the whole graph")
-        if self.outputs is not None and not named(self.outputs):
+        if self.outputs is not None and not tensors_by_key(self.outputs):
             raise PlanError(self.request, f"outputs={self.outputs!r} names no tensor", how)
-        none = [key for key, (_, outs) in (self.signatures or {}).items() if not named(outs)]
+        none = [key for key, (_, outs) in (self.signatures or {}).items() if not tensors_by_key(outs)]
         if none:
             how = f"Name its tensors: signatures={{{none[0]!r}: (inputs, outputs)}}"
             raise PlanError(self.request, f"signature {none[0]!r} has no outputs", how)
@@ -274,10 +274,10 @@ class SaveRequest:
     def all_signatures(self) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
         """Name -> (inputs, outputs), both name -> tensor; by default a single signature, `serving_default`."""
         if self.signatures is not None:
-            return {key: (named(ins), named(outs)) for key, (ins, outs) in self.signatures.items()}
+            return {key: (tensors_by_key(ins), tensors_by_key(outs)) for key, (ins, outs) in self.signatures.items()}
         outputs = self.own_outputs if self.outputs is None else self.outputs
         inputs = self.own_inputs if self.inputs is None and self.outputs is None else self.inputs
-        return {"serving_default": (named(inputs), named(outputs))} if named(outputs) else {}
+        return {"serving_default": (tensors_by_key(inputs), tensors_by_key(outputs))} if tensors_by_key(outputs) else {}
 
 
 @gc_paused()
@@ -299,7 +299,7 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveR
     options.refuse(format_name)
     refuse_existing(path, format_name, options.overwrite, options.request)
     with naming_memory(options.request):
-        saved = _write(materialized(base), uninitialized, values, options, path)
+        saved = _write(materialize_graph(base), uninitialized, values, options, path)
     mark_written(path, format_name)
     return saved
 
@@ -366,7 +366,7 @@ class _Job:
     def write_values(self, prefix: str) -> None:
         """Writes the checkpoint of the file, if it has variables."""
         if self.held:
-            values = read(self.base, self.values, self.infos, self.request)
+            values = read_batches(self.base, self.values, self.infos, self.request)
             write_checkpoint(prefix, values, self.keys, _total(self.infos), self.request)
 
     def first(self, present: Sequence[str]) -> list[str]:
@@ -411,8 +411,12 @@ class _Job:
 def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveRequest, path: str) -> Saved:
     kind, request = options.kind, options.request
     signatures = options.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
-    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(options.outputs).values())
-    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(options.inputs).values())
+    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(
+        tensors_by_key(options.outputs).values()
+    )
+    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(
+        tensors_by_key(options.inputs).values()
+    )
     for name in (*options.feeds, *starts, *ends):
         base.tensor(name, request)
     if kind == "checkpoint":
@@ -464,11 +468,11 @@ def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
     """Returns the calls that verify a file: its signatures, the given outputs, or the last tensors without effects."""
     if signatures:
         return signatures
-    outputs, inputs = named(options.outputs), named(options.inputs)
+    outputs, inputs = tensors_by_key(options.outputs), tensors_by_key(options.inputs)
     if not outputs:
         own_outputs = options.own_outputs.values()
         outputs = (
-            named(list(own_outputs))
+            tensors_by_key(list(own_outputs))
             if own_outputs and all(t.partition(":")[0] in base.index for t in own_outputs)
             else {}
         )
@@ -484,7 +488,7 @@ def _total(infos: Iterable[VariableInfo]) -> int:
     return sum(map(variable_bytes, infos))
 
 
-def read(base: Graph, values: Any, infos: list[VariableInfo], request: str) -> Iterator[Mapping[str, Any]]:
+def read_batches(base: Graph, values: Any, infos: list[VariableInfo], request: str) -> Iterator[Mapping[str, Any]]:
     """Yields the values of variables in batches, from a session, a mapping, or a function that returns a session."""
     source = _live(values)
     if isinstance(source, Mapping):
@@ -529,9 +533,9 @@ def _checkpoint(base: Graph, path: str, values: Any, options: SaveRequest, unini
     prefix = path.removesuffix(".index")
     with staging_dir(prefix, options.request, _total(infos)) as folder:
         new = os.path.join(folder, "values")
-        write_checkpoint(new, read(base, values, infos, options.request), keys, _total(infos), options.request)
+        write_checkpoint(new, read_batches(base, values, infos, options.request), keys, _total(infos), options.request)
         if options.verify:
-            read_back(new, [key for key, _ in keys.values()], options.request)
+            verify_checkpoint(new, [key for key, _ in keys.values()], options.request)
         put_checkpoint(new, prefix)
     notes = [] if options.verify else ["not opened again: verify=False"]
     return Saved(prefix, "checkpoint", 0, tuple(names), 0, notes, "read again by TensorFlow" * options.verify)
@@ -541,12 +545,12 @@ def _graph_def(job: _Job) -> Saved:
     export, path = job.made, job.path
     graph_def = nodes_of(export, job.request)
     text = path.removesuffix(".gz").endswith((".pbtxt", ".txt"))
-    data = text_format.MessageToString(graph_def).encode() if text else encoded(graph_def)
+    data = text_format.MessageToString(graph_def).encode() if text else encode(graph_def)
     variables = variable_infos(export.graph)
     if variables:
         whose = f"the values of {counted(len(variables), 'variables')}"
         export.notes.append(f"{whose} are not included: freeze=True keeps them as constants")
-    fills = filled_tables(export.graph)
+    fills = table_fillers(export.graph)
     starts = [name for ops in fills.values() for name in ops]
     if fills:
         export.notes.append(f"run first: {few(starts)}, to fill {few(list(fills))}")
@@ -567,7 +571,7 @@ def _graph_def(job: _Job) -> Saved:
 
 def _tflite(job: _Job) -> Saved:
     export, path, request = job.made, job.path, job.request
-    refuse_untrusted(job.base.owner, request)  # the converter runs ops when it folds constants
+    require_trusted(job.base.owner, request)  # the converter runs ops when it folds constants
     (_, outputs), timeout = job.calls["serving_default"], job.options.timeout
     part = FrozenPart(nodes_of(export, request), [export.name(tensor) for tensor in outputs.values()])
     with tflite_process(TIMEOUT if timeout is None else timeout) as send:
@@ -593,7 +597,7 @@ def _meta_graph(job: _Job) -> Saved:
         fillers = list_fillers(job.made.graph)
         meta = meta_graph(job.made, saver, True, job.request)
         job.write_values(new)
-        Path(new + ".meta").write_bytes(encoded(meta))
+        Path(new + ".meta").write_bytes(encode(meta))
         file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, job.first(fillers), job.made.assets)
         proof = job.proof({"tf.train.Saver": file}, job.source(needed=bool(job.held)), job.held)
         if job.held:
@@ -603,7 +607,7 @@ def _meta_graph(job: _Job) -> Saved:
     return job.saved(path + ".meta", len(meta.graph_def.node), proof)
 
 
-def _saved_model(job: _Job) -> Saved:
+def _write_saved_model(job: _Job) -> Saved:
     options, path, saver = job.options, job.path, job.saver()
     with staging_dir(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
@@ -619,7 +623,7 @@ def _saved_model(job: _Job) -> Saved:
     return job.saved(path, len(meta.graph_def.node), proof)
 
 
-_WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_graph, "saved_model": _saved_model}
+_WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_graph, "saved_model": _write_saved_model}
 
 
 def _module(job: _Job) -> Saved:

@@ -20,12 +20,12 @@ import numpy as np
 from ...errors import PlanError
 from ...graph import atomic_files
 from ...graph.arrays import size_text
-from ...graph.atomic_files import claim, flush, put, put_back, refuse_there, why
-from ...graph.functions import CALLS, reachable, referred
+from ...graph.atomic_files import ensure_writable, flush, install_files, record_write, recover_files, write_failure
+from ...graph.functions import CALLS, functions_in_node, reachable_functions
 from ...graph.names import free_name, op_name
 from ...graph.security import SAVERS_OWN
 from ...graph.tf_types import TFGraph, TFGraphDef
-from ...graph.traversal import met_from
+from ...graph.traversal import reachable_from
 from ..importing import tf
 from ..private.eager import eager
 from ..run.errors import errors_as
@@ -70,7 +70,7 @@ class Portable:
 
     def _above(self, names: Iterable[str]) -> set[str]:
         """Returns the names of these ops and of all their ancestors."""
-        return set(met_from(names, lambda name: [op_name(text) for text in self._nodes[name].input]))
+        return set(reachable_from(names, lambda name: [op_name(text) for text in self._nodes[name].input]))
 
     # -- initial values ---------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class _FunctionBodies:
         self._calls: dict[str, list[tuple[str, Any]]] = {}
         for place, body in self._all.items():
             for node in body.nodes:
-                if called := self._called(node):
+                if called := self._callee(node):
                     self._calls.setdefault(called, []).append((place, node))
 
     @property
@@ -192,7 +192,7 @@ class _FunctionBodies:
         """The graph itself."""
         return self._all[""]
 
-    def _called(self, node: Any) -> str:
+    def _callee(self, node: Any) -> str:
         return str(node.attr["f"].func.name) if node.op in CALLS else node.op if node.op in self._functions else ""
 
     def embed(self, paths: Mapping[str, str]) -> None:
@@ -233,7 +233,7 @@ class _FunctionBodies:
         node = self._all[maker[0]].by_name[maker[1]]
         inner = [
             candidate
-            for name in reachable(referred(node, self._functions), self._functions)
+            for name in reachable_functions(functions_in_node(node, self._functions), self._functions)
             for candidate in self._all[name].nodes
         ]
         return next((candidate for candidate in (node, *inner) if "key_dtype" in candidate.attr), None)
@@ -246,7 +246,7 @@ class _FunctionBodies:
         for node in body.nodes:
             for at, text in enumerate(node.input):
                 if op_name(text) == name:
-                    called = self._called(node)
+                    called = self._callee(node)
                     if called not in self._functions or self.is_used(called, self._all[called].arguments[at]):
                         return True
         return False
@@ -323,14 +323,20 @@ def staging_dir(path: str, request: str, needed: int = 0) -> Iterator[str]:
     inside = False
     try:
         os.makedirs(parent, exist_ok=True)
-        with atomic_files.beside(path) as folder:
+        with atomic_files.staging_dir(path) as folder:
             inside = True
             yield folder
     except OSError as error:
         if not inside:
-            problem, how = f"nothing can be written in {parent!r}: {why(error, parent)}", "Choose another path"
+            problem, how = (
+                f"nothing can be written in {parent!r}: {write_failure(error, parent)}",
+                "Choose another path",
+            )
             raise PlanError(request, problem, how) from error
-        problem, how = f"{path!r} cannot be written: {why(error, parent, needed)}", "The old file is unchanged"
+        problem, how = (
+            f"{path!r} cannot be written: {write_failure(error, parent, needed)}",
+            "The old file is unchanged",
+        )
         raise PlanError(request, problem, f"{how}; make room, or choose another path") from error
 
 
@@ -348,7 +354,7 @@ def put_folder(new: str, path: str, request: str) -> None:
     """
     _refuse_other(path, request)
     flush(new)
-    put([(new, path)], os.path.dirname(new))
+    install_files([(new, path)], os.path.dirname(new))
 
 
 def refuse_existing(path: str, kind: str, overwrite: bool, request: str) -> None:
@@ -363,11 +369,11 @@ def refuse_existing(path: str, kind: str, overwrite: bool, request: str) -> None
     Raises:
         PlanError: the path exists.
     """
-    put_back(os.path.dirname(os.path.abspath(path)))
+    recover_files(os.path.dirname(os.path.abspath(path)))
     if kind.startswith("saved_model"):
         _refuse_other(path, request)
     for file in _entry_files(path, kind):
-        refuse_there(file, overwrite, request)
+        ensure_writable(file, overwrite, request)
 
 
 def mark_written(path: str, kind: str) -> None:
@@ -378,7 +384,7 @@ def mark_written(path: str, kind: str) -> None:
         kind: the format.
     """
     for file in _entry_files(path, kind):
-        claim(file)
+        record_write(file)
 
 
 def _entry_files(path: str, kind: str) -> list[str]:
@@ -435,7 +441,7 @@ def write_checkpoint(
         put_checkpoint(new, prefix)
 
 
-def read_back(prefix: str, keys: Iterable[str], request: str) -> None:
+def verify_checkpoint(prefix: str, keys: Iterable[str], request: str) -> None:
     """Verifies the checksums of a checkpoint: reads its values with TensorFlow, one by one.
 
     Raises:
@@ -473,4 +479,4 @@ def put_checkpoint(new: str, prefix: str, *more: tuple[str, str]) -> None:
         flush(path)
     targets = {to for _, to in moves}
     outdated = [path for path in glob.glob(glob.escape(prefix) + ".data-*-of-*") if path not in targets]
-    put(moves, os.path.dirname(new), outdated)
+    install_files(moves, os.path.dirname(new), outdated)

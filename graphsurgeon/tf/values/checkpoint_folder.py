@@ -17,8 +17,8 @@ from ...errors import OpenError, counted, few, one_of
 from ..importing import tf
 from ..messages import trackable_object_graph_pb2
 from ..open.files import linked_away, state_checkpoints
-from ..protos import decoded
-from ..run.errors import words_of
+from ..protos import decode
+from ..run.errors import error_text
 from ..run.progress import Progress
 from .checkpoints import OBJECTS, SHARD, array_of
 
@@ -107,10 +107,10 @@ class CheckpointFolder:
             if not files and glob.glob(prefix):
                 problem = f"checkpoint {name!r} has the format used before 2016, which cannot be followed"
                 raise OpenError(self.request, problem, "Save with tf.compat.v1.train.Saver(), without write_version=1")
-            values, reason = None, linked_away(prefix, self.folder) or not_whole(prefix)
+            values, reason = None, linked_away(prefix, self.folder) or incompleteness(prefix)
             if not reason:
                 try:
-                    values = read(prefix, variables, self.request)
+                    values = read_variables(prefix, variables, self.request)
                 except _DamagedError as error:
                     reason = str(error)
                 if _files(prefix) != files:
@@ -139,19 +139,19 @@ class _DamagedError(Exception):
     """A checkpoint that is not whole, or no longer exists."""
 
 
-def not_whole(prefix: str) -> str:
+def incompleteness(prefix: str) -> str:
     """Returns why the files of a checkpoint are not complete; empty if they are.
 
     Args:
         prefix: path of the checkpoint without suffix.
     """
     try:
-        return _lacks(prefix)
+        return _missing_bytes(prefix)
     except FileNotFoundError:
         return "it was deleted while it was read"
 
 
-def _lacks(prefix: str) -> str:
+def _missing_bytes(prefix: str) -> str:
     index = prefix + ".index"
     if not os.path.isfile(index):
         return "its index is missing"
@@ -174,13 +174,13 @@ def _lacks(prefix: str) -> str:
         dtypes = reader.get_variable_to_dtype_map()
         shapes = reader.get_variable_to_shape_map()
     except _UNREADABLE as error:
-        return f"its index cannot be read: {words_of(error)}"
+        return f"its index cannot be read: {error_text(error)}"
     least = sum(int(np.prod(shape)) * dtypes[name].size for name, shape in shapes.items() if dtypes[name].size)
     there = sum(os.path.getsize(m.string) for m in shards if int(m[2]) == count)
     return "" if there >= least else f"its data has {counted(there, 'bytes')}, and needs {least}"
 
 
-def read(prefix: str, variables: Sequence[CheckpointVariable], request: str) -> dict[str, Any]:
+def read_variables(prefix: str, variables: Sequence[CheckpointVariable], request: str) -> dict[str, Any]:
     """Returns variable op -> its value in a checkpoint; checksums are verified.
 
     Raises:
@@ -191,7 +191,7 @@ def read(prefix: str, variables: Sequence[CheckpointVariable], request: str) -> 
         shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
         keys, ambiguous = _keys(reader, shapes)
     except _UNREADABLE as error:
-        raise _DamagedError(f"its index cannot be read: {words_of(error)}") from error
+        raise _DamagedError(f"its index cannot be read: {error_text(error)}") from error
     name = os.path.basename(prefix)
     missing = [w for w in variables if w.key not in keys]
     if missing:
@@ -211,7 +211,7 @@ def read(prefix: str, variables: Sequence[CheckpointVariable], request: str) -> 
     with Progress(f"reading {name}", len(variables), "variables") as bar:
         for variable in variables:
             key = keys[variable.key]
-            _refuse_other(variable, tuple(shapes[key]), dtypes[key], name, request)
+            _check_variable(variable, tuple(shapes[key]), dtypes[key], name, request)
             out[variable.name] = _read_one(reader, key, variable)
             bar.step(1)
     return out
@@ -222,7 +222,7 @@ def _read_one(reader: Any, key: str, variable: CheckpointVariable) -> Any:
     try:
         value = array_of(reader.get_tensor(key))
     except _UNREADABLE as error:
-        raise _DamagedError(f"{variable.key!r} cannot be read: {words_of(error)}") from error
+        raise _DamagedError(f"{variable.key!r} cannot be read: {error_text(error)}") from error
     if variable.offset and variable.shape is not None:
         value = value[tuple(slice(o, o + (n or 0)) for o, n in zip(variable.offset, variable.shape, strict=True))]
     return value
@@ -236,14 +236,14 @@ def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[s
     keys = {name: name for name in shapes if name != OBJECTS}
     if OBJECTS not in shapes:
         return keys, set()
-    table = decoded(trackable_object_graph_pb2.TrackableObjectGraph, reader.get_tensor(OBJECTS))
+    table = decode(trackable_object_graph_pb2.TrackableObjectGraph, reader.get_tensor(OBJECTS))
     names_by_key = {a.checkpoint_key: a.full_name.removesuffix(":0") for node in table.nodes for a in node.attributes}
     count = Counter(names_by_key.values())
     keys.update({name: key for key, name in names_by_key.items() if name and count[name] == 1 and key in shapes})
     return keys, {name for name, times in count.items() if times > 1}
 
 
-def _refuse_other(variable: CheckpointVariable, shape: tuple[int, ...], dtype: Any, name: str, request: str) -> None:
+def _check_variable(variable: CheckpointVariable, shape: tuple[int, ...], dtype: Any, name: str, request: str) -> None:
     same = dtype.base_dtype == variable.dtype
     if variable.offset and variable.shape is not None:
         fits = all(o + (n or 0) <= full for o, n, full in zip(variable.offset, variable.shape, shape, strict=False))

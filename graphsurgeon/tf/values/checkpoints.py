@@ -19,12 +19,12 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from ...errors import OpenError, one_of
-from ...graph.atomic_files import put_back
+from ...graph.atomic_files import recover_files
 from ..importing import tf
 from ..messages import tensor_bundle_pb2, trackable_object_graph_pb2, types_pb2
 from ..open.files import newest_checkpoint, refuse_linked_away
 from ..open.outputs import dtype_name
-from ..protos import decoded
+from ..protos import decode
 from ..run.errors import errors_as
 from ..run.progress import Progress
 
@@ -99,7 +99,7 @@ class Bundle:
         lengths = _checksum(length.to_bytes(4 if length < 1 << 32 else 8, "little"))
         checksum, text = data[at : at + 4], data[at + 4 :]
         whole = _checksum(text, _checksum(checksum, lengths))
-        if len(text) != length or (_unmasked(checksum), _unmasked(entry.crc32c)) != (lengths, whole):
+        if len(text) != length or (_unmask(checksum), _unmask(entry.crc32c)) != (lengths, whole):
             raise UnreadableError
         return text
 
@@ -108,7 +108,7 @@ def _block(data: bytes, start: int, size: int) -> bytes:
     """The bytes of a block."""
     end = start + size
     kind, checksum = data[end], data[end + 1 : end + _TRAILER]
-    if kind or _unmasked(checksum) != _checksum(data[start : end + 1]):
+    if kind or _unmask(checksum) != _checksum(data[start : end + 1]):
         raise UnreadableError
     return data[start:end]
 
@@ -168,7 +168,7 @@ def _checksum(data: bytes, before: int = 0) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def _unmasked(checksum: bytes | int) -> int:
+def _unmask(checksum: bytes | int) -> int:
     """Returns the checksum that a file stores in rotated form, because checked data may contain checksums."""
     number = checksum if isinstance(checksum, int) else int.from_bytes(checksum, "little")
     rotated = number - 0xA282EAD8 & 0xFFFFFFFF
@@ -232,7 +232,7 @@ class Checkpoint:
     def __init__(self, place: Any, request: str) -> None:
         self.request = request
         path = os.path.abspath(place)
-        put_back(path if os.path.isdir(path) else os.path.dirname(path))
+        recover_files(path if os.path.isdir(path) else os.path.dirname(path))
         self.prefix = _prefix(os.fspath(place), request)
         refuse_incomplete(self.prefix, request)
         self._stamp = _stamp(self.prefix)
@@ -271,7 +271,7 @@ class Checkpoint:
     def objects(self) -> Sequence[Any]:
         """The objects of an object-based checkpoint, the saved object first; empty for another checkpoint."""
         kind = trackable_object_graph_pb2.TrackableObjectGraph
-        return (decoded(kind, self._objects()) if OBJECTS in self.shapes else kind()).nodes
+        return (decode(kind, self._objects()) if OBJECTS in self.shapes else kind()).nodes
 
     def _objects(self) -> bytes:
         if self._bundle is not None:

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 from ...errors import OpenError
 from ...graph.graph import Graph
-from ...graph.names import op_name, renamed_end
+from ...graph.names import op_name, rename_input
 from ...graph.tf_types import TFGraph, TFSession
-from ...graph.traversal import met_from
+from ...graph.traversal import reachable_from
 from ...graph.variables import VARIABLE_TYPES
 from ..importing import tf
 from ..messages import meta_graph_pb2, tensor_pb2, types_pb2
-from ..run.errors import errors_as, remedy, words_of
+from ..run.errors import error_text, errors_as, suggested_fix
 from .checkpoints import Checkpoint, StoredValue, refuse_incomplete
 
 
@@ -105,13 +105,13 @@ class CheckpointValues(ValueSource):
 
     def __init__(self, base: Graph, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
         self._read, self._saver, self._prefix, self._meta, self._folder = base, saver, prefix, meta, folder
-        self._tables = self._listed("table_initializer") if meta is None else []
+        self._tables = self._collection_names("table_initializer") if meta is None else []
 
     @property
     def _graph(self) -> TFGraph:
         return self._read.live
 
-    def _listed(self, collection: str) -> list[str]:
+    def _collection_names(self, collection: str) -> list[str]:
         """Returns the names of the ops of a collection, whose items may also be tensors."""
         return [item.name.partition(":")[0] for item in self._read.state.collections.get(collection, ())]
 
@@ -129,9 +129,12 @@ class CheckpointValues(ValueSource):
                 return
             feed = {self._saver.filename_tensor_name: self._prefix}
             try:
-                session.run(_named(session.graph, self._saver.restore_op_name), feed)
+                session.run(_named_op(session.graph, self._saver.restore_op_name), feed)
             except (tf.errors.OpError, TypeError, ValueError) as error:  # the last two if an op or tensor is missing
-                problem, suggestion = remedy(error) or (words_of(error), "Give the checkpoint of the same graph")
+                problem, suggestion = suggested_fix(error) or (
+                    error_text(error),
+                    "Give the checkpoint of the same graph",
+                )
                 raise OpenError(request, f"the checkpoint does not restore: {problem}", suggestion) from error
         self.start(session)
 
@@ -164,8 +167,8 @@ class CheckpointValues(ValueSource):
             return frozenset()
         if not has_op(self._graph, self._saver.restore_op_name):
             return frozenset()  # `fill` raises the error
-        start: Any = _named(self._graph, self._saver.restore_op_name)
-        ops = met_from([start], lambda op: op.control_inputs)
+        start: Any = _named_op(self._graph, self._saver.restore_op_name)
+        ops = reachable_from([start], lambda op: op.control_inputs)
         return frozenset(t.op.name for op in ops for t in op.inputs if t.op.type in VARIABLE_TYPES)
 
     def stored(self) -> dict[str, StoredValue] | None:
@@ -179,7 +182,7 @@ class CheckpointValues(ValueSource):
         if self._saver is None or not self._saver.restore_op_name:
             return {}
         restore = self._saver.restore_op_name
-        places = restored_by(_named(self._graph, restore)) if has_op(self._graph, restore) else None
+        places = restore_sources(_named_op(self._graph, restore)) if has_op(self._graph, restore) else None
         if places is None:
             return None
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
@@ -201,9 +204,9 @@ class CheckpointValues(ValueSource):
             return frozenset()
         name, save, restore = saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
         ends = [(old, save), (old, name), (new, restore), (new, name)]
-        now = [renamed_end(end, called(session.graph)) for session, end in ends]
+        now = [rename_input(end, called(session.graph)) for session, end in ends]
         for (session, was), end in zip(ends, now, strict=True):
-            if not self._unmoved(session.graph, op_name(was), op_name(end)):
+            if not self._is_unmoved(session.graph, op_name(was), op_name(end)):
                 return frozenset()
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "values")
@@ -214,7 +217,7 @@ class CheckpointValues(ValueSource):
                 return frozenset()
         return self.covered()
 
-    def _unmoved(self, graph: TFGraph, name: str, now: str) -> bool:
+    def _is_unmoved(self, graph: TFGraph, name: str, now: str) -> bool:
         """Whether an op of the saver exists and still uses its original variables, which may be renamed."""
         from ..private.graphs import has_op
 
@@ -247,7 +250,7 @@ class CheckpointValues(ValueSource):
             with errors_as(
                 OpenError, request, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError, TypeError
             ):
-                session.run(_named(session.graph, name), self.asset_feeds)
+                session.run(_named_op(session.graph, name), self.asset_feeds)
 
     @property
     def asset_feeds(self) -> dict[str, str]:
@@ -273,7 +276,7 @@ class CheckpointValues(ValueSource):
             name = signature["__saved_model_init_op"].outputs["__saved_model_init_op"].name
             return [op_name(str(name))]
         for key in ("saved_model_main_op", "legacy_init_op"):
-            names = self._listed(key)
+            names = self._collection_names(key)
             if names:
                 return names[:1]
         return []
@@ -324,7 +327,7 @@ class KeyedValues(ValueSource):
         return {op: checkpoint.stored(key) for op, key in self._keys.items()}
 
 
-def _named(graph: TFGraph, name: str) -> Any:
+def _named_op(graph: TFGraph, name: str) -> Any:
     """Returns the op that a file names; raises ValueError if there is none."""
     from ..private.graphs import has_op
 
@@ -333,13 +336,13 @@ def _named(graph: TFGraph, name: str) -> Any:
     return graph.get_operation_by_name(name)
 
 
-def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
+def restore_sources(restore: Any) -> dict[str, tuple[str, str, str]] | None:
     """Returns variable op -> (tensor with the path, name in the checkpoint, slice), for the restore op of a saver.
 
     None if the op has any other effect.
     """
     sources = {}
-    for op in met_from([restore], lambda op: op.control_inputs if op.type == "NoOp" else ()):
+    for op in reachable_from([restore], lambda op: op.control_inputs if op.type == "NoOp" else ()):
         if op.type == "NoOp":
             continue
         if op.type not in ("Assign", "AssignVariableOp") or op.inputs[0].op.type not in VARIABLE_TYPES:

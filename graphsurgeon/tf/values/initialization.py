@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError, few
-from ...graph.lazy_graph import identity
+from ...graph.lazy_graph import graph_identity
 from ...graph.names import op_name
 from ...graph.tf_types import TFGraph, TFOp, TFSession
-from ...graph.traversal import met_from
+from ...graph.traversal import reachable_from
 from ...graph.variables import PLACEHOLDER_TYPES, UNHELD, VARIABLE_TYPES, VariableInfo
 from ..copy.resources import ready_fillers
 from ..functions.library import definition
@@ -26,17 +26,17 @@ from ..open.files import is_there
 from ..private.functions import functions_of
 from ..private.graphs import has_op
 from ..private.sessions import has_loaded, is_local
-from ..run.errors import words_of
+from ..run.errors import error_text
 from ..run.session_tracking import LOOKS
-from .transfer import giver_of, stream
-from .variables import Place, assigned, errors_if_closed, place_of, stands_alone, value_of, variable_infos
+from .transfer import stream, value_provider
+from .variables import Place, assigned_tensor, errors_if_closed, is_standalone, place_of, value_of, variable_infos
 
 #: Ops that read tensors of a checkpoint; the path of the checkpoint is their first input.
 RESTORERS = frozenset({"Restore", "RestoreSlice", "RestoreV2"})
 _EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable) ([^\s'\"]+?)[.,]?(?:\s|$)")
 
 
-def initialise(
+def run_initializers(
     session: TFSession,
     infos: Iterable[VariableInfo],
     helped: Sequence[VariableInfo] = (),
@@ -103,7 +103,7 @@ def start(
             if then:
                 assign_values(then)
         except tf.errors.FailedPreconditionError as error:
-            raise _stuck(graph, [*first, *then], needs, error, request) from error
+            raise _dependency_error(graph, [*first, *then], needs, error, request) from error
 
 
 def cannot_start(graph: TFGraph, info: VariableInfo) -> bool:
@@ -112,20 +112,20 @@ def cannot_start(graph: TFGraph, info: VariableInfo) -> bool:
     This is the case if the initial value is a placeholder, or is read from a checkpoint that does not exist.
     """
     value = _initial(graph, info)
-    return value is not None and (value.type in PLACEHOLDER_TYPES or bool(_lost(value)))
+    return value is not None and (value.type in PLACEHOLDER_TYPES or bool(_missing_checkpoint(value)))
 
 
-def lost_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
+def missing_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
     """Returns the path of the checkpoint with the initial value of a variable, if the checkpoint does not exist.
 
     Otherwise, or if the path is on another machine, the result is empty.
     """
     value = _initial(graph, info)
-    return "" if value is None else _lost(value)
+    return "" if value is None else _missing_checkpoint(value)
 
 
-def _lost(value: TFOp) -> str:
-    for op in met_from([value], lambda op: [t.op for t in op.inputs]):
+def _missing_checkpoint(value: TFOp) -> str:
+    for op in reachable_from([value], lambda op: [t.op for t in op.inputs]):
         prefix = tf.get_static_value(op.inputs[0]) if op.type in RESTORERS else None
         for text in () if prefix is None else np.ravel(prefix):
             path = os.fsdecode(text)
@@ -137,7 +137,7 @@ def _lost(value: TFOp) -> str:
 
 def _initial(graph: TFGraph, info: VariableInfo) -> TFOp | None:
     """Returns the op that computes the initial value of a variable; None if there is none."""
-    name = op_name(assigned(graph, info.initializer) or info.initial_value)
+    name = op_name(assigned_tensor(graph, info.initializer) or info.initial_value)
     return graph.get_operation_by_name(name) if name else None
 
 
@@ -156,12 +156,12 @@ def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
     """Returns the variables that the initialiser of a variable reads or waits for; if it is fed, it reads none."""
     initializer = graph.get_operation_by_name(info.initializer)
     inputs = [t.op for t in initializer.inputs]
-    return reached([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
+    return reached_variables([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
 
 
-def reached(ops: Iterable[TFOp]) -> set[str]:
+def reached_variables(ops: Iterable[TFOp]) -> set[str]:
     """Returns the names of the variables among these ops and their ancestors."""
-    above = met_from(ops, lambda op: [*op.control_inputs, *(t.op for t in op.inputs)])
+    above = reachable_from(ops, lambda op: [*op.control_inputs, *(t.op for t in op.inputs)])
     return {op.name for op in above if op.type in VARIABLE_TYPES}
 
 
@@ -176,7 +176,7 @@ def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
     return layers
 
 
-def _stuck(
+def _dependency_error(
     graph: TFGraph, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, request: str
 ) -> PlanError:
     """Returns the error for a variable that needs another variable without a value."""
@@ -187,13 +187,13 @@ def _stuck(
     if not blocked:
         names = few([repr(i.op) for i in infos])
         suggestion = "Open a session of this graph, initialize the others in it, and give it: ed.session(session)"
-        return PlanError(request, f"{names} cannot be initialised: {words_of(error)}", suggestion)
+        return PlanError(request, f"{names} cannot be initialised: {error_text(error)}", suggestion)
     info = blocked[0]
     required = needs[info.op] & layer if cycle else needs[info.op]
     initializer = graph.get_operation_by_name(info.initializer)
     needed = empty_name if empty_name in required and not cycle else min(required)
     own = graph.get_operation_by_name(info.op)
-    waiting = next((op for op in (own, initializer) if needed in reached(op.control_inputs)), None)
+    waiting = next((op for op in (own, initializer) if needed in reached_variables(op.control_inputs)), None)
     if waiting is not None:
         problem = f"{waiting.name!r} waits for {needed!r}"
         suggestion = f"Remove the control input: ed.plan().remove_control({waiting.name!r})"
@@ -207,7 +207,7 @@ def _stuck(
 tf1 = tf.compat.v1
 
 
-def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> frozenset[str]:
+def initialized_variables(session: TFSession, infos: Sequence[VariableInfo], request: str) -> frozenset[str]:
     """Returns the names of the variables that have a value in a session, or may have one.
 
     A run with new fetches is slow, because TensorFlow prunes the graph. So one run checks as many variables as
@@ -224,7 +224,7 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> 
     Raises:
         PlanError: the session is closed.
     """
-    questions = _questions(session.graph) if any(info.resource for info in infos) else {}
+    questions = _query_ops(session.graph) if any(info.resource for info in infos) else {}
     queries, traced, silent = {}, {}, {}
     for info in infos:
         op = session.graph.get_operation_by_name(info.op)
@@ -240,7 +240,7 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> 
     # level.
     for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
         if queries or traced:
-            answers |= _answers(session, queries, traced, level, request)
+            answers |= _query_results(session, queries, traced, level, request)
         queries, traced = {}, {name: op for name, op in traced.items() if name not in answers}
     initialized, reads = {name for name, yes in answers.items() if yes}, {}
     for info in infos:
@@ -252,7 +252,7 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> 
     return frozenset(initialized | _readable(session, reads, request))
 
 
-def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
+def _query_ops(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
     """Returns place of a resource variable -> a tensor that is true if the variable has a value.
 
     A run of this tensor has no side effect. All handles with the same place refer to the same variable.
@@ -260,7 +260,7 @@ def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
     return {
         (op.inputs[0].op.device, *place_of(op.inputs[0].op)): op.outputs[0]
         for op in graph.get_operations()
-        if op.type == "VarIsInitializedOp" and op.inputs[0].op.type == "VarHandleOp" and stands_alone(op)
+        if op.type == "VarIsInitializedOp" and op.inputs[0].op.type == "VarHandleOp" and is_standalone(op)
     }
 
 
@@ -304,12 +304,12 @@ def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInf
     if _in_functions(graph):
         return list(infos)
     op = graph.get_operation_by_name
-    variables = map(op, reached(op(name) for name in ops if has_op(graph, name)))
+    variables = map(op, reached_variables(op(name) for name in ops if has_op(graph, name)))
     places = {place_of(variable) for variable in variables if variable.type == "VarHandleOp"}
     return [info for info in infos if not info.resource or place_of(op(info.op)) in places]
 
 
-def _answers(
+def _query_results(
     session: TFSession, queries: Mapping[str, Any], traced: Mapping[str, Any], level: int, request: str
 ) -> dict[str, bool]:
     """Returns variable -> whether it has a value, from one run; variables that are not in the trace are left out."""
@@ -383,7 +383,7 @@ def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mappi
         _UNTRAINED[session] = {**_UNTRAINED.get(session, {}), **entries}
 
 
-def untrained(session: TFSession) -> dict[str, str]:
+def untrained_variables(session: TFSession) -> dict[str, str]:
     """Returns variable of a session -> the reason why it has only its initial value.
 
     If one of these variables has changed since, all of them are considered trained. A change of a local variable
@@ -410,7 +410,7 @@ def _checksum(value: Any) -> int:
     return zlib.crc32(whole)
 
 
-def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], request: str) -> dict[str, str]:
+def with_initial_value(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], request: str) -> dict[str, str]:
     """Returns variable -> the reason why `values` provides only its initial value; includes local variables.
 
     Args:
@@ -420,11 +420,13 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], request
         request: the request, for messages.
     """
     names = {info.op for info in infos}
-    provider = giver_of(values)
-    if provider is not None and identity(provider.graph) is identity(graph):
+    provider = value_provider(values)
+    if provider is not None and graph_identity(provider.graph) is graph_identity(graph):
         reasons = provider.untrained(local=True, names=names)
-    elif hasattr(values, "run") and identity(getattr(values, "graph", None)) is identity(graph):
-        reasons = dict.fromkeys(names - holding(values, infos, request), UNHELD) | untrained(values)
+    elif hasattr(values, "run") and graph_identity(getattr(values, "graph", None)) is graph_identity(graph):
+        reasons = dict.fromkeys(names - initialized_variables(values, infos, request), UNHELD) | untrained_variables(
+            values
+        )
     elif isinstance(values, Mapping):
         reasons = {name: "values= has no value for it" for name in names if not {name, f"{name}:0"} & values.keys()}
     else:

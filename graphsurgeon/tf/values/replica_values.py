@@ -22,7 +22,7 @@ from ..run.session_tracking import LOOKS
 from .checkpoint_folder import CheckpointFolder, CheckpointVariable
 from .checkpoints import array_of
 from .transfer import put
-from .variables import dims_of, fetch, reading, setting, value_of, variable_objects
+from .variables import assign_op, dims_of, fetch, read_op, value_of, variable_objects
 
 tf1 = tf.compat.v1
 
@@ -74,14 +74,14 @@ def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
                     variable.made,
                     CheckpointVariable(old.op, key, dtype, dims_of(shape), offset),
                     dtype.is_floating or dtype.is_complex,
-                    _written(graph, variable.made),
+                    _is_written(graph, variable.made),
                     set(old.collections) != {tf1.GraphKeys.LOCAL_VARIABLES},
                 )
             )
     return out
 
 
-def _written(graph: TFGraph, info: VariableInfo) -> bool:
+def _is_written(graph: TFGraph, info: VariableInfo) -> bool:
     users = graph.get_operation_by_name(info.op).outputs[0].consumers()
     others = [op for op in users if op.name != info.initializer]
     if info.resource:
@@ -107,25 +107,27 @@ class UpdateOps:
     tau: Any = None
 
 
-def grouped(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool) -> UpdateOps:
+def group_updates(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool) -> UpdateOps:
     """Adds the ops that update copies from originals in the same graph; they read all values before they set any."""
     with graph.as_default(), tf1.device(None), tf1.control_dependencies(None), tf1.name_scope(f"{scope}/update/"):
-        values = [_read(graph, pair.old) for pair in pairs]
+        values = [_read_tensor(graph, pair.old) for pair in pairs]
         with tf1.control_dependencies(values):
-            copy = tf.group(*(_set(graph, p.new, v) for p, v in zip(pairs, values, strict=True)), name="copy")
+            copy = tf.group(*(_assign_op(graph, p.new, v) for p, v in zip(pairs, values, strict=True)), name="copy")
         if not soft:
             return UpdateOps(copy)
         tau = tf1.placeholder(tf.float64, [], name="tau")
         mixed = []
         for pair, value in zip(pairs, values, strict=True):
-            mixed.append(_mixed(_read(graph, pair.new), value, tau, pair.wanted.shape) if pair.soft else value)
+            mixed.append(
+                _interpolated(_read_tensor(graph, pair.new), value, tau, pair.wanted.shape) if pair.soft else value
+            )
         with tf1.control_dependencies(mixed):
-            sets = [_set(graph, pair.new, value) for pair, value in zip(pairs, mixed, strict=True)]
+            sets = [_assign_op(graph, pair.new, value) for pair, value in zip(pairs, mixed, strict=True)]
         return UpdateOps(copy, tf.group(*sets, name="soft"), tau)
 
 
-def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
-    """Does the same as `mixed`, with ops. Only a variable of unknown shape can have another shape than before."""
+def _interpolated(old: Any, new: Any, tau: Any, shape: Any) -> Any:
+    """Does the same as `interpolate`, with ops. Only a variable of unknown shape can have another shape than before."""
     way = tf.cast(tau, new.dtype)
     if shape is not None and None not in shape:
         return old + way * (new - old)
@@ -134,16 +136,16 @@ def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
     return tf.cond(same, lambda: old + way * (new - old), lambda: new)
 
 
-def _read(graph: TFGraph, info: VariableInfo) -> TFTensor:
+def _read_tensor(graph: TFGraph, info: VariableInfo) -> TFTensor:
     variable = graph.get_operation_by_name(info.op)
     with graph.colocate_with(variable):
-        return reading(variable)
+        return read_op(variable)
 
 
-def _set(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
+def _assign_op(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
     variable = graph.get_operation_by_name(info.op)
     with graph.colocate_with(variable):
-        return setting(variable, value)
+        return assign_op(variable, value)
 
 
 # -- between sessions ---------------------------------------------------------------------------------------
@@ -294,7 +296,7 @@ def _digest(array: Any) -> bytes:
     return digest.digest()
 
 
-def mixed(old: Any, new: Any, tau: float) -> Any:
+def interpolate(old: Any, new: Any, tau: float) -> Any:
     """Returns ``old + tau * (new - old)`` in their dtype; `new` if the shapes differ."""
     if old.shape != new.shape:
         return new
@@ -311,7 +313,7 @@ def setters(session: TFSession, pairs: Mapping[str, Pair]) -> list[Any]:
     return [session.graph.get_operation_by_name(pair.new.initializer) for pair in pairs.values()]
 
 
-def current(session: TFSession, pairs: Sequence[Pair]) -> dict[str, Any]:
+def current_values(session: TFSession, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Returns the values of copies, by the name of the original."""
     values = fetch(session, [p.new for p in pairs], session.graph, "update()")
     return {p.old.op: values[p.new.op] for p in pairs}

@@ -13,16 +13,16 @@ from ...errors import PlanError, warn
 from ...graph.names import op_name
 from ...graph.tf_types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
-from ...plan.result import AppliedOps
+from ...plan.applied_ops import AppliedOps
 from ..copy.resources import ready_fillers
 from ..importing import tf
 from ..private.graphs import has_op
 from ..private.sessions import load_ops
 from ..protos import empty_graph
-from ..run.errors import remedy, words_of
+from ..run.errors import error_text, suggested_fix
 from ..run.sessions import session_of
 from .initialization import start
-from .transfer import assign, transfer_values, unsettable
+from .transfer import assign, no_initializer_error, transfer_values
 from .variables import variable_infos
 
 tf1 = tf.compat.v1
@@ -32,7 +32,7 @@ _DEVICE = r"(?:assigned to|incompatible device|device specification) '?([^\s']+)
 
 
 @contextmanager
-def placed(session: Callable[[], TFSession], request: str) -> Iterator[None]:
+def translate_errors(session: Callable[[], TFSession], request: str) -> Iterator[None]:
     """Replaces TensorFlow's errors about a missing device, kernel, file or feed by clearer errors.
 
     Args:
@@ -47,11 +47,11 @@ def placed(session: Callable[[], TFSession], request: str) -> Iterator[None]:
         yield
     except tf.errors.OpError as error:
         text = str(error.message)
-        fix = remedy(error)
+        fix = suggested_fix(error)
         if fix is not None:
             raise PlanError(request, *fix) from error
         if "Cannot assign a device for operation" not in text:  # TensorFlow's error has no separate code
-            problem = f"TensorFlow cannot run the ops that set the variables and tables: {words_of(error)}"
+            problem = f"TensorFlow cannot run the ops that set the variables and tables: {error_text(error)}"
             raise PlanError(request, problem, "Correct that op in its program, or remove it with a plan") from error
         op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", _DEVICE))
         here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
@@ -96,7 +96,7 @@ class ValueAssignment:
         return frozenset(info.op for info in (*(new for _, new in self.pairs), *self.arrays, *self.initial))
 
 
-def give(due: ValueAssignment, helpers: Sequence[VariableInfo]) -> None:
+def apply_assignment(due: ValueAssignment, helpers: Sequence[VariableInfo]) -> None:
     """Sets variables to their values.
 
     Args:
@@ -110,7 +110,7 @@ def give(due: ValueAssignment, helpers: Sequence[VariableInfo]) -> None:
         return
     mute = [info.op for info in due.arrays if not info.initializer]
     if mute:
-        raise unsettable(mute, due.request)
+        raise no_initializer_error(mute, due.request)
 
     def set_values(infos: list[VariableInfo]) -> None:
         names = {info.op for info in infos}
@@ -194,15 +194,17 @@ class SessionValues:
         return self._names
 
 
-@placed(lambda: new_session(None), "session()")
-def settle(session: TFSession, made: AppliedOps) -> None:
+@translate_errors(lambda: new_session(None), "session()")
+def set_plan_values(session: TFSession, made: AppliedOps) -> None:
     """Sets the new variables of an applied plan in `session`, if the graph was not rebuilt."""
     arrays = {made.infos[name]: value for name, value in made.values.items()}
-    give(ValueAssignment(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
-    fill_made(session, made)
+    apply_assignment(
+        ValueAssignment(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), []
+    )
+    fill_new_tables(session, made)
 
 
-def fill_made(session: TFSession, result: AppliedOps) -> None:
+def fill_new_tables(session: TFSession, result: AppliedOps) -> None:
     """Fills the tables that a plan has made."""
     # Later plans may have rebuilt the graph: use the op of that name, if it still exists.
     graph, names = session.graph, {op.name for name, op in result.collections if name == TABLES}
@@ -268,7 +270,7 @@ def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_fo
             warn(str(refused))
 
 
-def set_bare(
+def set_without_initializers(
     old: TFSession,
     new: TFSession,
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
@@ -299,7 +301,7 @@ def set_bare(
             "Undo the edit that removed the ops that restore them, or gave these ops other variables (leave them out: "
             "exclude=[...]); or copy with values=..., which adds initialisers"
         )
-        raise PlanError("session(old)", unsettable(lost, "").problem, how)
+        raise PlanError("session(old)", no_initializer_error(lost, "").problem, how)
     return restored_ops
 
 

@@ -24,7 +24,7 @@ from ..messages import config_pb2
 from ..private.sessions import callable_of
 from ..run.progress import Progress
 from .checkpoints import StoredValue
-from .variables import as_arrays, assigned, errors_if_empty, value_of
+from .variables import as_arrays, assigned_tensor, errors_if_empty, value_of
 
 #: The alignment in bytes: TensorFlow uses an array at a multiple of this address directly, and copies other arrays.
 _ALIGNED = 64
@@ -56,9 +56,9 @@ class AlignedBuffers:
         elif fits:
             return value
         elif value.nbytes >= _LARGE:
-            fit = np.frombuffer(_room(value.nbytes), value.dtype).reshape(value.shape)
+            fit = np.frombuffer(_page_buffer(value.nbytes), value.dtype).reshape(value.shape)
         else:
-            fit = self._shared(value.nbytes).view(value.dtype).reshape(value.shape)
+            fit = self._allocate(value.nbytes).view(value.dtype).reshape(value.shape)
         fit[...] = value
         return fit
 
@@ -66,20 +66,20 @@ class AlignedBuffers:
         """Returns memory in the last buffer if TensorFlow has released it, otherwise in a new buffer."""
         buffer, owner = self._lent
         if buffer is None or len(buffer) < value.nbytes or owner() is not None:
-            buffer = np.frombuffer(_room(value.nbytes), np.uint8)
+            buffer = np.frombuffer(_page_buffer(value.nbytes), np.uint8)
         part: np.ndarray = np.frombuffer(buffer, value.dtype, value.size).reshape(value.shape)
         self._lent = buffer, weakref.ref(part)
         return part
 
-    def _shared(self, size: int) -> np.ndarray:
+    def _allocate(self, size: int) -> np.ndarray:
         if self._room is None or self._used + size > len(self._room):
-            self._room, self._used = np.frombuffer(_room(max(_SHARED, size)), np.uint8), 0
+            self._room, self._used = np.frombuffer(_page_buffer(max(_SHARED, size)), np.uint8), 0
         part: np.ndarray = self._room[self._used : self._used + size]
         self._used += -(-size // _ALIGNED) * _ALIGNED
         return part
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Returns free memory to the system; the C allocator might otherwise keep it for later arrays.
 
     A transfer of variables of 25 MB needs memory for both sets of values and one more variable. Without this call it
@@ -98,7 +98,7 @@ def _trim() -> Any:
         return None  # not the GNU C library
 
 
-def _room(size: int) -> Any:
+def _page_buffer(size: int) -> Any:
     """Returns memory that is aligned to a page, and returned to the system as soon as it is freed."""
     if not hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size)
@@ -139,7 +139,7 @@ class ValueProvider(Protocol):
         """Returns a session from which the values can be read."""
 
 
-def giver_of(values: Any) -> ValueProvider | None:
+def value_provider(values: Any) -> ValueProvider | None:
     """Returns the value provider of an editor; a value provider is returned unchanged, and None for other objects."""
     for part in (values, getattr(values, "values", None)):
         if hasattr(type(part), "reader"):
@@ -149,7 +149,7 @@ def giver_of(values: Any) -> ValueProvider | None:
 
 def values_of(values: Any) -> Any:
     """Returns the session of an editor that was given as `values=`; other values are returned unchanged."""
-    giver = giver_of(values)
+    giver = value_provider(values)
     return values if giver is None else giver.reader()
 
 
@@ -158,7 +158,7 @@ def source_of(values: Any) -> Any:
 
     If the editor has only opened a file, the source is (the stored values, a function that returns a session).
     """
-    giver = giver_of(values)
+    giver = value_provider(values)
     stored = None if giver is None else giver.stored()
     return values_of(values) if giver is None or stored is None else (stored, giver.reader)
 
@@ -170,11 +170,11 @@ Thing = TypeVar("Thing")
 _RUNS, _SMALL_RUNS = 128, 8
 #: A variable of fewer bytes is small. A batch of small variables has at least `_SMALL` and at most `_MOST` bytes.
 _SMALL, _MOST = 16 << 20, 128 << 20
-#: For values up to this size in bytes, `give_back` is not called, because it would take too long.
+#: For values up to this size in bytes, `release_memory` is not called, because it would take too long.
 _LITTLE = 4 << 20
 
 
-def bounded(sizes: Mapping[Thing, int], limit: int) -> Iterator[list[Thing]]:
+def groups_within(sizes: Mapping[Thing, int], limit: int) -> Iterator[list[Thing]]:
     """Yields things in order, in groups up to a size limit; a larger thing is a group by itself.
 
     Args:
@@ -207,7 +207,7 @@ def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     limit = max(largest, total // _RUNS)
     if largest < _SMALL:
         limit = max(_SMALL, min(total // _SMALL_RUNS, _MOST))
-    return bounded(sizes, limit)
+    return groups_within(sizes, limit)
 
 
 def stream(session: TFSession, infos: Iterable[VariableInfo], request: str) -> Iterator[dict[str, Any]]:
@@ -275,14 +275,14 @@ def put(
         for name in list(values):
             info = variables[name]
             # An edit may have connected another tensor to the initialiser.
-            place = assigned(session.graph, info.initializer) or info.initial_value
+            place = assigned_tensor(session.graph, info.initializer) or info.initial_value
             if place not in feeds:
                 # No local variable refers to the value: if it is copied into a buffer, it is freed before the next
                 # copy.
                 feeds[place] = values.pop(name) if rooms is None else rooms.fit(values.pop(name), info.resource)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         if rooms is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
-            give_back()
+            release_memory()
         set_values(session, ops, feeds)
 
 
@@ -311,7 +311,7 @@ def transfer_values(
     infos: dict[str, VariableInfo] = {}
     for a, b in pairs:
         if not b.initializer:
-            raise unsettable([b.op], request)
+            raise no_initializer_error([b.op], request)
         infos[a.op] = a
         target.setdefault(a.op, []).append(b)
     moved_bytes, variables = 0, {b.op: b for _, b in pairs}
@@ -335,7 +335,7 @@ def transfer_values(
     return moved_bytes
 
 
-def unsettable(names: Sequence[str], request: str) -> PlanError:
+def no_initializer_error(names: Sequence[str], request: str) -> PlanError:
     """Returns the error for variables that no op of the graph assigns."""
     return PlanError(
         request,

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...errors import Kind, PlanError, few
 from ...graph.graph import shape_text
-from ...graph.names import whole_name
+from ...graph.names import partitioned_name
 from ...graph.tf_types import TFGraph, TFOp, TFSession, TFTensor, TFVariable
-from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, VariableInfo, defined_by, variable_read_by
+from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, VariableInfo, variable_from_def, variable_from_reads
 from ..importing import tf
 from ..messages import variable_pb2
 from ..private.contexts import innermost_context
@@ -52,7 +52,7 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
         proto = protos[name]
         info = VariableInfo(name, dtype=variable.dtype.base_dtype.name, shape=shape_text(dims_of(variable.shape)))
         # The tensor in the proto may be replaced: by an edit, or by TensorFlow if it reads other variables.
-        infos[name] = defined_by(info, proto, assigned(graph, proto.initializer_name), inside[name])
+        infos[name] = variable_from_def(info, proto, assigned_tensor(graph, proto.initializer_name), inside[name])
     ordered = {}  # in the order of the graph, not of the collections
     for op in graph.get_operations():
         if op.type in VARIABLE_TYPES:
@@ -71,7 +71,7 @@ def shape_of(graph: TFGraph, info: VariableInfo) -> tf.TensorShape:
     return tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape"))
 
 
-def assigned(graph: TFGraph, initializer: str) -> str:
+def assigned_tensor(graph: TFGraph, initializer: str) -> str:
     """Returns the tensor that an initialiser assigns, which may be missing in the `VariableDef`; empty if none."""
     inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
     return str(inputs[1].name) if len(inputs) > 1 else ""
@@ -80,7 +80,7 @@ def assigned(graph: TFGraph, initializer: str) -> str:
 def _info_of_op(op: TFOp) -> VariableInfo:
     """Returns the description of a variable that is in no collection, from the consumers of its op."""
     users = [(user, user.type in ASSIGN_TYPES and user.inputs[0].op is op) for user in op.outputs[0].consumers()]
-    return variable_read_by(
+    return variable_from_reads(
         op.name,
         ((user.type, user.name, user.inputs[1].name if sets else None) for user, sets in users),
         dtype=tf.as_dtype(op.get_attr("dtype")).name,
@@ -89,7 +89,7 @@ def _info_of_op(op: TFOp) -> VariableInfo:
     )
 
 
-def rebuilt(
+def rebuild_variable(
     graph: TFGraph, info: VariableInfo, original: TFVariable | None, trainable: bool = True
 ) -> TFVariable | None:
     """Returns a `tf.Variable` object over the ops of a copy; adds no op.
@@ -116,7 +116,7 @@ def rebuilt(
         proto.trainable = proto.trainable and trainable
         if original is not None and proto.HasField("save_slice_info_def"):
             about = proto.save_slice_info_def
-            about.full_name = whole_name(about.full_name, original.op.name, info.op)
+            about.full_name = partitioned_name(about.full_name, original.op.name, info.op)
         return from_proto(proto, original)
 
 
@@ -161,7 +161,7 @@ def _op_of(item: Any) -> TFOp | None:
     return getattr(item, "op", None) if is_variable(item) else None
 
 
-def take_slots(graph: TFGraph, names: Iterable[str]) -> None:
+def reserve_slot_names(graph: TFGraph, names: Iterable[str]) -> None:
     """Reserves the names of the slots among new variables, so that a later optimizer uses other names."""
     variables = set(names)
     take_scopes(graph, [name for name in variables if name.rpartition("/")[0] in variables])
@@ -191,8 +191,8 @@ def fetch(
             the graph reads it, or if `values` is neither a mapping nor a session of the graph.
     """
     if isinstance(values, Mapping):
-        return {info.op: _given(values, info, graph, request, info.op in later, initial=initial) for info in infos}
-    _of_this(values, graph, request)
+        return {info.op: _value_in(values, info, graph, request, info.op in later, initial=initial) for info in infos}
+    _require_source_of(values, graph, request)
     if not infos:
         return {}
     tensors = {info.op: value_of(graph, info, request) for info in infos}
@@ -213,14 +213,14 @@ def refuse_unfit(
     """
     if isinstance(values, Mapping):
         for info in infos:
-            _given(values, info, graph, request, later=True, own=False, initial=initial)
+            _value_in(values, info, graph, request, later=True, own=False, initial=initial)
         return
-    _of_this(values, graph, request)
+    _require_source_of(values, graph, request)
     if infos:
         refuse_empty(values, infos, request, initial)
 
 
-def _of_this(values: Any, graph: TFGraph, request: str) -> None:
+def _require_source_of(values: Any, graph: TFGraph, request: str) -> None:
     """Refuses values that are neither a session nor an editor, or that are of another graph."""
     if not hasattr(values, "run") and not hasattr(values, "untrained"):
         how = "Give a session, an editor, or {name: array}"
@@ -311,7 +311,7 @@ def value_of(graph: TFGraph, info: VariableInfo, request: str) -> TFTensor:
     for op in graph.get_operations():  # all ops with the same place refer to the same variable
         if op.type == "VarHandleOp" and place_of(op) == place:
             for consumer in op.outputs[0].consumers():
-                if consumer.type == "ReadVariableOp" and stands_alone(consumer):
+                if consumer.type == "ReadVariableOp" and is_standalone(consumer):
                     return consumer.outputs[0]
     raise PlanError(
         request,
@@ -328,7 +328,7 @@ def _reads(graph: TFGraph, info: VariableInfo) -> bool:
     return str(op.name) == info.op
 
 
-def stands_alone(op: TFOp) -> bool:
+def is_standalone(op: TFOp) -> bool:
     """Returns whether running an op runs only the op and its inputs."""
     return not op.control_inputs and innermost_context(op) is None
 
@@ -343,7 +343,7 @@ def place_of(op: TFOp) -> Place:
     return resource, op.get_attr("container"), name if name or resource else op.name.encode()
 
 
-def _given(
+def _value_in(
     values: Mapping[str, Any],
     info: VariableInfo,
     graph: TFGraph,
@@ -359,7 +359,7 @@ def _given(
                 fitting_stored(values[key], info, graph, request)
                 return values[key] if later else values[key].read()
             # A copy, because TensorFlow may continue to use the memory of its feeds.
-            return _fitting(values[key], info, graph, request, np.array if own else np.asarray)
+            return _checked_value(values[key], info, graph, request, np.array if own else np.asarray)
     has = few([repr(str(name)) for name in values]) or "no names"
     anew = f", or start it anew: variables={{{info.op!r}: 'initial'}}" if initial else ""
     raise PlanError(
@@ -369,7 +369,7 @@ def _given(
     )
 
 
-def _fitting(value: Any, info: VariableInfo, graph: TFGraph, request: str, make: Callable[..., Any]) -> Any:
+def _checked_value(value: Any, info: VariableInfo, graph: TFGraph, request: str, make: Callable[..., Any]) -> Any:
     """Returns a value as an array with the dtype of its variable; raises an error if the shape differs."""
     suggestion = f"Give an array of {info.dtype} and of shape {info.shape}"
     try:
@@ -402,7 +402,7 @@ def fitting_stored(stored: StoredValue, info: VariableInfo, graph: TFGraph, requ
     )
 
 
-def reading(variable: TFOp) -> TFTensor:
+def read_op(variable: TFOp) -> TFTensor:
     """Returns a new tensor that reads a variable, given by its op, in the default graph."""
     handle = variable.outputs[0]
     if handle.dtype == tf.resource:
@@ -410,7 +410,7 @@ def reading(variable: TFOp) -> TFTensor:
     return tf.identity(handle)
 
 
-def setting(variable: TFOp, value: TFTensor) -> TFOp:
+def assign_op(variable: TFOp, value: TFTensor) -> TFOp:
     """Returns a new op that sets a variable, given by its op, to a value of any shape, in the default graph."""
     handle = variable.outputs[0]
     if handle.dtype == tf.resource:
@@ -418,6 +418,6 @@ def setting(variable: TFOp, value: TFTensor) -> TFOp:
     return tf.raw_ops.Assign(ref=handle, value=value, validate_shape=False).op
 
 
-def constantly(array: Any) -> Any:
+def constant_function(array: Any) -> Any:
     """Returns a function for `Plan.insert` that replaces its argument by a constant."""
     return lambda old: tf.constant(array, old.dtype.base_dtype)

@@ -13,16 +13,16 @@ import numpy as np
 from ...errors import LayoutError, SelectionError, counted, few
 from ...graph.boundary import Tensor
 from ...graph.control_flow import context_fault
-from ...graph.explain import link
+from ...graph.explain import link_between
 from ...graph.graph import Graph, Ints, Mask
-from ...graph.layers import ends
+from ...graph.layers import expand_layers
 from ...graph.names import scopes_around, shared_scope, tensor_name
 from ...graph.rewiring import TURNING
-from ...graph.selection import Query, Selection, listed
+from ...graph.selection import Query, Selection, selection_from
 from ...graph.training import Gradients
-from ...graph.traversal import backward, forward, reached, shortest_between
+from ...graph.traversal import backward, forward, reachable_mask, shortest_between
 from ...graph.variables import FEED_TYPES
-from ..page_data import boundary_data, boundary_text, leaked
+from ..page_data import boundary_data, boundary_text, leak_count
 from ..stage import Stage
 from ..state import Marks, State, ops_of
 
@@ -122,7 +122,7 @@ class _Flow:
 
     def hull(self, mask: Mask) -> Mask:
         """Returns some ops and all ops between them."""
-        up, down = reached(self.reader, self.source, mask), reached(self.source, self.reader, mask)
+        up, down = reachable_mask(self.reader, self.source, mask), reachable_mask(self.source, self.reader, mask)
         inside: Mask = up & down & ~self.fed
         return inside
 
@@ -140,8 +140,8 @@ class _Flow:
 
     def above(self, inside: Mask) -> list[list[Tensor]]:
         """Returns cuts above some ops: sets of tensors that all paths into them cross, higher cuts being narrower."""
-        part = reached(self.reader, self.source, inside) & ~inside
-        order, place = self._ordered(part)
+        part = reachable_mask(self.reader, self.source, inside) & ~inside
+        order, place = self._topological_order(part)
         place[inside] = len(order)
         mine = (place[self.source] < len(order)) & (place[self.source] >= 0) & (place[self.reader] >= 0)
         first, last = self._spans(mine, place)
@@ -154,8 +154,8 @@ class _Flow:
 
     def below(self, inside: Mask) -> list[list[Tensor]]:
         """Returns cuts below some ops: sets of tensors that all paths from them cross, lower cuts being narrower."""
-        part = reached(self.source, self.reader, inside) & ~inside
-        order, place = self._ordered(part)
+        part = reachable_mask(self.source, self.reader, inside) & ~inside
+        order, place = self._topological_order(part)
         place[place >= 0] += 1
         place[inside] = 0
         mine = (place[self.source] >= 0) & (place[self.reader] > 0)
@@ -173,8 +173,8 @@ class _Flow:
         graph = self.graph
         stops = np.isin(self.tensor, [self._number(tensor) for tensor in into])
         reader, source = self.reader[~stops], self.source[~stops]
-        above = reached(reader, source, graph.mask(op for op, _ in out))
-        core = reached(self.source, self.reader, graph.mask(self.reader[stops].tolist())) & above & ~self.fed
+        above = reachable_mask(reader, source, graph.mask(op for op, _ in out))
+        core = reachable_mask(self.source, self.reader, graph.mask(self.reader[stops].tolist())) & above & ~self.fed
         core |= inside
         inputs, outputs = self.entering(core), self.leaving(core)
         if not inputs or not outputs or core.sum() == (self.ops & ~self.fed).sum():
@@ -196,7 +196,7 @@ class _Flow:
         np.maximum.at(last, which, place[self.reader[mine]])
         return first, last
 
-    def _ordered(self, part: Mask) -> tuple[list[int], Ints]:
+    def _topological_order(self, part: Mask) -> tuple[list[int], Ints]:
         """Returns some ops in topological order, fed ops first; and op -> its place in this order, or -1."""
         mine = part[self.source] & part[self.reader]
         waits = np.bincount(self.reader[mine], minlength=self.graph.size)
@@ -242,7 +242,7 @@ def select_between(stage: Stage, state: State, a: str, b: str) -> State:
         SelectionError: no path connects the boxes, or a box does not exist.
     """
     graph, first, last = _path_ends(stage, state, a, b, "source", "select_between")
-    inside = listed(graph, forward(graph, first) & backward(graph, last))
+    inside = selection_from(graph, forward(graph, first) & backward(graph, last))
     state = stage.current_state(state)
     stage.draw(state, "source")
     scene = stage.panes["source"].scene
@@ -270,7 +270,7 @@ def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tup
     way = plain if len(plain) == len(way) else way
     names = [graph.names[op] for op in way]
     steps = [{"op": names[0], "text": names[0]}]
-    steps += [{"op": graph.names[v], "text": str(link(graph, u, v))} for u, v in pairwise(way)]
+    steps += [{"op": graph.names[v], "text": str(link_between(graph, u, v))} for u, v in pairwise(way)]
     text = f"{names[-1]} needs {names[0]}: {counted(len(way) - 1, 'steps')}"
     return state.with_status(text), {"text": text, "steps": steps}
 
@@ -410,7 +410,7 @@ def swap_boundary(stage: Stage, state: State) -> State:
 def _tensor_ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
     """Yields the tensors of a name, with a graph that has the tensor. Calls that contain it are unfolded there."""
     base = stage.source.snapshot
-    for one in ends(stage.around(base, [tensor]).graph, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
+    for one in expand_layers(stage.around(base, [tensor]).graph, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
         if str(one).endswith("/"):
             one = only_output(stage, state, one, verb)
         yield stage.around(base, [str(getattr(one, "name", one))]).graph, one
@@ -438,4 +438,4 @@ def _with_marks(stage: Stage, state: State, marks: Marks) -> State:
     region, problem = stage.region(state)
     if region is None:
         return state.with_status(problem, "warn" if marks.outputs else "info")  # the next step is to mark an output
-    return state.with_status(boundary_text(marks, region), "warn" if leaked(region) else "info")
+    return state.with_status(boundary_text(marks, region), "warn" if leak_count(region) else "info")

@@ -13,16 +13,15 @@ from ...graph.boundary import Tensor
 from ...graph.edges import Edges
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name, tensor_name
-from ...graph.selection import Selection, listed
+from ...graph.selection import Selection, selection_from
 from ...graph.traversal import backward
 from ...plan.copy_result import CopyResult
+from ...plan.editor_like import EditorLike
 from ...plan.fixes import fitting_adapters
-from ...plan.input_candidates import find_input_candidates
+from ...plan.mutable_graph import MutableGraph
 from ...plan.plan import Plan
-from ...plan.resolve.wiring import consumers_of, input_of
-from ...plan.subject import EditorLike
-from ...plan.workbench import MutableGraph
-from ...view.helpers import CONSTANT, VARIABLE, Helpers
+from ...plan.resolve.wiring import consumers_of, find_input_candidates, input_of
+from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
 from ..drafts import with_edit, with_plan
 from ..stage import Stage
 from ..state import Marks, State, ops_of
@@ -87,7 +86,7 @@ def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False)
     item = CLIPBOARD.item
     if item is None:
         raise PlanError("paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call hold(names)")
-    return _pasted(stage, state, item, to, keep)
+    return _with_pasted_copy(stage, state, item, to, keep)
 
 
 def duplicate(
@@ -106,7 +105,7 @@ def duplicate(
         to: the scope of the copy; None: a free one.
         keep: as for `paste`.
     """
-    return _pasted(
+    return _with_pasted_copy(
         stage,
         state,
         ClipboardItem(_selected_ops(stage, state, names, pane, "duplicate"), stage.subject(pane)),
@@ -198,7 +197,7 @@ def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[
     return plan, plan.effect.copies[-1].renamed(tensor)
 
 
-def _pasted(stage: Stage, state: State, item: ClipboardItem, to: str | None, keep: bool) -> State:
+def _with_pasted_copy(stage: Stage, state: State, item: ClipboardItem, to: str | None, keep: bool) -> State:
     """Returns the state with a copy of the clipboard in its plan."""
     plan = stage.draft(state)
     graph, selection = plan.after(), item.selection
@@ -223,7 +222,7 @@ def _with_helpers(selection: Selection) -> Selection:
     """Returns the ops with the constants and variables that they read."""
     graph = selection.graph
     helpers = np.isin(Helpers.of(graph).kind, (CONSTANT, VARIABLE))
-    return listed(graph, backward(graph, selection.mask, control=False, within=selection.mask | helpers))
+    return selection_from(graph, backward(graph, selection.mask, control=False, within=selection.mask | helpers))
 
 
 def _is_own(plan: Plan, selection: Selection) -> bool:
@@ -245,7 +244,7 @@ def _selected_ops(stage: Stage, state: State, names: Sequence[str], pane: str, v
     late = [op for op in ops if op not in base.index]
     if late:
         raise PlanError(f"{verb}({few(ops)})", f"{late[0]!r} is made by this plan", "Apply the plan first")
-    return listed(base, (base.index[op] for op in ops))
+    return selection_from(base, (base.index[op] for op in ops))
 
 
 _MOST = 24

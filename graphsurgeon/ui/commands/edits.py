@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError, about, counted, few
-from ...graph.match.match import Matches, match
 from ...graph.names import free_name, op_name, tensor_name
-from ...graph.selection import Query, Selection, listed
+from ...graph.pattern_match import Matches, match
+from ...graph.selection import Query, Selection, selection_from
 from ...plan.resolve.wiring import consumers_of
 from ...view.tree import Tree, ops_named
-from ..drafts import read, with_edit, without_last
+from ..drafts import parse_literal, with_edit, without_last
 from ..page_data import hits_data
 from ..stage import Stage
 from ..state import State, ops_of
@@ -79,7 +79,7 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
         only: names of the boxes whose consumers change. Default: all consumers.
     """
     ops = _consumers(stage, state, on, only, "insert")
-    free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").listed.graph.taken)
+    free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").searchable.graph.taken)
     with about("op"):
         stage.facts.check_inserted(op, free)
     plan = stage.draft(state).insert(op, on=on, name=free, only=ops)
@@ -105,7 +105,7 @@ def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value:
         name: the name of the attribute.
         value: its new value, or a text with a Python literal.
     """
-    ops, value = _ops(stage, state, names, "set_attr"), read(value)
+    ops, value = _ops(stage, state, names, "set_attr"), parse_literal(value)
     graph = stage.around(stage.graph(state, "destination"), ops).graph
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
         stage.facts.check_attribute(kind, op, name, value)
@@ -219,7 +219,7 @@ def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> Stat
     reads = graph.input_names(graph.index[op]) if kind in CONDITION_INPUTS else []
     asks = reads[CONDITION_INPUTS[kind]] if reads else tensor_name(name)
     text = f"{asks} is fixed to {value}"
-    return with_edit(stage, state, stage.draft(state).resolve_condition(asks, read(value)), text)
+    return with_edit(stage, state, stage.draft(state).resolve_condition(asks, parse_literal(value)), text)
 
 
 def on_copies(
@@ -289,7 +289,7 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
     stage.draw(state, "source")
     at = np.flatnonzero(ops.mask)
-    spots = stage.around(stage.graph(state, "source"), inside).seen_in(stage.picture(state, "source"))[at]
+    spots = stage.around(stage.graph(state, "source"), inside).positions_in(stage.picture(state, "source"))[at]
     boxes = hits_data(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
     selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}
@@ -333,7 +333,7 @@ def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
     graph, mask = tree.graph, ops_of(tree, names, verb)
     if len(names) == 1 and names[0].endswith("/") and not names[0].startswith("~"):
         return Selection(graph, mask, Query("select", (("scope", names[0].rstrip("/")),)))
-    return listed(graph, mask)
+    return selection_from(graph, mask)
 
 
 def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import LayoutError, SelectionError, counted, did_you_mean
 from ...graph.names import op_name
-from ...view.helpers import KINDS, Filters
+from ...view.helper_ops import KINDS, Filters
 from ...view.paint import Paint
 from ..run_results import MEASURES
 from ..stage import Stage
@@ -105,7 +105,7 @@ def paint(
             raise LayoutError(f"paint({by!r})", problem, "Run the graph first, with the button Run or ed.screen.run()")
         state = state.replace(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
         return state.with_status(f"colored by {by}")
-    graph, values_by_op = stage.calls(state, "source").listed.graph, dict[str, Any]()
+    graph, values_by_op = stage.calls(state, "source").searchable.graph, dict[str, Any]()
     if op_values is not None and not isinstance(op_values, Mapping):
         raise LayoutError(
             f"paint({op_values!r})", "values must be a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number"

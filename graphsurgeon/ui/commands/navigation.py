@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import LayoutError, PlanError, SelectionError, counted, did_you_mean, few
-from ...graph.functions import called_by
+from ...graph.functions import callees_of
+from ...graph.graph import Graph
 from ...graph.names import op_name
-from ...graph.search import hits
-from ...view.first_picture import first_unfolded, unfolded_to
+from ...graph.search import search_hits
+from ...plan.plan_result import OpChange
+from ...view.first_picture import first_unfolded, folds_to_depth
 from ...view.scene import MOST
 from ...view.tree import find_item, keys_to, ops_named
 from ..inspector import details_of, layer_rows, ops_inside, reasons
 from ..page_data import hits_data, scope_hits
 from ..pane import keys_above
 from ..stage import Stage
-from ..state import NavEntry, State, ops_of, selected_after, selection_of
+from ..state import Facts, NavEntry, State, ops_of, selected_after, selection_of
 from ..values import numbers
-from .attributes import attributes_of, device_of
 
 
 def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
@@ -34,7 +36,7 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
     message = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
     inside = stage.holding(state, "source", selected)[0].graph.unfolded
     if inside is not None:
-        slopes = [name for name, node in inside.calls.items() if not called_by(node, inside.graph.functions)]
+        slopes = [name for name, node in inside.calls.items() if not callees_of(node, inside.graph.functions)]
         message += (
             f", in the gradient of {few(slopes)}"
             if slopes
@@ -63,7 +65,7 @@ def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State
             did_you_mean(name.rstrip("/") + "/", [f"{path}/" for path in tree.graph.scopes.names[1:]]),
         )
     key = item.name if item.members else item.keys[-1]
-    return stage.fold(leaving(state, pane), pane, lambda keys: keys | {key})
+    return stage.fold(with_visit(state, pane), pane, lambda keys: keys | {key})
 
 
 def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
@@ -81,7 +83,7 @@ def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
         stack.extend(one.members)
     paths = tuple(f"{key.rstrip('/')}/" for key in inner if not key.startswith("~"))
     return stage.fold(
-        leaving(state, pane),
+        with_visit(state, pane),
         pane,
         lambda keys: frozenset(k for k in keys if k not in inner and not k.lstrip("~").startswith(paths)),
     )
@@ -95,7 +97,7 @@ def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
     """
     tree = stage.tree(state, pane)
     keys = first_unfolded(tree, stage.panes[pane].pins(tree, stage.ends(pane)))
-    return stage.fold(leaving(state, pane), pane, lambda _: keys)
+    return stage.fold(with_visit(state, pane), pane, lambda _: keys)
 
 
 def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State:
@@ -113,7 +115,7 @@ def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State
     if op is None and ops_named(tree, name) is None:
         tree.graph.find(name, f"reveal({name!r})")
     keys = keys_above(tree, name) if op is None else keys_to(tree, op)
-    state = stage.fold(leaving(state, pane), pane, lambda open_keys: open_keys | calls | set(keys))
+    state = stage.fold(with_visit(state, pane), pane, lambda open_keys: open_keys | calls | set(keys))
     return select(stage, state, [name]) if pane == "source" else state
 
 
@@ -199,13 +201,13 @@ def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[
         query: the words of the search, such as ``op:Conv2D dense``.
         pane: ``source`` or ``destination``.
     """
-    whole = stage.calls(state, pane).listed
+    whole = stage.calls(state, pane).searchable
     stage.draw(state, pane)
     layers, picture = stage.layers(stage.graph(state, pane)), stage.picture(state, pane)
-    spots, tree = whole.seen_in(picture), stage.tree(state, pane)
-    hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.shown_whole)
+    spots, tree = whole.positions_in(picture), stage.tree(state, pane)
+    hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.is_fully_shown)
     # this may make the live graph of a file
-    ops = hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
+    ops = search_hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
     shown_hits = hits_data(whole.graph, ops, stage.panes[pane].scene, spots[ops])
     scopes = scope_hits(whole.graph, query)
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
@@ -232,7 +234,7 @@ def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> S
         pane: ``source`` or ``destination``.
     """
     tree = stage.tree(state, pane)
-    return stage.fold(state, pane, lambda _: unfolded_to(tree, depth))
+    return stage.fold(state, pane, lambda _: folds_to_depth(tree, depth))
 
 
 def set_budget(stage: Stage, state: State, boxes: int) -> State:
@@ -254,7 +256,7 @@ MOST_VIEWS = 100
 """The number of visited places that are kept."""
 
 
-def leaving(state: State, pane: str = "source") -> State:
+def with_visit(state: State, pane: str = "source") -> State:
     """Returns the state with its current place added to the visited places."""
     if pane != "source":
         return state
@@ -266,12 +268,14 @@ def leaving(state: State, pane: str = "source") -> State:
 
 def back(stage: Stage, state: State) -> State:
     """Goes back to the previous place of the source picture: its open folds and its selection."""
-    return _stepped(stage, state, "back", "forward", "there is no earlier view", "Unfold or reveal something")
+    return _step_through_visits(
+        stage, state, "back", "forward", "there is no earlier view", "Unfold or reveal something"
+    )
 
 
 def forward(stage: Stage, state: State) -> State:
     """Goes to the place that `back` has left."""
-    return _stepped(stage, state, "forward", "back", "there is no later view", "Go back first")
+    return _step_through_visits(stage, state, "forward", "back", "there is no later view", "Go back first")
 
 
 def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[float] = ()) -> tuple[State, str]:
@@ -297,8 +301,8 @@ def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]
     Raises:
         SelectionError: no saved view has this name.
     """
-    view = _saved(state, name, "show_view")
-    return _go(stage, leaving(state), view).with_status(f"{name!r} is shown"), list(view.at)
+    view = _saved_view(state, name, "show_view")
+    return _go(stage, with_visit(state), view).with_status(f"{name!r} is shown"), list(view.at)
 
 
 def forget_view(stage: Stage, state: State, name: str) -> State:
@@ -310,12 +314,12 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
     Raises:
         SelectionError: no saved view has this name.
     """
-    _saved(state, name, "forget_view")
+    _saved_view(state, name, "forget_view")
     remaining = {view_name: place for view_name, place in state.views.items() if view_name != name}
     return state.replace(views=remaining).with_status(f"{name!r} is deleted")
 
 
-def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, suggestion: str) -> State:
+def _step_through_visits(stage: Stage, state: State, way: str, other: str, problem: str, suggestion: str) -> State:
     """Goes one step back or forward, to the last place that differs. The current place is added to the other list."""
     here, places = state.view.place, getattr(state.view, way)
     while places and places[-1] == here:
@@ -326,7 +330,7 @@ def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, sug
     return _go(stage, state, places[-1])
 
 
-def _saved(state: State, name: str, verb: str) -> NavEntry:
+def _saved_view(state: State, name: str, verb: str) -> NavEntry:
     if name not in state.views:
         raise SelectionError(
             f"{verb}({name!r})",
@@ -368,3 +372,87 @@ def set_stage(stage: Stage, state: State, show: str = "both") -> State:
             )
         raise PlanError(request, "there is no plan: before and after are the same", "Copy or edit something first")
     return state.replace(stage=show).with_status(STAGES[show])
+
+
+_MOST = 500
+"""The maximum number of ops whose attributes are compared."""
+
+
+def attributes_of(
+    facts: Facts, graph: Graph, ops: Sequence[int], changes: Mapping[str, OpChange] = {}
+) -> list[dict[str, Any]]:
+    """Returns the editable attributes that some ops have in common.
+
+    Args:
+        facts: facts on ops.
+        graph: the snapshot with the ops.
+        ops: their numbers.
+        changes: the effects of the plan on ops, by name.
+
+    Returns:
+        for each attribute its ``name``, its ``value`` as text (empty if the ops differ), in ``was`` its value before
+        the plan if the plan changes it, and its possible ``choices`` if these are few.
+    """
+    rows_by_attribute: dict[str, list[tuple[str, str, list[str]]]] = {}
+    for op in ops:
+        change = changes.get(graph.names[op], OpChange()).attributes
+        for name, value, choices in facts.attributes(graph.nodes[op]):
+            rows_by_attribute.setdefault(name, []).append((str(change.get(name, value)), value, choices))
+    out = []
+    for name, rows in rows_by_attribute.items():
+        now, was = {row[0] for row in rows}, {row[1] for row in rows}
+        if len(rows) == len(ops):
+            choices = [one for one in rows[0][2] if all(one in row[2] for row in rows)]
+            before = next(iter(was)) if now != was and len(was) == 1 else ""
+            value = next(iter(now)) if len(now) == 1 else ""
+            out.append({"name": name, "value": value, "was": before, "choices": choices})
+    return out
+
+
+def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Returns the attributes that all ops of boxes have in common.
+
+    Args:
+        names: names of boxes.
+        pane: ``source`` or ``destination``.
+
+    Returns:
+        ``types``, with the number of ops of each; ``device``, if it is the same for all; and ``attributes``, the result
+        of `attributes_of`.
+
+    Raises:
+        SelectionError: a box does not exist.
+    """
+    tree, boxes = stage.holding(state, pane, names)
+    ops = ops_of(tree, boxes, "attributes").nonzero()[0].tolist()
+    graph, changes = tree.graph, stage.draft(state).effect.changes
+    counts = Counter(graph.types[op] for op in ops)
+    devices = {device_of(graph, op, changes) for op in ops}
+    return state, {
+        "types": [[kind, count] for kind, count in counts.most_common()],
+        "device": next(iter(devices)) if len(devices) == 1 else "",
+        "attributes": attributes_of(stage.facts, graph, ops, changes) if len(ops) <= _MOST else [],
+    }
+
+
+def device_of(graph: Graph, op: int, changes: Mapping[str, OpChange]) -> str:
+    """Returns the device that an op requests, after a plan."""
+    change = changes.get(graph.names[op], OpChange()).device
+    return str(getattr(graph.nodes[op], "device", "") or "") if change is None else change
+
+
+def op_types(
+    stage: Stage, state: State, query: str = "", names: Sequence[str] = (), inputs: int = 0
+) -> tuple[State, list[dict[str, str]]]:
+    """Returns op types and their descriptions, best first.
+
+    Args:
+        query: part of a name, or of the documentation.
+        names: boxes to replace. For one op, types with the same number of inputs and outputs are returned.
+        inputs: the number of inputs; 0 for any number.
+    """
+    graph = stage.graph(state, "destination")
+    at = graph.index.get(op_name(names[0])) if len(names) == 1 else None
+    like = "" if at is None else graph.types[at]
+    matches: Iterable[tuple[str, str]] = stage.facts.op_types(query, like, inputs or None)
+    return state, [{"name": kind, "doc": doc} for kind, doc in matches]

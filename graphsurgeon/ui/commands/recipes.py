@@ -9,19 +9,19 @@ from typing import Any
 from ...errors import PlanError, SurgeryError, counted, one_of, one_or_all
 from ...graph.compatibility import TARGETS
 from ...graph.names import free_name, tensor_name
-from ...plan.menu import EDITORS, PLAN, Recipe, RecipeParameter
-from ...plan.subject import EditorLike
+from ...plan.editor_like import EditorLike
+from ...plan.recipe_registry import EDITORS, PLAN, Recipe, RecipeParameter
 from ...view.paint import Paint
-from ..drafts import read, with_plan
+from ..drafts import parse_literal, with_plan
 from ..stage import Stage
 from ..state import State
-from .save import default_ends, ends_code, read_ends, refuse_unknown
+from .save import default_ends, ends_code, parse_ends, refuse_unknown
 from .steps import TENSOR, TENSORS, TEXT, WORD, FieldType, choice
 
 
 def _words(text: str) -> list[str]:
     """Parses names with commas between them, or a Python list of names."""
-    parsed = read(text)
+    parsed = parse_literal(text)
     several = parsed if isinstance(parsed, list | tuple) else [part.strip() for part in text.split(",")]
     if not several or not all(isinstance(one, str) and one for one in several):
         raise ValueError(text)
@@ -30,7 +30,7 @@ def _words(text: str) -> list[str]:
 
 def _pairs(text: str) -> dict[str, str]:
     """Parses pairs ``old=new`` with commas or line breaks between them, or a Python dict."""
-    parsed = read(text)
+    parsed = parse_literal(text)
     if not isinstance(parsed, dict):
         parts = [part.partition("=") for part in text.replace("\n", ",").split(",") if part.strip()]
         parsed = {old.strip(): new.strip() for old, _, new in parts}
@@ -41,7 +41,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 def _shape(text: str) -> list[int | None]:
     """Parses a Python list of sizes, with None for a size that is not fixed."""
-    parsed = read(text)
+    parsed = parse_literal(text)
     if not isinstance(parsed, list | tuple) or any(type(size) not in (int, type(None)) for size in parsed):
         raise ValueError(text)
     return list(parsed)
@@ -49,8 +49,8 @@ def _shape(text: str) -> list[int | None]:
 
 #: Kind of an argument in the table of recipes -> how it is typed in a form.
 KINDS: dict[str, FieldType] = {
-    "inputs": FieldType(ends_code, read_ends, TENSORS.words),
-    "outputs": FieldType(ends_code, read_ends, TENSORS.words),
+    "inputs": FieldType(ends_code, parse_ends, TENSORS.words),
+    "outputs": FieldType(ends_code, parse_ends, TENSORS.words),
     "input": TENSOR,
     "tensor": TENSOR,
     "tensors": FieldType(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.words),
@@ -84,7 +84,7 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
         ``form`` has ``name``, ``label``, ``value`` and ``hint`` of each argument, and ``options`` with their texts if
         there are few choices.
     """
-    thing, ends, all_recipes = _thing(stage, state), _ends(stage), stage.recipes.values()
+    thing, ends, all_recipes = _recipe_subject(stage, state), _ends(stage), stage.recipes.values()
     off = [_unavailable(stage, state, recipe, thing, ends["outputs"]) for recipe in all_recipes]
     return state, [
         _recipe_data(recipe, stage.destination, ends, why) for recipe, why in zip(all_recipes, off, strict=True)
@@ -154,7 +154,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
     if name not in stage.recipes:
         raise PlanError(request, "no recipe has this name", one_of(name, stage.recipes))
     spec = stage.recipes[name]
-    arguments = _read(spec, stage.destination, values or {}, request)
+    arguments = _parse_values(spec, stage.destination, values or {}, request)
     editor_words = {
         wish.name: (values or {}).get(wish.name, "").strip() for wish in spec.wishes if wish.kind == "editor"
     }
@@ -162,7 +162,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
              for key, value in arguments.items()]  # fmt: skip
     code = f"gs.recipes.{name}({', '.join(['ed', *words])})"
     if spec.gives == PLAN:
-        plan, draft = spec.made(_thing(stage, state), arguments), stage.draft(state)
+        plan, draft = spec.made(_recipe_subject(stage, state), arguments), stage.draft(state)
         old_faults = draft.check() if draft.steps else ()
         for fault in plan.check():
             if fault not in old_faults and not fault.cures:  # the plan has buttons for errors with a fix
@@ -198,7 +198,7 @@ def check(
     Returns:
         ``lines``, the report; and ``code``, the same call in Python.
     """
-    ends = {key: read_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
+    ends = {key: parse_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
     arguments = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
     for key, names in arguments.items():
         refuse_unknown(stage.destination, names, f"check({target!r}, {key}={names!r})", key)
@@ -212,7 +212,7 @@ def check(
     return state.with_status(lines[0], "warn" if report else "info"), receipt
 
 
-def _thing(stage: Stage, state: State) -> Any:
+def _recipe_subject(stage: Stage, state: State) -> Any:
     """Returns the subject of a recipe: the plan if it has steps, else the editor."""
     draft = stage.draft(state)
     return draft if draft.steps else stage.destination
@@ -228,7 +228,7 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
     return dict(zip(("inputs", "outputs"), ends, strict=True))
 
 
-def _read(spec: Recipe, editor: EditorLike, values: Mapping[str, str], request: str) -> dict[str, Any]:
+def _parse_values(spec: Recipe, editor: EditorLike, values: Mapping[str, str], request: str) -> dict[str, Any]:
     """Returns the values of the typed texts.
 
     Raises:
@@ -261,9 +261,9 @@ def _read(spec: Recipe, editor: EditorLike, values: Mapping[str, str], request: 
 def _plain(wish: RecipeParameter, text: str) -> str:
     """Returns the value part of a typed text: ``uint8`` for ``dtype='uint8'``."""
     name, sign, rest = (part.strip() for part in text.partition("="))
-    paired = wish.kind in _PAIRED and read(rest) == rest  # the name of a pair may be the name of the field
+    paired = wish.kind in _PAIRED and parse_literal(rest) == rest  # the name of a pair may be the name of the field
     bare = rest if sign and name == wish.name and not paired else text
-    parsed = read(bare)
+    parsed = parse_literal(bare)
     return parsed if isinstance(parsed, str) else bare
 
 

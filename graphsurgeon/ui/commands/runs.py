@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError, SelectionError, SurgeryError, about, counted, few
-from ...graph.arrays import can_be_made_up, loaded
+from ...graph.arrays import can_be_random, load_arrays
 from ...graph.graph import Graph, TensorInfo, shape_text
-from ...graph.names import outer_name, renamed_end
+from ...graph.names import outer_name, rename_input
 from ...graph.trace import FirstDifference, Trace
 from ...graph.variables import PLACEHOLDER_TYPES
-from ...plan.effect import PlanResult
+from ...plan.editor_like import EditorLike
 from ...plan.plan import Plan, without_muted
-from ...plan.subject import EditorLike
+from ...plan.plan_result import PlanResult
 from ...view.paint import Paint
 from ..run_results import RunOverlay
 from ..stage import Stage
@@ -110,7 +110,7 @@ def _compare_traces(
         how, more: the arguments of both traces, and of the second trace alone.
     """
     renamed, was = effect.renamed, {now: was for was, now in effect.renamed.items()}
-    old_feeds = {renamed_end(name, was): value for name, value in feeds.items()}
+    old_feeds = {rename_input(name, was): value for name, value in feeds.items()}
     old_feeds = {name: value for name, value in old_feeds.items() if name.partition(":")[0] in effect.base.index}
     copies = [copied for copied in effect.copies if copied.source.owner is effect.base.owner]
     stands = {f"{p.name}:0": p.was for copied in copies for p in copied.placeholders}
@@ -122,18 +122,18 @@ def _compare_traces(
         before = old.trace(({**fed, **feeds} if beside else old_feeds) or None, **how)
     except SurgeryError:
         return DryRun(new.trace(dict(feeds) or None, **how, **more), None, None)
-    fed |= {renamed_end(name, renamed): value for name, value in before.feeds.items()}
+    fed |= {rename_input(name, renamed): value for name, value in before.feeds.items()}
     fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be removed
     twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
-    ends = [renamed_end(name, renamed) for name in before.results]
+    ends = [rename_input(name, renamed) for name in before.results]
     for copied, twin in zip(copies, twins, strict=True):
-        ends += [renamed_end(end, twin) for end in copied.step.selection.boundary.outputs]
+        ends += [rename_input(end, twin) for end in copied.step.selection.boundary.outputs]
     ends = [end for end in dict.fromkeys(ends) if end.partition(":")[0] in after.index]
     trace = before if beside else new.trace({**fed, **feeds} or None, ends or None, **how, **more)
     apart, first = dict[str, float](), None
     same_names = {name: name for name in before.graph.names} | dict(renamed)
     for names in (same_names, *twins):
-        called = {t: renamed_end(t, names) if t.partition(":")[0] in names else "" for t in before}
+        called = {t: rename_input(t, names) if t.partition(":")[0] in names else "" for t in before}
         apart |= {names[op]: far for op, far in before.differences(trace, called).items()}
         first = first or before.first_difference(trace, names=called)
     return DryRun(trace, apart, first)
@@ -159,7 +159,7 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
         needed = stage.source.feeds_needed(ends.get("fetches"))
     feeds = []
     for name, info in needed.items():
-        has_random = info is not None and can_be_made_up(info)
+        has_random = info is not None and can_be_random(info)
         sizes = [1 if size is None else size for size in info.shape or ()] if has_random and info is not None else []
         feeds.append({
             "tensor": name,
@@ -358,7 +358,7 @@ def feed_of(tensor: str, text: str) -> Any:
 
 
 def _from_file(tensor: str, path: Path, request: str) -> Any:
-    content = loaded(path, request, "np.save(path, array)")
+    content = load_arrays(path, request, "np.save(path, array)")
     if not isinstance(content, dict):
         return content
     for name in (tensor, tensor.partition(":")[0], *(content if len(content) == 1 else ())):

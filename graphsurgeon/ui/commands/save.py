@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import PlanError, about, counted
-from ...graph.atomic_files import TargetExistsError, refuse_there, write_whole
+from ...graph.atomic_files import TargetExistsError, ensure_writable, write_atomic
 from ...graph.graph import Graph
 from ...graph.names import tensor_name
-from ...plan.subject import EditorLike
+from ...plan.editor_like import EditorLike
 from ...view.first_picture import ends
 from ...view.tree import Tree
-from ..drafts import read
+from ..drafts import parse_literal
 from ..stage import Stage
 from ..state import State
 
@@ -90,25 +90,25 @@ def save(
     editor, suffix = stage.destination, FORMATS[format][1]
     path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
     more = {"overwrite": True} if there == "replace" else {}
-    ends = read_ends(inputs), read_ends(outputs)
+    ends = parse_ends(inputs), parse_ends(outputs)
     for key, names in zip(("inputs", "outputs"), ends, strict=True):
         refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
     options = _save_request(format, signature, *ends, values) | more
     try:
-        receipt = _saved(editor, path, format, options)
+        receipt = _write_file(editor, path, format, options)
     except TargetExistsError as error:
         return state, {"title": "Saved", "lines": [], "code": "", "there": error.problem}
     return state.replace(saved=receipt).with_status(f"saved: {receipt['lines'][0]}"), receipt
 
 
-def _saved(editor: EditorLike, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:
+def _write_file(editor: EditorLike, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:
     """Writes the file; returns the report for the page."""
     if format in ("picture", "page"):
         call = "to_svg" if format == "picture" else "to_html"
-        refuse_there(path, "overwrite" in options, f"save({path!r})")
+        ensure_writable(path, "overwrite" in options, f"save({path!r})")
         text = str(getattr(editor, call)())
         try:
-            write_whole(path, text.encode())
+            write_atomic(path, text.encode())
         except OSError as error:
             how = "Choose another path, or free some disk space. The existing files did not change"
             raise PlanError(f"save({path!r})", error.strerror or str(error), how, "path") from error
@@ -139,16 +139,16 @@ def _save_request(format: str, signature: str, inputs: Any, outputs: Any, values
     return out
 
 
-def read_ends(text: str) -> list[str] | dict[str, str]:
+def parse_ends(text: str) -> list[str] | dict[str, str]:
     """Parses tensors with commas between them, or pairs ``name=tensor``, which become a dict; or a Python list or dict.
 
     Example:
-        >>> read_ends("x, y:1"), read_ends("image=x:0")
+        >>> parse_ends("x, y:1"), parse_ends("image=x:0")
         (['x:0', 'y:1'], {'image': 'x:0'})
-        >>> read_ends("['x', 'y:1']"), read_ends("{'image': 'x:0'}")
+        >>> parse_ends("['x', 'y:1']"), parse_ends("{'image': 'x:0'}")
         (['x:0', 'y:1'], {'image': 'x:0'})
     """
-    parsed = read(text)
+    parsed = parse_literal(text)
     if isinstance(parsed, dict):
         return {str(key): tensor_name(tensor) for key, tensor in parsed.items()}
     if isinstance(parsed, list | tuple):
@@ -167,7 +167,7 @@ def refuse_unknown(editor: EditorLike, ends: Iterable[str] | Mapping[str, str], 
 
     Args:
         editor: the editor of the graph.
-        ends: the tensors, from `read_ends`.
+        ends: the tensors, from `parse_ends`.
         request, argument: the request and its argument, for the message.
 
     Raises:

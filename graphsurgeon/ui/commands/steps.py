@@ -10,9 +10,9 @@ from ...errors import PlanError, counted, few
 from ...graph.names import op_name, tensor_name
 from ...plan import steps
 from ...plan.plan import ASSIGN, COLLECTIONS, CONTROL, EXTERNAL, KEPT, SEEDS, SIDES, UNMAPPED, Plan
-from ...plan.step_text import step_text, steps_text
-from ...plan.steps import InsertStep, MutedStep, SetStep, Step, later_steps, scope_change, unmuted
-from ..drafts import read, with_message
+from ...plan.step_code import step_text, steps_text
+from ...plan.steps import InsertStep, MutedStep, SetStep, Step, later_steps, scope_change, unwrap_muted
+from ..drafts import parse_literal, with_message
 from ..page_data import receipt
 from ..stage import Stage
 from ..state import State, UndoEntry
@@ -82,7 +82,7 @@ def _count(text: str) -> int:
 
 
 def _branch(text: str) -> int:
-    value = read(text)
+    value = parse_literal(text)
     if not isinstance(value, int):
         raise ValueError(text)
     return value
@@ -104,7 +104,7 @@ YES_OR_NO = FieldType(
     ("no", "yes"),
 )
 TEXT = FieldType(str, str, "a string")
-VALUE = FieldType(str, read, "a Python value")
+VALUE = FieldType(str, parse_literal, "a Python value")
 BRANCH = FieldType(str, _branch, "True, False or the number of a branch")
 
 
@@ -274,7 +274,7 @@ def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
         on: false to unmute the step.
     """
     plan = stage.draft(state)
-    text = step_text(unmuted(_step(plan, step, f"mute_step({step}, on={on})")))
+    text = step_text(unwrap_muted(_step(plan, step, f"mute_step({step}, on={on})")))
     state = state.replace(draft=plan.with_muted(step, on))
     return with_message(stage, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
 
@@ -289,7 +289,7 @@ def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[s
         for each argument its ``name``, its ``label``, its ``value`` as text, and its ``choices`` if these are few.
     """
     plan = stage.draft(state)
-    one = unmuted(_step(plan, step, f"step_form({step})"))
+    one = unwrap_muted(_step(plan, step, f"step_form({step})"))
 
     def choices(op: str, name: str) -> list[str]:
         graph = stage.around(plan.after(), [op]).graph
@@ -311,7 +311,7 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
     """
     plan, request = stage.draft(state), f"edit_step({step})"
     old = _step(plan, step, request)
-    new, rename_pair = with_arguments(unmuted(old), values, request)
+    new, rename_pair = with_arguments(unwrap_muted(old), values, request)
     if isinstance(new, SetStep) and "attributes" in values:
         graph, (name, value) = stage.around(plan.after(), new.ops).graph, new.attributes[0]
         for op in new.ops:
@@ -337,7 +337,7 @@ def _step(plan: Plan, step: int, request: str) -> Step:
 _RESTORING = frozenset({"back", "forward", "redo", "stand", "undo"})
 
 
-def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
+def with_undo_entry(stage: Stage, before: State, after: State, verb: str) -> State:
     """Returns the state after a verb, with an entry for undo.
 
     Undone actions can still be redone after a selection, but not after another mark or step.
@@ -357,7 +357,7 @@ def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
 
 def undo(stage: Stage, state: State) -> State:
     """Undoes the last action: a step of the plan, a mark, a selection, or an applied plan."""
-    if not state.past or _applied(stage) > state.past[-1].applied:
+    if not state.past or _last_applied_number(stage) > state.past[-1].applied:
         event = stage.destination.undo()
         return state.replace(undone=(*undone(state), event)).with_status(f"undone: {event.text}")
     now = _back(stage, state, state.past[-1]).replace(
@@ -394,9 +394,9 @@ def stand(stage: Stage, state: State, step: int) -> State:
         there = ", ".join(map(str, sorted(descriptions)))
         raise PlanError(f"stand({step})", "the history has no such step", f"Choose one of {there}")
     redo_entries = undone(state)
-    while _applied(stage) > step:
+    while _last_applied_number(stage) > step:
         redo_entries = (*redo_entries, stage.destination.undo())
-    while _applied(stage) < step:
+    while _last_applied_number(stage) < step:
         stage.destination.redo()
     return state.replace(undone=redo_entries).with_status(f"the graph {descriptions[step]}")
 
@@ -432,10 +432,10 @@ def undone(state: State) -> tuple[Any, ...]:
 def _undo_entry(stage: Stage, state: State) -> UndoEntry:
     """Returns the undo entry of a state. The plan is stored without its computed effect."""
     draft = None if state.draft is None else replace(state.draft)
-    return UndoEntry(draft, state.marks, state.view.selected, _applied(stage))
+    return UndoEntry(draft, state.marks, state.view.selected, _last_applied_number(stage))
 
 
-def _applied(stage: Stage) -> int:
+def _last_applied_number(stage: Stage) -> int:
     """Returns the number of the last applied plan that is not undone."""
     return max((event.number for event in stage.destination.history if not event.undone), default=0)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...graph.compatibility import TARGETS
-from ...graph.names import unfit, valid_name
+from ...graph.names import invalid_name_fault, valid_name
 from ...plan.plan import CONTROL
 from ..run_results import MEASURES
 from .save import FORMATS
@@ -153,14 +153,14 @@ def is_name(value: Any) -> bool:
 
 
 def _no_name(value: Any) -> tuple[str, str] | None:
-    return unfit(value.strip("/"), "a name", lambda name: False) if isinstance(value, str) else None
+    return invalid_name_fault(value.strip("/"), "a name", lambda name: False) if isinstance(value, str) else None
 
 
 def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _listed(value: Any) -> Any:
+def _name_list(value: Any) -> Any:
     """Returns names from Python code as a list; a single name becomes a list of one."""
     names = plain(value)
     return [names] if isinstance(names, str) else names
@@ -184,7 +184,9 @@ TEXT_OR_FUNCTION = ArgType(
 )
 ANYTHING = ArgType("anything", lambda value: True, "string", TEXT.samples, _as_it_is)
 COUNT = ArgType("a whole number, 0 or more", is_count, "number", (0, 2))
-NAMES = ArgType("a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]), _listed)
+NAMES = ArgType(
+    "a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]), _name_list
+)
 NUMBERS = ArgType(
     "a list of numbers",
     lambda value: isinstance(value, list) and all(map(_is_number, value)),

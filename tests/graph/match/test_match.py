@@ -11,8 +11,8 @@ import pytest
 
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.match.match import Matches, match
-from graphsurgeon.graph.match.pattern import COMMUTATIVE, Pattern
+from graphsurgeon.graph.pattern import COMMUTATIVE, Pattern
+from graphsurgeon.graph.pattern_match import Matches, match
 from graphsurgeon.graph.selection import select
 from tests.cost import lines
 from tests.graph.test_diff import nodes

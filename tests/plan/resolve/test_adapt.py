@@ -6,8 +6,7 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_code import request_of
-from graphsurgeon.plan.step_text import step_text
+from graphsurgeon.plan.step_code import request_of, step_text
 from graphsurgeon.plan.steps import scope_change, with_names
 from tests.plain import plain
 from tests.plan.edits import fault

@@ -9,8 +9,7 @@ from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.function_source import Sources
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_code import call
-from graphsurgeon.plan.step_text import step_text
+from graphsurgeon.plan.step_code import call, step_text
 from tests.plan import edits
 from tests.refusal import reads, refuses
 

@@ -9,14 +9,14 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.applied_ops import GraphDelta
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.effect import PlanResult
+from graphsurgeon.plan.edit_state import EditState
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.plan_result import PlanResult
 from graphsurgeon.plan.resolve import RESOLVERS, resolve
-from graphsurgeon.plan.resolve.outcome import finalize
-from graphsurgeon.plan.result import GraphDelta
+from graphsurgeon.plan.resolve.finalize import finalize
 from graphsurgeon.plan.steps import Step
-from graphsurgeon.plan.tally import EditState
 
 OPS = [("a", "Const", []), ("b", "Const", []), ("s/x", "Neg", ["a"]), ("s/y", "Add", ["s/x", "b", "^a"]),
        ("z", "Exp", ["s/y"]), ("end", "NoOp", ["^z", "^s/x"])]  # fmt: skip

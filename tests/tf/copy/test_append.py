@@ -312,14 +312,14 @@ def test_what_tensorflow_refuses(monkeypatch):
     graph = tiny()
     ed = gs.open(graph)
     plan = ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep")
-    real = copying.compiled
+    real = copying.compile_nodes
 
     def broken(*args):
         graph_def, tensors, controls = real(*args)
         graph_def.node[0].attr["T"].type = tf.int32.as_datatype_enum
         return graph_def, tensors, controls
 
-    monkeypatch.setattr(copying, "compiled", broken)
+    monkeypatch.setattr(copying, "compile_nodes", broken)
     before = look(graph)
     with refuses(PlanError, "apply: copy 1 op of graph to t/: TensorFlow refuses the nodes: ",
                  "Nothing was changed. plan.preview() shows the ops of the plan"):  # fmt: skip
@@ -336,13 +336,13 @@ def test_a_failure_after_the_import_takes_the_collections_back(monkeypatch):
 
     m = model("resource", optimizer=None)
     ed = gs.open(m.graph)
-    before, real = collections(m.graph), copying.attach
+    before, real = collections(m.graph), copying.attach_python_state
 
     def broken(*everything):
         real(*everything)
         raise MemoryError("no more")
 
-    monkeypatch.setattr(copying, "attach", broken)
+    monkeypatch.setattr(copying, "attach_python_state", broken)
     with refuses(PlanError, "apply(plan): MemoryError: no more; TensorFlow cannot delete the ops that it had added",
                  "21 ops, 't/net/w/Initializer/random_uniform/shape' first, stay in graph as orphans",
                  "Make the plan again with to='t_2'"):  # fmt: skip

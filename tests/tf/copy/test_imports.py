@@ -102,8 +102,8 @@ def test_a_constant_over_64_mb():
 def test_a_graph_too_large_for_one_piece(monkeypatch):
     graph = heavy(7, 1000)
     monkeypatch.setattr(importing, "LIMIT", 20_000)
-    pieces, apart = [], importing.constants_apart
-    monkeypatch.setattr(importing, "constants_apart", lambda g, n: pieces.append(apart(g, n)) or pieces[-1])
+    pieces, apart = [], importing.split_constants
+    monkeypatch.setattr(importing, "split_constants", lambda g, n: pieces.append(apart(g, n)) or pieces[-1])
     dst = gs.open(tf.Graph())
     done = dst.apply(dst.plan().copy(gs.open(graph).select(), to="t"))
     assert [len(p.node) for p in pieces[0][0]] == [2, 2, 2, 1]

@@ -11,7 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.provenance import ATTRIBUTE, COLLECTION
-from graphsurgeon.tf.copy.append import constant_of, known, origin
+from graphsurgeon.tf.copy.append import constant_of, origin, recorded_origins
 from graphsurgeon.tf.open import outputs
 from tests.graphs import model, run, tf1, tiny
 from tests.refusal import refuses
@@ -202,7 +202,7 @@ def test_one_op_is_asked_and_no_other(tmp_path):
     found = origin(replace(graph, nodes=Nodes(graph.nodes)), graph.owner, "z")
     assert found.changes
     assert set(asked) == {graph.index["z"]}
-    assert known(graph, graph.owner)["z"] == found
+    assert recorded_origins(graph, graph.owner)["z"] == found
 
 
 def test_a_constant_is_read_unless_a_few_bytes_stand_for_too_much(monkeypatch):

@@ -13,7 +13,7 @@ from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.plan.adapters import Dense, Pad, Pool, Reshape, Resize, Transpose, proposals
 from graphsurgeon.plan.type_check import fits
-from graphsurgeon.tf.edit.builders import adapting
+from graphsurgeon.tf.edit.builders import adapter_builder
 from tests.fresh import process
 from tests.graphs import look
 from tests.refusal import reads
@@ -96,7 +96,7 @@ def test_what_tensorflow_makes_of_a_proposal_is_what_was_foretold_and_what_numpy
         with tf.Graph().as_default() as graph:
             x = tf1.placeholder(a.dtype, a.shape, name="x")
             with tf1.variable_scope("fit", auxiliary_name_scope=False), tf1.name_scope("fit/"):
-                y = adapting(adapter)(x)
+                y = adapter_builder(adapter)(x)
             assert y.name == "fit:0"
             assert all(op.name.startswith("fit") for op in graph.get_operations() if op is not x.op)
             reported, shape = adapter.gives(a), None if y.shape.rank is None else tuple(y.shape.as_list())

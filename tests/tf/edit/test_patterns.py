@@ -8,8 +8,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.graph.match.match import match
-from graphsurgeon.graph.match.pattern import Pattern
+from graphsurgeon.graph.pattern import Pattern
+from graphsurgeon.graph.pattern_match import match
 from graphsurgeon.tf.edit.patterns import array_of, as_pattern, pattern_of
 from tests.graphs import look
 from tests.refusal import refuses

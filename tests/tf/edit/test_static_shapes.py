@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.edit.rewire import downstream, infer_outputs, known, reshape
+from graphsurgeon.tf.edit.rewire import downstream, infer_outputs, reshape, specificity
 from tests.graphs import tf1
 from tests.refusal import refuses
 
@@ -70,4 +70,4 @@ def test_functions_and_variables_are_known_there():
 
 
 def test_how_much_a_shape_says():
-    assert [known(tf.TensorShape(s)) for s in (None, [], [None], [2, None, 3])] == [-1, 0, 0, 2]
+    assert [specificity(tf.TensorShape(s)) for s in (None, [], [None], [2, None, 3])] == [-1, 0, 0, 2]

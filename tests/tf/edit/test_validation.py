@@ -193,13 +193,13 @@ def test_only_what_changes_and_what_it_reaches_is_built(monkeypatch):
         for n in range(400):
             x = tf.negative(x, name=f"n{n}")
     sizes = []
-    built = _ShapeChecker._built
+    built = _ShapeChecker._build
 
     def counted(self, region):
         sizes.append(len(region))
         return built(self, region)
 
-    monkeypatch.setattr(_ShapeChecker, "_built", counted)
+    monkeypatch.setattr(_ShapeChecker, "_build", counted)
     ed = gs.open(graph)
     assert ed.plan().copy(ed.select(), to="c").check() == ()
     assert sizes == []

@@ -7,7 +7,7 @@ from itertools import count
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf.functions.calls import FunctionCalls, in_place
+from graphsurgeon.tf.functions.calls import FunctionCalls, inline_call
 
 tf1 = tf.compat.v1
 
@@ -21,7 +21,7 @@ def parts(function, **names):
     base = gs.open(graph).snapshot
     (call,) = [node for node in base.nodes if "PartitionedCall" in node.op]
     numbers = count()
-    return in_place(FunctionCalls(base), call, "here/", lambda wish: f"{wish}_{next(numbers)}", **names)
+    return inline_call(FunctionCalls(base), call, "here/", lambda wish: f"{wish}_{next(numbers)}", **names)
 
 
 def test_ops_get_names_below_the_scope_read_what_the_call_reads_and_wait_for_what_it_waits_for():

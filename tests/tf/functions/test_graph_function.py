@@ -478,7 +478,7 @@ def test_what_tensorflow_refuses(monkeypatch):
     def refuse(*args, **options):
         raise tf.errors.InvalidArgumentError(None, None, "no such thing")
 
-    monkeypatch.setattr(graph_function, "copied_into", refuse)
+    monkeypatch.setattr(graph_function, "copy_into", refuse)
     with refuses(PlanError, "function(outputs='z:0'): TensorFlow refuses the function: ", "no such thing",
                  "Choose other inputs or outputs"):  # fmt: skip
         gs.open(tiny()).function("x:0", "z:0")

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.graph.functions import called_by
-from graphsurgeon.tf.functions.insides import ArgumentInfo, BodyOutputs, body
+from graphsurgeon.graph.functions import callees_of
+from graphsurgeon.tf.functions.function_bodies import ArgumentInfo, BodyOutputs, function_body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
 from tests.tf2 import calling_twice_deep
@@ -17,7 +17,7 @@ tf1 = tf.compat.v1
 
 
 def called_functions(graph, op):
-    return sorted(one.function for one in called_by(graph.nodes[op], graph.functions))
+    return sorted(one.function for one in callees_of(graph.nodes[op], graph.functions))
 
 
 def opened():
@@ -28,7 +28,7 @@ def test_ports_arguments_results_and_calls_in_calls():
     graph = opened()
     (call,) = [i for i, t in enumerate(graph.types) if "PartitionedCall" in t]
     (name,) = called_functions(graph, call)
-    inside = body(graph, name)
+    inside = function_body(graph, name)
     assert inside.title == f"{name} of graph"
     kinds = dict(zip(inside.names, inside.types, strict=True))
     assert kinds["a"] == "_Arg"
@@ -37,14 +37,14 @@ def test_ports_arguments_results_and_calls_in_calls():
     (deeper,) = [i for i, t in enumerate(inside.types) if "PartitionedCall" in t]
     assert inside.input_names(less) == [f"{inside.names[deeper]}:1", f"{inside.names[deeper]}:0"]
     (second,) = called_functions(inside, deeper)
-    parts = body(inside, second)
+    parts = function_body(inside, second)
     assert "Split" in parts.types
 
 
 def test_a_function_that_is_not_there():
     graph = opened()
     with refuses(SelectionError, "unfold(function='f'): graph has no function with this name", "It has "):
-        body(graph, "f")
+        function_body(graph, "f")
 
 
 def test_ops_that_call_nothing():
@@ -55,7 +55,7 @@ def test_ops_that_call_nothing():
 def inside(graph, kind="PartitionedCall", function=""):
     (call,) = [i for i, t in enumerate(graph.types) if t.endswith(kind)]
     (name,) = [name for name in called_functions(graph, call) if function in name]
-    return body(graph, name, call)
+    return function_body(graph, name, call)
 
 
 def reported(graph):
@@ -127,5 +127,5 @@ def test_bodies_of_real_models_are_known(corpus, id):
     graph = gs.open(corpus.path(id)).snapshot
     for call in [i for i, t in enumerate(graph.types) if "PartitionedCall" in t]:
         for name in called_functions(graph, call):
-            inner = body(graph, name, call)
+            inner = function_body(graph, name, call)
             assert None not in [inner.outputs(i) for i in range(inner.size)], name

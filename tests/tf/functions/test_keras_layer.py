@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.tf.functions.keras_layer import _filled
+from graphsurgeon.tf.functions.keras_layer import _filled_table
 from tests.graphs import KINDS, tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -380,7 +380,7 @@ def test_a_table_that_a_file_has_made_up_is_refused():
     with refuses(
         PlanError, "build()", "a table of the layer is damaged, or too large to unpack", "Save the model again"
     ):
-        _filled(*texts)
+        _filled_table(*texts)
 
 
 def test_a_gradient_of_its_own_works_here_and_is_said_to_stay_behind_in_a_file():

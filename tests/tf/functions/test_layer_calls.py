@@ -14,7 +14,7 @@ import tf_keras
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError, SurgeryError
 from graphsurgeon.graph.layers import scopes_of
-from graphsurgeon.tf.functions.layer_calls import observed
+from graphsurgeon.tf.functions.layer_calls import observe_calls
 from graphsurgeon.ui.inspector import layer_rows
 from tests import modules
 from tests.refusal import refuses
@@ -181,7 +181,7 @@ def test_the_class_of_layers_is_as_it_was(k):
     before = base.__call__
 
     def fails():
-        with observed([base]):
+        with observe_calls([base]):
             assert base.__call__ is not before
             raise ValueError("no")
 
@@ -197,7 +197,7 @@ def test_calls_outside_a_graph_and_in_other_threads_are_not_noted():
         tf.function(layer).get_concrete_function(tf.TensorSpec([1, 2]))
 
     layer(x)
-    with observed([keras.layers.Layer]) as seen:
+    with observe_calls([keras.layers.Layer]) as seen:
         layer(x)
         other = threading.Thread(target=elsewhere)
         other.start()
@@ -263,7 +263,7 @@ def test_a_module_is_called_as_it_is_while_it_is_watched():
     ed = gs.open(net, function="forward")
     assert [dict(vars(kind)) for kind in kinds] == before
     assert "StatelessIf" in {ed.op(name).type for name in ed.layer("first").ops}  # its `if` is graph code
-    with observed([], [modules.Dense]) as seen:
+    with observe_calls([], [modules.Dense]) as seen:
         net.enc.first(tf.ones([1, 3]))  # outside of a graph
         assert seen == []
 

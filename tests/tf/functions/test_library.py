@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.functions.library import Library, bring
+from graphsurgeon.tf.functions.library import Library, import_functions
 from tests.graphs import run
 from tests.refusal import refuses
 
@@ -192,4 +192,4 @@ def test_a_damaged_function_that_has_to_be_made_anew_is_named():
     damaged.node_def[0].input[0] = "gone:output:0"
     problem = "TensorFlow cannot make such a function: 'gone:output:0'"
     with refuses(PlanError, "copying 'f'", problem, "Leave out its calls"):
-        bring(Library(), iter(["f"]), {"f": damaged}, {"f": damaged})
+        import_functions(Library(), iter(["f"]), {"f": damaged}, {"f": damaged})

@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.lazy_graph import pending
+from graphsurgeon.graph.lazy_graph import lazy_graph_of
 from graphsurgeon.tf.open import outputs
 from graphsurgeon.tf.open.outputs import array_in
-from graphsurgeon.tf.open.snapshot import materialized
+from graphsurgeon.tf.open.snapshot import materialize_graph
 from tests.graphs import tf1, tiny
 from tests.refusal import refuses
 
@@ -28,7 +28,7 @@ def path(tmp_path):
 
 
 def waits(ed):
-    return pending(ed.opened.graph) is not None
+    return lazy_graph_of(ed.opened.graph) is not None
 
 
 def test_looking_makes_no_live_graph(path):
@@ -93,11 +93,11 @@ def test_shapes_are_what_the_file_states_and_then_what_is_inferred(path):
 def test_the_settled_snapshot_has_the_same_ops_under_the_same_numbers(path):
     ed = gs.open(path)
     read = ed.snapshot
-    now = materialized(read)
+    now = materialize_graph(read)
     assert now is not read
     assert (now.names, list(now.types), now.fingerprint) == (read.names, list(read.types), read.fingerprint)
     assert all(a == b for a, b in zip(now.nodes, read.nodes, strict=True))
-    assert materialized(now) is now
+    assert materialize_graph(now) is now
     assert ed.snapshot is now
 
 

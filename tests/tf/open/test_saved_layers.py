@@ -133,7 +133,7 @@ def test_layers_are_looked_for_when_somebody_asks(tmp_path, monkeypatch):
     net = modules.Net()
     tf.saved_model.save(net, tmp_path, signatures=net.forward)
     calls = []
-    monkeypatch.setattr("graphsurgeon.tf.open.layers.by_variables", lambda *args: calls.append(args) or ())
+    monkeypatch.setattr("graphsurgeon.tf.open.layers.layers_from_variables", lambda *args: calls.append(args) or ())
     ed = gs.open(tmp_path)
     assert (ed.snapshot.size > 0, calls) == (True, [])
     assert (len(ed.layers), len(ed.layers), len(calls)) == (0, 0, 1)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.graph.lazy_graph import filled, pending
+from graphsurgeon.graph.lazy_graph import is_materialized, lazy_graph_of
 from graphsurgeon.tf.open import source, trial_import
 from tests.corpus import corpus_cases
 from tests.fresh import process
@@ -88,10 +88,10 @@ def test_one_that_is_harmless_is_looked_at_with_its_shapes_before_it_is_imported
     assert "float32 (?, 3)" not in labels(ed)
     ed.screen.infer()
     assert ed.screen.inferred
-    assert not filled(ed.snapshot.owner)
+    assert not is_materialized(ed.snapshot.owner)
     assert "float32 (?, 3)" in labels(ed)
     shapes = {name: ed.snapshot.stated(i) for i, name in enumerate(ed.snapshot.names)}
-    assert not filled(ed.snapshot.owner)
+    assert not is_materialized(ed.snapshot.owner)
     assert ed.session().run("z:0", {"x:0": [[0.0, 0.0]]}).tolist() == [[0.0, 0.0, 0.0]]
     assert {name: ed.snapshot.outputs(i) for i, name in enumerate(ed.snapshot.names)} == shapes
     assert "tiny.pb', trust=False)" in ed.to_code()
@@ -156,7 +156,7 @@ STARTED = threading.Event()
 
 def test_no_process_is_started_for_a_first_picture(monkeypatch):
     started = []
-    monkeypatch.setattr(trial_import.SandboxImport, "_tried", lambda self, graph_def: started.append(1))
+    monkeypatch.setattr(trial_import.SandboxImport, "_try_import", lambda self, graph_def: started.append(1))
     ed = gs.open(tiny().as_graph_def())
     view = ed.view()
     assert ed._repr_mimebundle_()
@@ -208,7 +208,7 @@ def test_a_file_whose_verdict_is_asked_for_is_tried_though_nobody_looks_any_more
 
 def trial_of(ed):
     """The trial behind a file."""
-    cells = pending(ed.snapshot.owner).leave.__closure__
+    cells = lazy_graph_of(ed.snapshot.owner).leave.__closure__
     return next(cell.cell_contents for cell in cells if isinstance(cell.cell_contents, trial_import.SandboxImport))
 
 
@@ -260,7 +260,9 @@ def test_nobody_waits_for_it_who_needs_the_graph(monkeypatch):
 
 def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one(monkeypatch):
     started = []
-    monkeypatch.setattr(trial_import.SandboxImport, "_tried", lambda self, graph_def: started.append(self._timeout))
+    monkeypatch.setattr(
+        trial_import.SandboxImport, "_try_import", lambda self, graph_def: started.append(self._timeout)
+    )
     ed = gs.open(tiny().as_graph_def(), trust=False, timeout=7.0)
     assert ed.find("op:Square") == ["y"]
     assert not started
@@ -270,7 +272,7 @@ def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one
     gs.open(tiny().as_graph_def()).session()
     trusted = gs.open(tiny().as_graph_def(), trust=True)
     trusted.screen.infer()
-    assert filled(trusted.snapshot.owner)
+    assert is_materialized(trusted.snapshot.owner)
     trusted.session()
     assert len(started) == 1
 

@@ -120,7 +120,7 @@ def test_contexts_are_written_and_read():
     proto = contexts.context_proto(cond)
     assert [nested.WhichOneof("ctxt") for nested in proto.cond_ctxt.nested_contexts] == ["while_ctxt"]
     assert contexts.nested_contexts(cond)[-1] is odd  # it was laid aside only while the proto was written
-    with contexts.nested_set_aside([cond]):
+    with contexts.hide_nested([cond]):
         assert odd not in contexts.nested_contexts(cond)
     again = tf.Graph()
     with again.as_default():
@@ -144,13 +144,13 @@ def test_a_context_without_a_proto_is_copied_as_it_is():
     with again.as_default():
         tf1.import_graph_def(graph.as_graph_def(), name="new")
     rename = {"x": "new/x", "x:0": "new/x:0"}.get
-    new = contexts.copied_context(Alone(held=x), graph, again, rename)
+    new = contexts.copy_context(Alone(held=x), graph, again, rename)
     assert new.held is again.get_operation_by_name("new/x")
     assert new._values == {"new/x"}
-    assert contexts.copied_context(Alone(held=inner), graph, again, rename) is None
+    assert contexts.copy_context(Alone(held=inner), graph, again, rename) is None
     around = Alone()
     with contexts.inside_context(again, around):
-        new = contexts.copied_context(Alone(), graph, again, rename)
+        new = contexts.copy_context(Alone(), graph, again, rename)
     assert new._outer_context is around
     assert contexts.nested_contexts(around) == [new]
 
@@ -168,5 +168,5 @@ def test_a_loop_whose_gradient_is_refused_raises_the_error_before_anything_is_ch
             tf1.gradients(exits[0].outputs[0], one.get_tensor_by_name("x:0"))
         assert [op.node_def for op in one.get_operations() if not op.name.startswith("gradients")] == before
     again = tf.Graph()
-    assert contexts.copied_context(contexts.innermost_context(exits[0]), bare, again, str) is None
+    assert contexts.copy_context(contexts.innermost_context(exits[0]), bare, again, str) is None
     assert contexts.context_of(inner) is not None

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError
-from graphsurgeon.tf.run.errors import errors_as, out_of_memory, remedy, words_of
+from graphsurgeon.tf.run.errors import error_text, errors_as, out_of_memory, suggested_fix
 from tests.graphs import model, tf1
 from tests.refusal import refuses
 
@@ -58,7 +58,7 @@ ValueError: no such thing
     ids=["one", "several", "python", "no stack", "lines", "nothing", "a heading alone"],
 )
 def test_all_words_and_nothing_else(text, words):
-    assert words_of(ValueError(text)) == (text if words is None else words)
+    assert error_text(ValueError(text)) == (text if words is None else words)
 
 
 def failing(make: Any, feeds: Any = None) -> BaseException:
@@ -72,20 +72,20 @@ def failing(make: Any, feeds: Any = None) -> BaseException:
 
 def test_each_kind_has_a_remedy_of_its_own(tmp_path):
     missing = failing(lambda: tf.io.read_file(str(tmp_path / "none.txt")))
-    problem, suggestion = remedy(missing)
+    problem, suggestion = suggested_fix(missing)
     assert problem == f"the file {str(tmp_path / 'none.txt')!r} is not there"
     assert suggestion.startswith("Put the file there")
     fed = failing(lambda: tf.identity(tf1.placeholder(tf.float32, name="given")))
-    problem, suggestion = remedy(fed)
+    problem, suggestion = suggested_fix(fed)
     assert problem == "the run needs a value for the placeholder 'given'"
     assert "a value for 'given:0'" in suggestion
     kernel = failing(lambda: tf.raw_ops.NcclAllReduce(
         input=tf.ones([2]), reduction="sum", num_devices=1, shared_name=""
     ))  # fmt: skip
-    problem, suggestion = remedy(kernel)
+    problem, suggestion = suggested_fix(kernel)
     assert problem.startswith("this TensorFlow has no kernel for the op type 'NcclAllReduce': ")
     assert "ed.select(op='NcclAllReduce')" in suggestion
-    assert remedy(failing(lambda: tf.debugging.Assert(False, ["no"]))) is None
+    assert suggested_fix(failing(lambda: tf.debugging.Assert(False, ["no"]))) is None
 
 
 def test_a_checkpoint_that_does_not_restore_says_why(tmp_path):

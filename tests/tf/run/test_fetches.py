@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.tf.run.session_tracking import fed, fetched
+from graphsurgeon.tf.run.session_tracking import resolve_feeds, resolve_fetches
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -27,7 +27,7 @@ def test_a_structure_stays_as_it_is(graph):
     pair = namedtuple("pair", "y w")
     w = graph.get_collection("variables")[0]
     y, op = graph.get_tensor_by_name("net/y:0"), graph.get_operation_by_name("net/y")
-    found = fetched(pair("net/y:0", {"w": [w, ("net/y", y)]}), "run({})", graph, "it")
+    found = resolve_fetches(pair("net/y:0", {"w": [w, ("net/y", y)]}), "run({})", graph, "it")
     assert type(found) is pair
     assert found.y is y
     assert found.w["w"][0] is w
@@ -37,10 +37,10 @@ def test_a_structure_stays_as_it_is(graph):
 def test_feeds_are_tensors_with_and_without_the_number_of_the_output(graph):
     x = graph.get_tensor_by_name("x:0")
     for key in ("x", "x:0", x):
-        ((found, value),) = fed({key: 3.0}, "run({})", graph, "it").items()
+        ((found, value),) = resolve_feeds({key: 3.0}, "run({})", graph, "it").items()
         assert found is x
         assert value == 3.0
-    assert fed(None, "run({})", graph, "it") == {}
+    assert resolve_feeds(None, "run({})", graph, "it") == {}
 
 
 @pytest.mark.parametrize(
@@ -56,21 +56,21 @@ def test_feeds_are_tensors_with_and_without_the_number_of_the_output(graph):
 def test_a_name_that_is_not_there_is_told_with_the_nearest(graph, name, words):
     for thing in (name, [{"deep": (name,)}]):
         with refuses(SelectionError, *words):
-            fetched(thing, "run({})", graph, "the duplicate")
+            resolve_fetches(thing, "run({})", graph, "the duplicate")
     with refuses(SelectionError, "run(", words[-1]):
-        fed({name: 1.0}, "run({})", graph, "the duplicate")
+        resolve_feeds({name: 1.0}, "run({})", graph, "the duplicate")
 
 
 def test_an_object_of_another_graph_is_moved_or_refused(graph):
     with tf.Graph().as_default():
         other = tf.constant(1.0, name="far")
     y = graph.get_tensor_by_name("net/y:0")
-    assert fetched([other], "run({})", graph, "it", lambda thing: y if thing is other else None) == [y]
+    assert resolve_fetches([other], "run({})", graph, "it", lambda thing: y if thing is other else None) == [y]
     with refuses(SelectionError, "run('far:0')", "'far:0' is an object of another graph, not of the original",
                  "Give the object of this graph, or its name as text"):  # fmt: skip
-        fetched(other, "run({})", graph, "the original")
+        resolve_fetches(other, "run({})", graph, "the original")
 
 
 def test_feeds_that_are_none(graph):
     with refuses(SelectionError, "run(feeds=...)", "list is not a mapping", "Give {'x:0': array}"):
-        fed([1.0], "run({})", graph, "it")
+        resolve_feeds([1.0], "run({})", graph, "it")

@@ -16,7 +16,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.__main__ import main
 from graphsurgeon.errors import TrustError
-from graphsurgeon.tf.run.sessions import refuse_untrusted, session_of
+from graphsurgeon.tf.run.sessions import require_trusted, session_of
 from tests.hostile import READING, WRITING, hostile
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -294,8 +294,8 @@ def test_what_a_file_holds_is_read_without_a_session(model, target):
 def test_the_gate_itself(tmp_path):
     graph = gs.open(stranger(tmp_path)).graph
     with refuses(TrustError, "train(): model came from a file", *NAMED):
-        refuse_untrusted(graph, "train()")
+        require_trusted(graph, "train()")
     with refuses(TrustError, *NAMED):
         session_of(graph)
-    refuse_untrusted(SimpleNamespace(), "train()")
+    require_trusted(SimpleNamespace(), "train()")
     assert Path(tmp_path, "model").exists()

@@ -11,7 +11,7 @@ import tensorflow as tf
 from graphsurgeon.graph import concurrency
 from graphsurgeon.graph.concurrency import BusyError, RWLock
 from graphsurgeon.tf.run import session_tracking
-from graphsurgeon.tf.run.session_tracking import Interest, alone, observe, places_of, touched
+from graphsurgeon.tf.run.session_tracking import Interest, exclusive, observe, places_of, variable_access
 from graphsurgeon.tf.values.variables import place_of
 from tests.graphs import KINDS
 from tests.random_graphs import flow_version
@@ -62,7 +62,7 @@ def test_what_a_run_reads_and_sets(kind):
         (scatter, "a", "a"),
         (array, "b", ""),
     ]:  # fmt: skip
-        found = touched([element])
+        found = variable_access([element])
         assert names(found.places) == sorted(places.split()), element
         assert names(found.sets) == sorted(sets.split()), element
         assert not found.waits
@@ -78,7 +78,7 @@ def test_the_same_variable_under_another_name_is_the_same(kind):
         if kind == "ref":
             node._set_attr("shared_name", tf1.AttrValue(s=b"w"))
         tf.graph_util.import_graph_def(graph.as_graph_def(), name="again")
-    found = touched([graph.get_operation_by_name("again/step")])
+    found = variable_access([graph.get_operation_by_name("again/step")])
     assert found.sets == {place_of(node)}
 
 
@@ -89,9 +89,9 @@ def test_a_handle_that_comes_from_a_function_may_be_of_anything():
         step = tf.raw_ops.AssignVariableOp(resource=handle, value=2.0)
         read = tf.function(lambda: w + 1.0)()
         plain = tf.function(lambda x: x + 1.0)(w.value())
-    assert touched([step]).sets is None
-    assert names(touched([read]).sets) == ["w"]  # it could: what is inside is not looked at
-    assert not touched([plain]).sets
+    assert variable_access([step]).sets is None
+    assert names(variable_access([read]).sets) == ["w"]  # it could: what is inside is not looked at
+    assert not variable_access([plain]).sets
 
 
 def test_what_may_wait_for_other_runs():
@@ -100,8 +100,8 @@ def test_what_may_wait_for_other_runs():
         call = tf1.py_func(lambda: np.float32(1), [], tf.float32)
         waits = [queue.enqueue(1.0), queue.dequeue() + 1.0, call]
         does_not = [queue.size(), tf.constant(1.0)]
-    assert all(touched([element]).waits for element in waits)
-    assert not any(touched([element]).waits for element in does_not)
+    assert all(variable_access([element]).waits for element in waits)
+    assert not any(variable_access([element]).waits for element in does_not)
 
 
 def test_what_fills_a_queue_and_counts_in_a_local_variable_is_no_step():
@@ -113,9 +113,9 @@ def test_what_fills_a_queue_and_counts_in_a_local_variable_is_no_step():
             fill = queue.enqueue(1.0)
         both = tf.group(fill, w.assign_add(1.0))
     interest = Interest(RWLock(), places_of(graph, ["w", "epoch"]), places_of(graph, ["epoch"]))
-    assert not interest.concerned(touched([fill]))
-    assert interest.concerned(touched([both]))
-    assert interest.concerned(touched([epoch.initializer]))
+    assert not interest.concerned(variable_access([fill]))
+    assert interest.concerned(variable_access([both]))
+    assert interest.concerned(variable_access([epoch.initializer]))
 
 
 def ways(session):
@@ -234,9 +234,9 @@ def test_a_run_while_somebody_is_alone_waits():
     door, done = RWLock(), []
     one = observe(session, Interest(door, places_of(session.graph, ["w"])))
     thread = threading.Thread(target=lambda: done.append(session.run("step:0")))
-    with alone([one], [], [door], 10.0):
+    with exclusive([one], [], [door], 10.0):
         thread.start()
-        until(lambda: concurrency._queue)
+        until(lambda: concurrency._waiting_requests)
         assert session.run("y:0") == 2.0
         assert not done
     thread.join(10)
@@ -265,17 +265,17 @@ def test_a_run_that_was_under_way_is_waited_for(monkeypatch, known):
     assert begun.wait(30)
     door = RWLock()
     one = observe(session, Interest(door, places_of(graph, ["w"])))
-    with alone([one], [], [door], 0.0):  # that run does not set it
+    with exclusive([one], [], [door], 0.0):  # that run does not set it
         pass
     one.release()
     begun.clear()
     threads[0].start()
     assert begun.wait(30)
     one = observe(session, Interest(door, places_of(graph, ["w"])))
-    with pytest.raises(BusyError), alone([one], [], [door], 0.0):
+    with pytest.raises(BusyError), exclusive([one], [], [door], 0.0):
         pass
     monkeypatch.setattr(session_tracking, "_pause", waited.set)
-    with alone([one], [], [door], 30.0):
+    with exclusive([one], [], [door], 30.0):
         assert session.run(w) == 2.0
     for thread in threads:
         thread.join(10)

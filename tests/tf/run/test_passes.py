@@ -10,7 +10,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.open.snapshot import snapshot
 from graphsurgeon.tf.run import traced_run as module
-from graphsurgeon.tf.run.traced_run import lasts
+from graphsurgeon.tf.run.traced_run import changes_state
 from tests.corpus import corpus_ids
 from tests.graphs import tf1
 from tests.refusal import refuses
@@ -40,14 +40,14 @@ def alike(one, other):
 @pytest.fixture
 def parts(monkeypatch):
     """The tensors of each pass, and their sizes together."""
-    seen, real = [], module.watched_run
+    seen, real = [], module.run_with_probes
 
     def watched(session, base, wanted, fed, probed, *about, probes=None, **more):
         if probes is not None:  # None: a run in one pass
             seen.append([probed.tensors[number][0] for number in probes])
         return real(session, base, wanted, fed, probed, *about, probes=probes, **more)
 
-    monkeypatch.setattr(module, "watched_run", watched)
+    monkeypatch.setattr(module, "run_with_probes", watched)
     return seen
 
 
@@ -211,7 +211,7 @@ def test_what_a_run_changes_for_the_next_one():
         finally:
             tf1.enable_control_flow_v2()
         base = snapshot(graph)
-        return lasts(base, np.ones(base.size, np.bool_))
+        return changes_state(base, np.ones(base.size, np.bool_))
 
     def loop():
         x = tf1.placeholder(tf.float32, [])

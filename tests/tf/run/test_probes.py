@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon.graph.tensor_stats import SAMPLE, noted, step_of
+from graphsurgeon.graph.tensor_stats import SAMPLE, step_of, summarize
 from graphsurgeon.tf.open.snapshot import snapshot
 from graphsurgeon.tf.run.probes import constants, probe
 from tests.graphs import tf1
@@ -65,4 +65,4 @@ def test_constants_of_half_precision_and_text():
         tf.constant(3 + 4j, tf.complex64, name="c")
     half, text, c = constants(snapshot(graph), [(0, 0), (1, 0), (2, 0)])
     assert (half.dtype, half.mean, text.shape, text.numeric, c.max) == ("bfloat16", 1.0, (1, 1), False, 5.0)
-    assert noted("x:0", np.zeros(2), "float32").zeros == 2
+    assert summarize("x:0", np.zeros(2), "float32").zeros == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from graphsurgeon.tf.open.snapshot import snapshot
-from graphsurgeon.tf.run.probes import give_seeds
+from graphsurgeon.tf.run.probes import set_seeds
 from tests.graphs import tf1
 
 
@@ -36,18 +36,18 @@ def made(nested=False):
 def test_seeds_are_of_the_name_and_of_one_seed_for_all():
     graph, again, other, named = made(), made(), made(), made()
     fixed = seeds(graph, "fixed/RandomUniform")
-    assert all(give_seeds(one, snapshot(one), seed) for one, seed in ((graph, 0), (again, 0), (other, 4)))
+    assert all(set_seeds(one, snapshot(one), seed) for one, seed in ((graph, 0), (again, 0), (other, 4)))
     free = "free/RandomUniform"
     assert seeds(graph, free) == seeds(again, free) != seeds(other, free)
     assert seeds(graph, free)[1] == seeds(other, free)[1] != 0
     assert seeds(graph, "fixed/RandomUniform") == fixed != (0, 0)
-    give_seeds(named, snapshot(named), 0, {free: "a", "outer/inner/drawn/RandomUniform": free})
+    set_seeds(named, snapshot(named), 0, {free: "a", "outer/inner/drawn/RandomUniform": free})
     assert seeds(named, "outer/inner/drawn/RandomUniform") == seeds(graph, free) != seeds(named, free)
 
 
 def test_loops_around_random_ops_run_one_round_at_a_time():
     graph = made()
-    give_seeds(graph, snapshot(graph), 0)
+    set_seeds(graph, snapshot(graph), 0)
     at_once = {}
     for op in graph.get_operations():
         if op.type == "Enter":
@@ -62,4 +62,4 @@ def test_loops_around_random_ops_run_one_round_at_a_time():
 def test_without_random_ops_nothing_changes():
     with tf.Graph().as_default() as graph:
         tf.constant(1.0, name="c")
-    assert not give_seeds(graph, snapshot(graph), 0)
+    assert not set_seeds(graph, snapshot(graph), 0)

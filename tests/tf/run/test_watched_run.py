@@ -8,7 +8,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.open.snapshot import snapshot
 from graphsurgeon.tf.run.probes import probe
-from graphsurgeon.tf.run.traced_run import watched_run
+from graphsurgeon.tf.run.traced_run import run_with_probes
 from tests.graphs import tf1
 from tests.refusal import refuses
 
@@ -55,7 +55,7 @@ def test_a_tensor_whose_numbers_cannot_be_taken_is_named_and_the_others_have_the
             return super().run(fetches, *about, **more)
 
     with Session(graph=graph) as session:
-        ran = watched_run(session, base, ["y:0"], {"x:0": 0.0}, probed)
+        ran = run_with_probes(session, base, ["y:0"], {"x:0": 0.0}, probed)
     assert [note.tensor for note in ran.notes] == ["y:0"]
     assert (ran.results["y:0"], ran.stopped) == (1.0, "")
     assert ran.unrecorded["a:0"].startswith("its numbers could not be recorded: there is no memory for 8 bytes more")

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph.atomic_files import TargetExistsError, put_back
+from graphsurgeon.graph.atomic_files import TargetExistsError, recover_files
 from tests.refusal import refuses
 from tests.writers import say, small_disk, stopping, writers
 
@@ -67,7 +67,7 @@ def folder(stopped, tmp_path, kind):
 
 def left(folder):
     """All files below a folder, once what a writer has left there is put back."""
-    put_back(folder)
+    recover_files(folder)
     return state(folder)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.values.restore import renamed
+from graphsurgeon.tf.values.checkpoint_names import rename_variables
 from tests.refusal import refuses
 
 KNOWN = ["a/w", "a/w/Adam", "a/wide", "b/c/w", "step"]
@@ -23,19 +23,19 @@ KNOWN = ["a/w", "a/w/Adam", "a/wide", "b/c/w", "step"]
     ],
 )
 def test_the_rule_that_says_most_is_the_one(rules, made):
-    assert renamed(KNOWN, rules, "") == {**{name: name for name in KNOWN}, **made}
+    assert rename_variables(KNOWN, rules, "") == {**{name: name for name in KNOWN}, **made}
 
 
 def test_two_values_have_two_names():
     with refuses(PlanError, "'a/w', 'b/c/w' would both be called 'w'", "Give them different names"):
-        renamed(KNOWN, {"a/w": "w", "b/c/w": "w"}, "rename()")
+        rename_variables(KNOWN, {"a/w": "w", "b/c/w": "w"}, "rename()")
 
 
 @pytest.mark.parametrize("rule", [{"a/*": "b"}, {"a": "b/*"}, {"*/*": "b/*"}])
 def test_a_pattern_has_one_star_on_both_sides(rule):
     with refuses(PlanError, "do not both have exactly one *", "Type {'old/*': 'new/*'}"):
-        renamed(KNOWN, rule, "rename()")
+        rename_variables(KNOWN, rule, "rename()")
 
 
 def test_of_two_patterns_that_say_as_much_the_first_is_the_one():
-    assert renamed(["a/b"], {"a/*": "x/*", "*/b": "*/y"}, "") == {"a/b": "x/b"}
+    assert rename_variables(["a/b"], {"a/*": "x/*", "*/b": "*/y"}, "") == {"a/b": "x/b"}

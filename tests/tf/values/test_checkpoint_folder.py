@@ -406,7 +406,7 @@ def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkey
 
     _m, save, replica = trained
     prefix = save(1.0)
-    real = checkpoint_folder.read
+    real = checkpoint_folder.read_variables
 
     def slow(*arguments):
         found = real(*arguments)
@@ -414,7 +414,7 @@ def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint_folder, "read", slow)
+        patch.setattr(checkpoint_folder, "read_variables", slow)
         with refuses(OpenError, os.path.basename(prefix), "it changed while it was read"):
             replica.update()
     replica.update()
@@ -436,7 +436,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_new
 
     _m, save, replica = trained
     prefix = save(1.0, global_step=1)
-    real = checkpoint_folder.not_whole
+    real = checkpoint_folder.incompleteness
 
     def slow(looked_at):
         said = real(looked_at)
@@ -446,7 +446,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_new
                 path.unlink()
         return said
 
-    monkeypatch.setattr(checkpoint_folder, "not_whole", slow)
+    monkeypatch.setattr(checkpoint_folder, "incompleteness", slow)
     assert replica.update().origin == "model-2"
     assert b_of(replica) == [2, 2, 2]
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.values.initialization import lost_checkpoint
+from graphsurgeon.tf.values.initialization import missing_checkpoint
 from tests.graphs import KINDS, put
 from tests.refusal import refuses
 
@@ -250,4 +250,4 @@ def test_no_other_machine_is_asked_for_a_checkpoint():
             (value,) = tf.raw_ops.RestoreV2(prefix=place, **about)
             tf1.get_variable(f"v{i}", initializer=tf.ensure_shape(value, [2]))
     infos = gs.open(graph).snapshot.state.variables
-    assert [lost_checkpoint(graph, info) for info in infos.values()] == ["", "", "", "gone/model"]
+    assert [missing_checkpoint(graph, info) for info in infos.values()] == ["", "", "", "gone/model"]

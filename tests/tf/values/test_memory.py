@@ -58,6 +58,6 @@ def test_another_system_library_has_nothing_to_give_back_with(monkeypatch, error
 
     monkeypatch.setattr(ctypes, "CDLL", none)
     rooms._trim.cache_clear()
-    rooms.give_back()
+    rooms.release_memory()
     assert rooms._trim() is None
     rooms._trim.cache_clear()

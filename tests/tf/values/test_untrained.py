@@ -12,7 +12,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.variables import UNHELD
 from graphsurgeon.tf.values import initialization
-from graphsurgeon.tf.values.initialization import holding, within_reach
+from graphsurgeon.tf.values.initialization import initialized_variables, within_reach
 from graphsurgeon.tf.values.variables import variable_infos
 from tests.graphs import KINDS, look, put
 from tests.refusal import refuses
@@ -189,7 +189,7 @@ class Runs:
 def asked_in(session: Any) -> tuple[frozenset[str], int]:
     """Which variables hold a value in a session, and in how many runs it was asked; the graph must stay as it is."""
     counted, before = Runs(session), look(session.graph)
-    found = holding(counted, list(variable_infos(session.graph).values()), "session()")
+    found = initialized_variables(counted, list(variable_infos(session.graph).values()), "session()")
     assert look(session.graph) == before
     return found, counted.count
 
@@ -274,10 +274,10 @@ def test_variables_that_came_after_all_that_a_session_ran_are_not_read():
             session.run(["set0", "set2"])
             unasked(50, first=3)
             infos, reads, before = list(variable_infos(graph).values()), Reads(session), look(graph)
-            assert holding(session, infos, "session()") == {"h0", "h2"}
+            assert initialized_variables(session, infos, "session()") == {"h0", "h2"}
             assert (reads.count, look(graph)) == (2, before)
             session.run(["set7", "set51"])
-            assert holding(session, infos, "session()") == {"h0", "h2", "h7", "h51"}
+            assert initialized_variables(session, infos, "session()") == {"h0", "h2", "h7", "h51"}
 
 
 def test_variables_that_no_op_of_the_graph_sets_are_not_read():
@@ -292,7 +292,7 @@ def test_variables_that_no_op_of_the_graph_sets_are_not_read():
         with tf1.Session(graph=graph) as session:
             session.run(["set1", "set_handed"])
             infos, reads = list(variable_infos(graph).values()), Reads(session)
-            assert holding(session, infos, "session()") == {"h1", "h1/again", "handed"}
+            assert initialized_variables(session, infos, "session()") == {"h1", "h1/again", "handed"}
             assert reads.count == 2  # h0 fails, and the rest
 
 
@@ -303,7 +303,7 @@ def test_a_new_op_of_an_old_variable_and_a_variable_that_others_set_too_are_read
             session.run("set1")
             again = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="h1", name="again")
             tf.raw_ops.ReadVariableOp(resource=again, dtype=tf.float32)
-            assert holding(session, list(variable_infos(graph).values()), "session()") == {"h1", "again"}
+            assert initialized_variables(session, list(variable_infos(graph).values()), "session()") == {"h1", "again"}
     target = tf1.train.Server.create_local_server().target
     with tf.Graph().as_default() as other, tf1.Session(target, graph=other) as elsewhere:
         unasked(1)
@@ -311,7 +311,7 @@ def test_a_new_op_of_an_old_variable_and_a_variable_that_others_set_too_are_read
         with tf.Graph().as_default() as graph, tf1.Session(target, graph=graph) as session:
             session.run(tf.constant(1.0))
             unasked(2)
-            assert holding(session, list(variable_infos(graph).values()), "session()") == {"h0"}
+            assert initialized_variables(session, list(variable_infos(graph).values()), "session()") == {"h0"}
 
 
 def test_a_variable_that_a_function_has_an_op_for_is_read():
@@ -326,7 +326,7 @@ def test_a_variable_that_a_function_has_an_op_for_is_read():
         with tf1.Session(graph=graph) as session:
             session.run(started)
             unasked(2)
-            assert holding(session, list(variable_infos(graph).values()), "session()") == {"h0"}
+            assert initialized_variables(session, list(variable_infos(graph).values()), "session()") == {"h0"}
 
 
 def test_a_copy_of_variables_that_no_op_asks_about_starts_in_an_open_session_without_reading_them():
@@ -406,7 +406,7 @@ def test_a_failure_that_lies_before_what_is_read_is_asked_about_alone():
     with tf1.Session(graph=graph) as session:
         session.run(["set1", "set3"])
         infos = [replace(info, snapshot=f"now{n}:0") for n, info in enumerate(variable_infos(graph).values())]
-        assert holding(session, infos, "session()") == {handles[1].op.name, handles[3].op.name}
+        assert initialized_variables(session, infos, "session()") == {handles[1].op.name, handles[3].op.name}
 
 
 def with_counter(kind: str) -> Any:

@@ -11,17 +11,17 @@ import numpy as np
 
 from ...errors import counted, few
 from ...graph.compatibility import hazards
-from ...graph.conditions import excluded
+from ...graph.conditions import exclusive_ops
 from ...graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
 from ...graph.graph import DerivedOrigin, Graph, Mask
 from ...graph.names import begins_with, op_name
 from ...graph.rewiring import TURNING, import_order
 from ...graph.training import Gradients, RewiredInput
 from ...graph.traversal import backward, forward
-from ...graph.variables import CollectionEntry, GraphState, VariableInfo, renaming
+from ...graph.variables import CollectionEntry, GraphState, VariableInfo, end_renamer
 from ..copy_result import Connection, CopyResult, copied_entries
-from ..effect import PlanResult
 from ..fault import Fault
+from ..plan_result import PlanResult
 from ..shape_inference import PredictedOutputs
 from ..step_code import request_of
 from .remove import remove_ops
@@ -70,7 +70,7 @@ def _kept_state(effect: PlanResult) -> GraphState:
 
     The state of a live graph is read only when it is needed, and may then contain ops that the base does not have.
     """
-    base, state, new = effect.base, effect.base.state, renaming(effect.renamed)
+    base, state, new = effect.base, effect.base.state, end_renamer(effect.renamed)
     anew = effect.mode != "append"
 
     def there(name: str) -> bool:
@@ -146,7 +146,7 @@ def never_fault(effect: PlanResult) -> Fault | None:
     joins = [one for one in effect.connections if inside[after.tensor(one.tensor)[0]]]
     if not joins:
         return None
-    for root, never in excluded(after, after.mask(after.index[one.to] for one in joins), inside).items():
+    for root, never in exclusive_ops(after, after.mask(after.index[one.to] for one in joins), inside).items():
         join = next((one for one in joins if never[after.index[one.to]]), None)
         if join is not None:
             number = effect.blame.get(join.to)
@@ -240,7 +240,7 @@ def _with_rewired_inputs(effect: PlanResult) -> PlanResult:
         op = before(join.to)
         if op is not None and join.was:
             join = replace(join, was=base.input_names(op)[join.input])
-        if op is None or renaming(effect.renamed)(join.was) != join.tensor:
+        if op is None or end_renamer(effect.renamed)(join.was) != join.tensor:
             connections.append(join)
     there = {(join.to, join.input) for join in connections}
     edits = {edit[:2]: edit for edit in effect.edits if edit[:2] in there}
@@ -283,7 +283,7 @@ def _idle(effect: PlanResult) -> list[str]:
 
 def _unused_tensors(effect: PlanResult) -> list[str]:
     """Returns the tensors that have lost their last consumer; their ops stay, although no op needs them."""
-    after, old, new = effect.after, effect.base.index, renaming(effect.renamed)
+    after, old, new = effect.after, effect.base.index, end_renamer(effect.renamed)
     here = {new(name) for name in old} if effect.renamed else old
     lost = dict.fromkeys(new(c.was) for c in effect.connections if c.was and c.to in here)
     if not lost or effect.faults:
@@ -298,7 +298,7 @@ def _unused_tensors(effect: PlanResult) -> list[str]:
 
 def _producers_without_consumers(effect: PlanResult) -> list[int]:
     """Returns the ops without consumers that fed removed ops, if the plan rewired the consumers of the removed ops."""
-    base, after, new = effect.base, effect.after, renaming(effect.renamed)
+    base, after, new = effect.base, effect.after, end_renamer(effect.renamed)
     removed_mask = base.mask(effect.removed)
     lost = (base.index.get(join.was.partition(":")[0], -1) for join in effect.connections if join.was)
     stitched = base.mask(op for op in lost if op >= 0 and removed_mask[op])
@@ -315,7 +315,7 @@ def _collection_items(graph: Graph) -> set[str]:
     return {entry.name.partition(":")[0] for items in graph.state.collections.values() for entry in items}
 
 
-def unused(effect: PlanResult) -> list[int]:
+def unused_ops(effect: PlanResult) -> list[int]:
     """Returns the ops that a plan leaves unused, by number: those of `_unused_tensors`, and ops that only they need.
 
     Args:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import SelectionError, counted, few
-from ..boundary import Tensor, entering, leaving
-from ..diff import NAMING, attribute_bytes, attributes
-from ..graph import DTYPES, Graph, Mask, TensorInfo, shape_text
-from ..selection import OpView, Selection
-from ..traversal import backward, components
-from ..variables import PLACEHOLDER_TYPES
+from ..errors import SelectionError, counted, few
+from .boundary import Tensor, entering_tensors, leaving_tensors
+from .diff import NAMING, attribute_bytes, attributes
+from .graph import DTYPES, Graph, Mask, TensorInfo, shape_text
+from .selection import OpView, Selection
+from .traversal import backward, components
+from .variables import PLACEHOLDER_TYPES
 
 _FIELDS = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
 
@@ -104,12 +104,12 @@ def attribute_is(attribute: Any, value: Any) -> bool:
         for name in _FIELDS:
             items = list(getattr(attribute.list, name))
             if items:
-                return len(items) == len(required) and all(map(_is, [name] * len(items), items, required))
+                return len(items) == len(required) and all(map(_value_is, [name] * len(items), items, required))
         return not required
-    return kind is not None and _is(kind, getattr(attribute, kind), value)
+    return kind is not None and _value_is(kind, getattr(attribute, kind), value)
 
 
-def _is(kind: str, actual: Any, value: Any) -> bool:
+def _value_is(kind: str, actual: Any, value: Any) -> bool:
     if kind == "s":
         return bool(actual == (value.encode() if isinstance(value, str) else value))
     if kind == "f":
@@ -238,9 +238,12 @@ class Pattern:
         if constants == "input":
             mask &= ~graph.typed(["Const"])
         ins = {
-            f"{graph.names[op]}:{port}": (op, port) for op, port in entering(graph, mask, frozenset(selection.inputs))
+            f"{graph.names[op]}:{port}": (op, port)
+            for op, port in entering_tensors(graph, mask, frozenset(selection.inputs))
         }
-        outs = {f"{graph.names[op]}:{port}": (op, port) for op, port in selection.outputs or leaving(graph, mask)}
+        outs = {
+            f"{graph.names[op]}:{port}": (op, port) for op, port in selection.outputs or leaving_tensors(graph, mask)
+        }
         if not outs:
             read_by = graph.mask(graph.data.node)
             outs = {f"{graph.names[i]}:0": (i, 0) for i in np.flatnonzero(mask & ~read_by).tolist()}

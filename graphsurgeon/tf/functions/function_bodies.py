@@ -7,19 +7,19 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...errors import SelectionError, few
-from ...graph.functions import reachable, referred
+from ...graph.functions import functions_in_node, reachable_functions
 from ...graph.graph import Graph, TensorInfo
 from ...graph.names import free_name
 from ...graph.tf_types import TFNodeDef
 from ..importing import is_loaded, tf
 from ..messages import graph_pb2, node_def_pb2, tensor_shape_pb2
 from ..open.outputs import dtypes, shape_proto
-from ..protos import encoded, lacks_memory
+from ..protos import encode, lacks_memory
 from ..registry import op_definition
-from .calls import all_flat_outputs, copied, flat_end
+from .calls import all_flat_outputs, copy_node, flat_end
 
 
-def body(graph: Graph, name: str, call: int | None = None, cache: dict[Any, Graph] | None = None) -> Graph:
+def function_body(graph: Graph, name: str, call: int | None = None, cache: dict[Any, Graph] | None = None) -> Graph:
     """Returns the body of a function: its arguments as ``_Arg``, its results as ``_Retval``.
 
     Args:
@@ -41,7 +41,7 @@ def body(graph: Graph, name: str, call: int | None = None, cache: dict[Any, Grap
     inner = functions[name]
     outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
     names = [argument.name for argument in inner.signature.input_arg]
-    described = given(graph, call, len(names), outer) if call is not None else [ArgumentInfo()] * len(names)
+    described = argument_infos(graph, call, len(names), outer) if call is not None else [ArgumentInfo()] * len(names)
     arguments = {
         argument: about if about != ArgumentInfo() else ArgumentInfo(_own_shape(inner, i))
         for i, (argument, about) in enumerate(zip(names, described, strict=True))
@@ -49,11 +49,11 @@ def body(graph: Graph, name: str, call: int | None = None, cache: dict[Any, Grap
     key = (graph.title, name, *(about.key for about in arguments.values()))
     cache = {} if cache is None else cache
     if key not in cache:
-        cache[key] = _read(graph, name, arguments)
+        cache[key] = _read_body(graph, name, arguments)
     return cache[key]
 
 
-def _read(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -> Graph:
+def _read_body(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -> Graph:
     functions = graph.functions
     inner = functions[name]
     outputs = all_flat_outputs(inner.node_def, functions)
@@ -64,7 +64,7 @@ def _read(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -> Gra
         node.attr["T"].type = argument.type
         nodes.append(node)
     for old in inner.node_def:
-        node = copied(old)
+        node = copy_node(old)
         node.input[:] = [flat_end(text, outputs) for text in old.input]
         nodes.append(node)
     used_names = {node.name for node in nodes}
@@ -74,7 +74,7 @@ def _read(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -> Gra
         node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[flat_end(inner.ret[result.name], outputs)])
         node.attr["T"].type = result.type
         nodes.append(node)
-    leads_to = reachable(set().union(*(referred(n, functions) for n in nodes)), functions)
+    leads_to = reachable_functions(set().union(*(functions_in_node(n, functions) for n in nodes)), functions)
     shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], arguments)
     about = {"functions_of": lambda: functions, "gradients_of": lambda: graph.gradients}
     return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, **about)
@@ -104,10 +104,10 @@ class ArgumentInfo(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         """A hashable key; protos are not hashable."""
         dtype, of = self.held or (0, None)
-        return dtype, *(one if one is None else encoded(one) for one in (self.shape, of))
+        return dtype, *(one if one is None else encode(one) for one in (self.shape, of))
 
 
-def given(graph: Graph, call: int, count: int, outer: Mapping[str, ArgumentInfo]) -> list[ArgumentInfo]:
+def argument_infos(graph: Graph, call: int, count: int, outer: Mapping[str, ArgumentInfo]) -> list[ArgumentInfo]:
     """Returns the known facts about the arguments of a function, from the op that calls it.
 
     Args:
@@ -182,7 +182,7 @@ class BodyOutputs:
         graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         graph_def.library.function.extend(self._functions())
         for node in self._nodes:
-            self._put(graph_def.node.add(), node)
+            self._write_node(graph_def.node.add(), node)
         try:
             refuse_fatal(graph_def, "unfold()")
             with empty_graph().as_default() as graph:
@@ -193,7 +193,7 @@ class BodyOutputs:
             return {}
         return {op.name: op for op in graph.get_operations()}
 
-    def _put(self, new: Any, node: TFNodeDef) -> None:
+    def _write_node(self, new: Any, node: TFNodeDef) -> None:
         new.CopyFrom(node)
         new.device = ""
         new.attr.pop("_class", None)

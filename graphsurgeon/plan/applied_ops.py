@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..graph.graph import Graph
-from ..graph.names import under
-from ..graph.provenance import OpOrigin, written
+from ..graph.names import join_scope
+from ..graph.provenance import OpOrigin, serialize_origin
 from ..graph.rewiring import Edge
 from ..graph.tf_types import TFGraph, TFNodeDef, TFOp, TFVariable
 from ..graph.variables import VariableInfo
 from .copy_result import Connection, CopyResult, NewPlaceholder
-from .effect import NewNode, OpChange, PlanResult, Replacement
 from .fault import Fault
-from .step_text import step_text
+from .plan_result import NewNode, OpChange, PlanResult, Replacement
+from .step_code import step_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +143,14 @@ def record(effect: PlanResult, step: int, before: Callable[[Graph], Mapping[str,
         "removed": [names[i] for i in sorted(effect.removed)],
         "renamed": effect.renamed,
     }
-    return written(step, about)
+    return serialize_origin(step, about)
 
 
 def _copy_record(copied: CopyResult, origins: Mapping[str, OpOrigin]) -> dict[str, Any]:
     source = copied.source
     ops = [source.names[i] for i in copied.ops.tolist()]
     out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}
-    lead = under(copied.step.to, "")
+    lead = join_scope(copied.step.to, "")
     other = {old: new for old, new in zip(ops, copied.names, strict=True) if new != lead + old}
     if other:
         out["names"] = other

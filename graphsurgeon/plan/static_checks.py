@@ -10,15 +10,15 @@ import numpy as np
 from ..errors import PlanError, SelectionError, counted, did_you_mean, few
 from ..graph.control_flow import context_fault
 from ..graph.graph import Graph, Mask, TensorInfo
-from ..graph.names import free_name, name_problem, under, unfit, valid_name
+from ..graph.names import free_name, invalid_name_fault, join_scope, name_problem, valid_name
 from ..graph.op_packages import refuse_unknown
-from .effect import PlanResult
 from .fault import Fault
 from .fixes import with_mapping_fixes
+from .mutable_graph import MutableGraph
+from .plan_result import PlanResult
 from .step_code import request_of
 from .steps import CopyStep
 from .type_check import base_dtype, fits, fitting_text
-from .workbench import MutableGraph
 
 #: Ops that find their partners by a key, which is unique in a process or in several processes.
 _MEETING = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
@@ -56,7 +56,7 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
                 )
             )
     if step.to and step.reuse is None and step.names is None:
-        keys = {under(step.to, key) for _, key in _texts(graph, mask, "shared_name")}
+        keys = {join_scope(step.to, key) for _, key in _texts(graph, mask, "shared_name")}
         everywhere = np.ones(base.size, np.bool_)
         texts = _texts(base, everywhere, "shared_name") if keys else ()
         clash = [(i, key) for i, key in texts if key in keys]
@@ -105,9 +105,9 @@ def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """
     names = step.names or {}
     if step.to and not valid_name(step.to):
-        return [Fault(request_of(step), *unfit(step.to, "a name scope", base.taken))]
+        return [Fault(request_of(step), *invalid_name_fault(step.to, "a name scope", base.taken))]
     bad = next((new for new in names.values() if not valid_name(new, empty_parts=True)), None)
-    problem = None if bad is None else unfit(bad, "a name of an op", base.taken)
+    problem = None if bad is None else invalid_name_fault(bad, "a name of an op", base.taken)
     return [Fault(f"copy(to={step.to!r}, names=...)", *problem)] if problem else []
 
 
@@ -119,8 +119,10 @@ def namespace_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
 
 def _namespace_fault(step: CopyStep, base: MutableGraph) -> tuple[str, str] | None:
     if step.reuse is not None:
-        clash = [n for n in step.selection.names if n not in step.reuse and under(step.to, n) in base.index]
-        problem = f"{under(step.to, clash[0])!r} is there already and is not a copy of {clash[0]!r}" if clash else ""
+        clash = [n for n in step.selection.names if n not in step.reuse and join_scope(step.to, n) in base.index]
+        problem = (
+            f"{join_scope(step.to, clash[0])!r} is there already and is not a copy of {clash[0]!r}" if clash else ""
+        )
         return (problem, "Choose another namespace") if clash else None
     if not step.to:
         clash = [n for n in step.selection.names if base.taken(n)]

@@ -9,13 +9,13 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...errors import SelectionError, counted, one_of
-from ..boundary import Tensor
-from ..graph import Graph
-from ..provenance import orphan_mask
-from ..selection import OpView, Selection, listed
-from .backtracking import Assignment, DeadEnd, PatternSearch
+from ..errors import SelectionError, counted, one_of
+from .boundary import Tensor
+from .graph import Graph
 from .pattern import Pattern
+from .pattern_search import Assignment, DeadEnd, PatternSearch
+from .provenance import orphan_mask
+from .selection import OpView, Selection, selection_from
 
 #: The limits of steps: of the search from one op, and of the whole search for each op of the graph.
 STEPS, STEPS_PER_OP = 20_000, 200
@@ -117,19 +117,19 @@ class Match:
     @cached_property
     def control_inputs(self) -> tuple[tuple[str, str], ...]:
         """(op inside, op outside that it waits for)."""
-        return self._crossing(self.graph.control)
+        return self._crossing_edges(self.graph.control)
 
     @cached_property
     def control_outputs(self) -> tuple[tuple[str, str], ...]:
         """(op inside, op outside that waits for it)."""
-        return self._crossing(self.graph.control_consumers)
+        return self._crossing_edges(self.graph.control_consumers)
 
     @property
     def selection(self) -> Selection:
         """The ops as a selection."""
-        return listed(self.graph, self.numbers)
+        return selection_from(self.graph, self.numbers)
 
-    def _crossing(self, edges: Any) -> tuple[tuple[str, str], ...]:
+    def _crossing_edges(self, edges: Any) -> tuple[tuple[str, str], ...]:
         mine, names = set(self.found.image.values()), self.graph.names
         return tuple((names[i], names[o]) for i in self.numbers for o in edges.row(i).tolist() if o not in mine)
 
@@ -212,7 +212,7 @@ class Matches(Sequence[Match]):
     @property
     def selection(self) -> Selection:
         """The ops of all matches as one selection."""
-        return listed(self.graph, {i for match in self.found for i in match.found.image.values()})
+        return selection_from(self.graph, {i for match in self.found for i in match.found.image.values()})
 
     def nearest(self) -> PartialMatch | None:
         """Returns the best partial match among all other ops; None if there is none.
@@ -224,7 +224,7 @@ class Matches(Sequence[Match]):
             1 of 2 ops fits, and the search stopped at 'e': 'x' (Placeholder) is not of type Exp
         """
         matched_ops = self.graph.mask(sorted({i for match in self.found for i in match.found.image.values()}))
-        near = _best(self.graph, self.pattern, ~matched_ops | self.graph.typed(["Const"]))
+        near = _best_partial(self.graph, self.pattern, ~matched_ops | self.graph.typed(["Const"]))
         return near if near.ops else None
 
     def table(self) -> list[dict[str, Any]]:
@@ -302,11 +302,15 @@ def match(
             search.taken[op_numbers[~shared[op_numbers]]] = True
             break
     matches.sort(key=lambda match: match.numbers)
-    best = None if matches else replace(_best(graph, pattern, mask), suggestion=_open_ranks(graph, pattern, mask))
+    best = (
+        None
+        if matches
+        else replace(_best_partial(graph, pattern, mask), suggestion=_rank_suggestion(graph, pattern, mask))
+    )
     return Matches(graph, pattern, tuple(matches), best, search.undecided)
 
 
-def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
+def _rank_suggestion(graph: Graph, pattern: Pattern, within: Any) -> str:
     """Returns the code to type if the pattern function makes other ops for known ranks that are in the graph."""
     reason = "" if pattern.ranked is None else "The ranks of its inputs are open, so TensorFlow makes other ops"
     there, first = set(graph.types), ""
@@ -322,7 +326,7 @@ def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
     return f"{reason}. Give them, for example {first}" if first else ""
 
 
-def _best(graph: Graph, pattern: Pattern, within: Any) -> PartialMatch:
+def _best_partial(graph: Graph, pattern: Pattern, within: Any) -> PartialMatch:
     """Searches again, without excluding ops in advance, for the best partial match and the reason why it stops."""
     search = PatternSearch(graph, pattern, within, narrow=False)
     small = pattern.graph

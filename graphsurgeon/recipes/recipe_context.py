@@ -12,15 +12,15 @@ import numpy as np
 from ..editor.editor import Editor
 from ..editor.history import layers_of
 from ..errors import Kind, PlanError, TrustError, few
-from ..graph.functions import types_inside
+from ..graph.functions import op_types_in_calls
 from ..graph.graph import Graph
-from ..graph.names import free_name, renamed_end, tensor_name
+from ..graph.names import free_name, rename_input, tensor_name
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.trace import Trace
 from ..plan.plan import Plan
-from ..plan.resolve.remove import protected
+from ..plan.resolve.remove import protected_ops
 
 #: An output of an op: the number of the op and of the output.
 Tensor = tuple[int, int]
@@ -71,7 +71,7 @@ class RecipeContext:
 
     def inside(self, op: int) -> set[str]:
         """Returns the op types in the functions that an op calls, at any depth."""
-        return types_inside(self.graph.nodes[op], self.graph.functions)
+        return op_types_in_calls(self.graph.nodes[op], self.graph.functions)
 
     @property
     def resolver(self) -> ReferenceResolver:
@@ -172,7 +172,7 @@ def run_first(thing: Any, graph: Graph) -> tuple[str, ...]:
     """
     entry_names = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
     if isinstance(thing, Editor):
-        entry_names += [renamed_end(name, thing.history.renamed) for name in thing.values.init_ops[0]]
+        entry_names += [rename_input(name, thing.history.renamed) for name in thing.values.init_ops[0]]
     names = dict.fromkeys(name.partition(":")[0] for name in entry_names)
     return tuple(name for name in names if name in graph.index)
 
@@ -181,7 +181,7 @@ def ends_now(ed: Editor) -> tuple[dict[str, str], dict[str, str]]:
     """Returns the arguments and results of the function that was opened: name -> tensor, under its current name."""
     renamed = ed.history.renamed
     inputs, outputs = (
-        {key: renamed_end(tensor, renamed) for key, tensor in ends.items()} for ends in (ed.inputs, ed.outputs)
+        {key: rename_input(tensor, renamed) for key, tensor in ends.items()} for ends in (ed.inputs, ed.outputs)
     )
     return inputs, outputs
 
@@ -283,7 +283,7 @@ def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], ends: Con
         removed.add(op)
         todo += graph.needed.row(op).tolist()
     mask = graph.mask(sorted(removed))
-    mask &= ~protected(graph, mask)
+    mask &= ~protected_ops(graph, mask)
     return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..editor.editor import Editor
 from ..errors import counted
 from ..graph.variables import PLACEHOLDER_TYPES
-from ..plan.menu import EDITORS, REPORT, Recipe, RecipeParameter
+from ..plan.recipe_registry import EDITORS, REPORT, Recipe, RecipeParameter
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing
@@ -46,7 +46,7 @@ def _no_variable(editor: Editor) -> str:
     return "" if editor.snapshot.state.variables else "the graph has no variable"
 
 
-def _renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
+def _write_renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
     """Writes a checkpoint with other names of variables. The editor is not used."""
     names_written = rename_checkpoint(checkpoint, path, names)
     return _CheckpointResult(path, names_written)
@@ -117,7 +117,7 @@ TABLE = (
         (_CHECKPOINT,), REPORT, missing=_no_variable,
     ),
     Recipe(
-        "rename_checkpoint", "Write a checkpoint under other names", _renamed, _VALUES,
+        "rename_checkpoint", "Write a checkpoint under other names", _write_renamed, _VALUES,
         (_CHECKPOINT, RecipeParameter("path", "To", "text", needed=True, hint="such as new/model.ckpt"),
          RecipeParameter("names", "Names", "pairs", needed=True, hint="such as old/*=new/*")), REPORT,
     ),

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..boundary import Tensor
-from ..graph import Graph, Ints, Mask
-from ..selection import OpView
+from .boundary import Tensor
+from .graph import Graph, Ints, Mask
 from .pattern import COMMUTATIVE, Pattern
+from .selection import OpView
 
 #: The largest number of sweeps over the edges of the pattern before the search; a pattern without rings needs two.
 _SWEEPS = 8
@@ -310,7 +310,7 @@ class PatternSearch:
         def reads(words: Why) -> Reason:
             return Reason(kind, lambda: f"input {choice} of {self._op(op)} reads {words()}")
 
-        _put(state.slots, (p, choice), slot, changes)
+        _record(state.slots, (p, choice), slot, changes)
         if tensor[0] in self.inner:
             q, port = tensor
             if have[1] != port:
@@ -326,9 +326,9 @@ class PatternSearch:
             return None
         if have[0] in state.used:
             return reads(lambda: f"'{graph.name(have)}', which the match computes itself")
-        _put(state.bound, tensor, have, changes)
+        _record(state.bound, tensor, have, changes)
         if have[0] not in state.fed:
-            _put(state.fed, have[0], True, changes)
+            _record(state.fed, have[0], True, changes)
         return None
 
     def _place(self, p: int, op: int, state: _SearchState, changes: list[Any]) -> Why | None:
@@ -346,8 +346,8 @@ class PatternSearch:
                 text = self._fits[p, op] = next((text for text in texts if text), "")
             if text:
                 return Reason("condition", lambda: f"{self._op(op)} does not fit: {text}")
-        _put(state.image, p, op, changes)
-        _put(state.used, op, p, changes)
+        _record(state.image, p, op, changes)
+        _record(state.used, op, p, changes)
         return None
 
     def _op(self, number: int) -> str:
@@ -383,6 +383,6 @@ class _SearchState:
         return (self.image[tensor[0]], tensor[1]) if tensor[0] in self.image else self.bound[tensor]
 
 
-def _put(table: dict[Any, Any], key: Any, value: Any, changes: list[Any]) -> None:
+def _record(table: dict[Any, Any], key: Any, value: Any, changes: list[Any]) -> None:
     table[key] = value
     changes.append((table, key))

@@ -12,12 +12,12 @@ from ..graph.boundary import Tensor
 from ..graph.edges import Edges
 from ..graph.graph import Graph, TensorInfo
 from ..graph.rewiring import Edge
-from ..graph.variables import renaming
+from ..graph.variables import end_renamer
+from .applied_ops import GraphDelta
 from .backend import Backend
 from .copy_result import Connection, CopyResult, append_copy
-from .effect import DownstreamCopy, NewNode, OpChange, PlanResult, Replacement
-from .result import GraphDelta
-from .workbench import MutableGraph
+from .mutable_graph import MutableGraph
+from .plan_result import DownstreamCopy, NewNode, OpChange, PlanResult, Replacement
 
 
 class AddedEdge(NamedTuple):
@@ -37,7 +37,7 @@ class AddedEdge(NamedTuple):
     at: int | None = None
     was: Tensor = (-1, 0)
 
-    def renumbered(self, names: Sequence[str], bench: MutableGraph) -> AddedEdge | None:
+    def renumber(self, names: Sequence[str], bench: MutableGraph) -> AddedEdge | None:
         """Returns the edge after ops have been renumbered; None if one of its ops was removed.
 
         Args:
@@ -89,7 +89,7 @@ class EditState:
         self._reads = {self.bench.index[node.name]: node.reads for node in effect.added}
         # Op -> its new and its removed control inputs, by number, because ops may be renamed later.
         self._orders: dict[int, tuple[list[int], list[int]]] = {}
-        # For each rename: old name -> new name, and the lengths of the lists in `_noted` before it.
+        # For each rename: old name -> new name, and the lengths of the lists in `_named_records` before it.
         self._renames: list[tuple[Mapping[str, str], tuple[int, ...]]] = []
 
     # -- queries --------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class EditState:
         if delta.effect is not None:
             names = self.bench.names
             self._begin(delta.effect)
-            self.links = [link for old in self.links if (link := old.renumbered(names, self.bench)) is not None]
+            self.links = [link for old in self.links if (link := old.renumber(names, self.bench)) is not None]
         self.faults += delta.faults
         self.warnings += delta.warnings
         for copied in delta.copies:
@@ -196,29 +196,29 @@ class EditState:
         """Renames ops for later steps; `settle` updates their names in earlier records."""
         old = {self.bench.names[i]: new for i, new in names.items()}
         self.bench.rename(names)
-        self._renames.append((old, tuple(map(len, self._noted))))
+        self._renames.append((old, tuple(map(len, self._named_records))))
         renamed_changes = {new: self.changes.pop(name) for name, new in old.items() if name in self.changes}
         self.changes.update(renamed_changes)
 
     @property
-    def _noted(self) -> tuple[list[Any], ...]:
+    def _named_records(self) -> tuple[list[Any], ...]:
         """The lists of records that contain names, each in order."""
         return self.connections, self.edits, self.added, self.copies, self.replaced, self.slices
 
     def settle(self) -> None:
         """Updates the names in all records, because several steps may have renamed the same op."""
         names: dict[str, str] = {}
-        end = tuple(map(len, self._noted))
+        end = tuple(map(len, self._named_records))
         for at in reversed(range(len(self._renames))):
             mapping, until = self._renames[at]
             begin = self._renames[at - 1][1] if at else (0,) * len(end)
             names.update({old: names.get(new, new) for old, new in mapping.items()})
-            new = renaming(names)
-            for things, a, b in zip(self._noted, begin, until, strict=True):
+            new = end_renamer(names)
+            for things, a, b in zip(self._named_records, begin, until, strict=True):
                 things[a:b] = [_with_present_names(thing, new) for thing in things[a:b]]
         called = self.bench.names
         if names:
-            new = renaming(names)
+            new = end_renamer(names)
             for name, change in self.changes.items():
                 self.changes[name] = replace(
                     change, waits=_mapped_names(new, change.waits), frees=_mapped_names(new, change.frees)

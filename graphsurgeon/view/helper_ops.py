@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints, Mask
-from ..graph.traversal import joined_parts
+from ..graph.traversal import connected_parts
 from ..graph.variables import ASKING_TYPES
 
 Counts = NDArray[np.intp]
@@ -132,7 +132,7 @@ class Helpers:
         kind[graph.typed(["NoOp", "ControlTrigger"])] = NOOP
         kind[graph.typed(k for k in graph.kinds[0] if k.endswith(("Summary", "SummaryV2")))] = SUMMARY
         _variables(graph, graph.typed(VARIABLES), kind, thing)
-        _captured(graph, graph.typed(["_Arg", "Placeholder"]), kind)
+        _classify_captures(graph, graph.typed(["_Arg", "Placeholder"]), kind)
         checks = graph.typed(ASKING_TYPES)
         _reads(
             graph,
@@ -142,14 +142,14 @@ class Helpers:
             thing,
         )
         _savers(graph, graph.typed(_SAVERS), kind)
-        _given(graph, graph.typed(["Assign", "AssignVariableOp"]), consumers, kind)
+        _classify_assignments(graph, graph.typed(["Assign", "AssignVariableOp"]), consumers, kind)
         _initialisers(kind, makers, readers, consumers, ~graph.typed(_NEVER))
         _leftovers(graph, checks, kind)
         _queues(graph, kind)
         return cls(kind, thing)
 
 
-def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
+def filter_helpers(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
     """Returns the hidden ops after the user's choices."""
     kind, thing = helpers.kind.copy(), helpers.thing.copy()
     orphans = np.asarray([graph.index[name] for name in filters.gone if name in graph.index], np.int64)
@@ -184,7 +184,7 @@ def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], thing: Int
     thing[inside] = of_op[inside]
 
 
-def _captured(graph: Graph, inputs: Mask, kind: NDArray[np.int8]) -> None:
+def _classify_captures(graph: Graph, inputs: Mask, kind: NDArray[np.int8]) -> None:
     """Classifies inputs of a function graph that are resources of variables."""
     consumers = graph.consumers
     data = graph.data
@@ -216,7 +216,7 @@ def _reads(graph: Graph, readers: Mask, useful: Mask, kind: NDArray[np.int8], th
     thing[some[keep]] = thing[source[keep]]
 
 
-def _given(graph: Graph, assigns: Mask, consumers: Counts, kind: NDArray[np.int8]) -> None:
+def _classify_assignments(graph: Graph, assigns: Mask, consumers: Counts, kind: NDArray[np.int8]) -> None:
     """Classifies as initializers the assignments without consumers, of values that depend on no input or variable."""
     data = graph.data
     memo: dict[int, bool] = {}
@@ -254,7 +254,7 @@ def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
         return
     makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
     within = drawn[makers] & drawn[readers]
-    part = joined_parts(makers[within], readers[within], graph.size)
+    part = connected_parts(makers[within], readers[within], graph.size)
     waited = np.zeros(graph.size, np.bool_)
     waited[part[queues & drawn]] = True
     waited[part[drawn & ~queues & ~graph.typed(k for k in graph.kinds[0] if _TOKENS.fullmatch(k))]] = False
@@ -265,7 +265,7 @@ def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
     """Hides the rest of a cond that initializes a variable: unread ops that depend only on variables."""
     makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
     within = (drawn | asking)[makers] & drawn[readers]  # ops that depend on the same check form one part
-    part = joined_parts(makers[within], readers[within], graph.size)
+    part = connected_parts(makers[within], readers[within], graph.size)
     enters, leaves = drawn[readers] & ~drawn[makers], drawn[makers] & ~drawn[readers]
     classified = np.isin(kind, (CONSTANT, VARIABLE, INITIALISER))
     serves = np.zeros(graph.size, np.bool_)

@@ -19,7 +19,7 @@ from ...graph.variables import VariableInfo
 from ..importing import tf
 from ..private.eager import eager, keras_layers
 from .checkpoints import Checkpoint, array_of
-from .transfer import assign, batches, giver_of, stream, unsettable, values_of
+from .transfer import assign, batches, no_initializer_error, stream, value_provider, values_of
 from .variables import dims_of, shape_of, variable_infos
 
 tf1 = tf.compat.v1
@@ -72,7 +72,7 @@ class SessionStore(ValueStore):
     def __init__(self, session: TFSession, request: str) -> None:
         self.title, self._session, self._asked = "the session", session, request
         self._infos = variable_infos(session.graph)
-        self.variables = _held_by(session.graph, self._infos)
+        self.variables = _entries(session.graph, self._infos)
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yields values by name, batch after batch."""
@@ -86,7 +86,7 @@ class SessionStore(ValueStore):
         """Refuses variables that no op sets; raises PlanError."""
         mute = [name for name in names if not self._infos[name].initializer]
         if mute:
-            raise unsettable(mute, request)
+            raise no_initializer_error(mute, request)
 
 
 class EagerStore(ValueStore):
@@ -153,7 +153,7 @@ class ArrayStore(ValueStore):
             yield {name: np.array(self._arrays[name]) for name in batch}
 
 
-def side_of(thing: Any, request: str) -> ValueStore:
+def value_store(thing: Any, request: str) -> ValueStore:
     """Returns the value store of an object.
 
     Args:
@@ -186,23 +186,23 @@ def side_of(thing: Any, request: str) -> ValueStore:
     )
 
 
-def giving_side(thing: Any, request: str) -> ValueStore:
-    """Returns a value store for reading, like `side_of`; for an editor of a file, the values are read from the file.
+def source_store(thing: Any, request: str) -> ValueStore:
+    """Returns a value store for reading, like `value_store`; the values of an editor of a file come from the file.
 
     Args:
-        thing: as for `side_of`, or an editor.
+        thing: as for `value_store`, or an editor.
         request: the request, for messages.
     """
-    giver = giver_of(thing)
+    giver = value_provider(thing)
     stored = None if giver is None else giver.stored()
     if giver is not None and stored is not None:
         infos = variable_infos(giver.graph)
         if infos.keys() <= stored.keys():
-            return FileStore("the file", _held_by(giver.graph, infos), stored)
-    return side_of(values_of(thing), request)
+            return FileStore("the file", _entries(giver.graph, infos), stored)
+    return value_store(values_of(thing), request)
 
 
-def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[VariableEntry]:
+def _entries(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[VariableEntry]:
     infos = {op: info for op, info in infos.items() if op not in orphans_of(graph)}
     layers = _layers(infos.values())
     shapes = {op: dims_of(shape_of(graph, info)) for op, info in infos.items()}

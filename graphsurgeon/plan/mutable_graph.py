@@ -13,9 +13,9 @@ import numpy as np
 
 from ..graph.boundary import Tensor
 from ..graph.control_flow import ENTERS, EXITS, loops_of
-from ..graph.edges import Edges, stacked
+from ..graph.edges import Edges, stack_edges
 from ..graph.graph import Graph, TensorInfo, output_at
-from ..graph.rewiring import OutputTable, Telling, reordered_many, rewired
+from ..graph.rewiring import OutputTable, Telling, rewire_inputs, set_control_inputs
 from ..graph.tf_types import TFNodeDef
 
 
@@ -301,8 +301,8 @@ class MutableGraph:
 
     def _freeze(self) -> Graph:
         graph, blocks = self.graph, self._blocks
-        data = stacked(graph.data, *(block[1] for block in blocks))
-        control = stacked(graph.control, *(block[2] for block in blocks))
+        data = stack_edges(graph.data, *(block[1] for block in blocks))
+        control = stack_edges(graph.control, *(block[2] for block in blocks))
         about: dict[str, Any] = {"data": data, "control": control}
         if self.names is not graph.names:
             about |= {"names": self.names, "types": self.types, "nodes": self._nodes}
@@ -314,8 +314,10 @@ class MutableGraph:
             )
         after = replace(graph, **about)
         if self._rows:
-            after = rewired(after, [(op, at, end) for op, row in self._rows.items() for at, end in enumerate(row)])
-        return reordered_many(after, self._waits) if self._waits else after
+            after = rewire_inputs(
+                after, [(op, at, end) for op, row in self._rows.items() for at, end in enumerate(row)]
+            )
+        return set_control_inputs(after, self._waits) if self._waits else after
 
     # -- updates --------------------------------------------------------------------------------
 
