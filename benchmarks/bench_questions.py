@@ -32,7 +32,7 @@ def rows() -> Iterator[Row]:
         3,
     )
     yield Row("explain, why not and what blocks, 100,000 ops in a row", asked, None, 5)
-    yield Row("rows that TensorFlow's optimiser fails on, 100,000 ops", seconds(lambda: hazards(line)), None, 0.2)
+    yield Row("rows that TensorFlow's optimizer fails on, 100,000 ops", seconds(lambda: hazards(line)), None, 0.2)
     names = [f"tower_{i % 8}/block_{i // 8}/conv_{i}/weights" for i in range(SIZE)]
     found = seconds(lambda: nearest("tower_3/block_100/conv_803/weigths", names), 3)
     yield Row("the nearest of 100,000 names", found, None, 2)

@@ -56,7 +56,7 @@ def run(graph: Any, fetches: Any, feeds: dict[Any, Any] | None = None) -> Any:
 
 @dataclass
 class Model:
-    """A small net with a loss and, where asked, an optimizer; its session is initialised."""
+    """A small net with a loss and, where asked, an optimizer; its session is initialized."""
 
     graph: Any
     x: Any
@@ -110,7 +110,7 @@ def model(kind: str = "resource", optimizer: str | None = "adam", graph: Any = N
 
 
 def put(variable: Any, value: Any, session: Any) -> None:
-    """Sets a variable to `value` everywhere, through its own initialiser."""
+    """Sets a variable to `value` everywhere, through its own initializer."""
     session.run(variable.initializer, {variable.initializer.inputs[1]: np.full(variable.shape, value, np.float32)})
 
 

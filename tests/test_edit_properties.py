@@ -177,7 +177,7 @@ def test_random_edits_are_what_was_predicted_and_undo_restores(recipe, steps, li
     assert set(done.ops) == set(plan.effect.new_names)
     str(plan.preview())
     plan.preview().table()
-    if plan.mode == "materialise":
+    if plan.mode == "materialize":
         assert look(graph) == before
     else:
         assert graph.get_operations()[: len(old)] == old
@@ -324,7 +324,7 @@ def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, en
 
 
 def _again(graph: Any) -> Any:
-    """The same graph once more: running it adds what initialises it."""
+    """The same graph once more: running it adds what initializes it."""
     rebuilt = gs.open(tf.Graph())
     rebuilt.apply(rebuilt.plan().copy(gs.open(graph).select(), to=""))
     return rebuilt.graph

@@ -287,14 +287,14 @@ def test_undo_leaves_what_the_user_put_into_collections():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_materialise(kind):
+def test_materialize(kind):
     m = model(kind)
     m.train_steps()
     ed = gs.open(m.session)
     before = look(m.graph)
     plan = ed.plan().copy(ed.select(name="net/y"), to="t", unmapped="keep")
     plan = plan.connect("t/net/y:0", to="SquaredDifference", input=0)
-    assert plan.mode == "materialise"
+    assert plan.mode == "materialize"
     done = ed.apply(plan)
     assert look(m.graph) == before
     assert ed.graph is not m.graph
@@ -321,7 +321,7 @@ def test_materialise(kind):
     assert "u/net/y" in ed.snapshot.index
 
 
-def test_materialise_changes_the_numbers():
+def test_materialize_changes_the_numbers():
     ed = gs.open(tiny())
     old = ed.graph
     ed.apply(ed.plan().connect("x:0", to="z", input=0))
@@ -366,7 +366,7 @@ def test_a_session_of_an_older_graph_gives_a_new_one():
     np.testing.assert_array_equal(session.run("net/w/Read/ReadVariableOp:0"), m.session.run(m.w))
 
 
-def test_a_session_of_its_own_is_initialised():
+def test_a_session_of_its_own_is_initialized():
     m = model("ref", optimizer=None)
     ed = gs.open(m.graph)
     session = ed.session()
@@ -376,7 +376,7 @@ def test_a_session_of_its_own_is_initialised():
 
 
 @pytest.mark.parametrize("anew", [False, True])
-def test_what_a_session_has_never_held_is_initialised_and_told(anew):
+def test_what_a_session_has_never_held_is_initialized_and_told(anew):
     m = model("ref", optimizer=None)
     empty = tf1.Session(graph=m.graph)
     put(m.b, 7, empty)
@@ -385,7 +385,7 @@ def test_what_a_session_has_never_held_is_initialised_and_told(anew):
     beside = plan.copy(ed.select(name="net/y"), to="t", unmapped="keep")
     ed.apply(plan.connect("net/y:0", to="SquaredDifference", input=1) if anew else beside)
     new = ed.session()
-    np.testing.assert_array_equal(new.run("net/w:0"), m.session.run(m.w))  # a constant initialiser
+    np.testing.assert_array_equal(new.run("net/w:0"), m.session.run(m.w))  # a constant initializer
     np.testing.assert_array_equal(new.run("net/b:0"), np.full([3], 7))
     assert ed.history[0].values.endswith("1 variable starts from its initial value: net/w")
 

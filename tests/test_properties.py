@@ -30,7 +30,7 @@ PLAIN.graph_options.rewrite_options.disable_meta_optimizer = True
 
 
 def started(graph: Any) -> Any:
-    """Returns a session in which all that can be initialised is so."""
+    """Returns a session in which all that can be initialized is so."""
     with graph.as_default():
         session = tf1.Session(config=PLAIN)
         session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer(), tf1.tables_initializer()])

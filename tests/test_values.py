@@ -309,7 +309,7 @@ def test_what_was_trained_in_an_old_session_after_the_handover_is_not_lost(kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_variables_that_code_adds_later_are_initialised_and_nothing_else(kind):
+def test_variables_that_code_adds_later_are_initialized_and_nothing_else(kind):
     ed = gs.open(small(kind))
     session = ed.session()
     give(ed, "v0", 42)

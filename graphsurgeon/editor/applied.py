@@ -25,7 +25,7 @@ class Applied:
 
     Args:
         plan: the plan that was carried out.
-        graph: the live graph after the plan; for a materialised plan, the new graph.
+        graph: the live graph after the plan; for a materialized plan, the new graph.
         made: the new ops and variables.
         session: returns a session with the values of all variables.
         scope: the scope of one copy, to which this result is limited; None for all copies.
@@ -110,11 +110,11 @@ class Applied:
                 return element
         op_name = name.partition(":")[0]
         edits = any(isinstance(step, EditStep) for step in self.effect.steps)
-        stays = edits or self.effect.mode == "materialise"
+        stays = edits or self.effect.mode == "materialize"
         replaced_ops = {inner for r in self.effect.replaced for inner in r.match.names} - {
             name for r in self.effect.replaced for name in r.kept
         }
-        if op_name in replaced_ops and self.effect.mode == "materialise":
+        if op_name in replaced_ops and self.effect.mode == "materialize":
             raise SelectionError(
                 f"done[{name!r}]", f"{op_name!r} was inside a match, and has no replacement", "See done.matches"
             )
@@ -163,7 +163,7 @@ class Applied:
             old = copied.original(op_name)
             if old is not None:
                 return _element(copied.source.owner, old, port)
-        if self.effect.mode == "materialise" and op_name in self._old_names:
+        if self.effect.mode == "materialize" and op_name in self._old_names:
             return _element(self.effect.base.owner, self._old_names[op_name], port)
         copied_ops = [name for c in self.copies for name in c.names]
         problem = f"{op_name!r} has no original op"

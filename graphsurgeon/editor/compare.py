@@ -153,7 +153,7 @@ def compare(
     if isinstance(copy, Plan):
         suggestion = "Apply it first; or trace both: ed.trace(feeds).first_difference(ed.trace(feeds, plan=plan))"
         raise PlanError("compare(plan)", "a plan can only be compared after it is applied", suggestion)
-    if isinstance(copy, Applied) and copy.effect.mode == "materialise" and not copy.copies:
+    if isinstance(copy, Applied) and copy.effect.mode == "materialize" and not copy.copies:
         source, copy = _before_and_after(source, copy)
     parts: list[Applied | _CopyByName] = [_CopyByName(source, _editor(copy))] if not isinstance(copy, Applied) else [
         part for part in copy.parts if graph_identity(part.copies[0].source.owner) is graph_identity(source.graph)

@@ -64,7 +64,7 @@ class Event:
         applied: the result of the plan; None once the plan can no longer be redone.
         seconds: the duration of the apply.
         undone: whether the plan is undone.
-        before: the graph that a materialised plan replaced.
+        before: the graph that a materialized plan replaced.
         when: the time of the apply, in seconds since 1970.
         text: the plan in words.
         counts: how many ops it added and removed, and how many variables it made.
@@ -552,7 +552,7 @@ class Timeline:
 
         Args:
             event: the entry of the plan.
-            other: the graph that becomes the current one, if the plan is materialised.
+            other: the graph that becomes the current one, if the plan is materialized.
             change: removes or restores the additions of an appended plan, such as collection entries.
         """
         turns = event.turned()
@@ -583,7 +583,7 @@ class Timeline:
         from ..tf.open.snapshot import confirm_snapshot
 
         nodes, applied_ops.nodes = applied_ops.nodes, ()
-        if plan.mode == "materialise":
+        if plan.mode == "materialize":
             self._snapshot = None
         else:
             confirmed_graph = confirm_snapshot(self.live, plan.base, plan.after(), nodes, applied_ops.ops)

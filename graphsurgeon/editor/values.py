@@ -162,7 +162,7 @@ class Values:
 
     @property
     def uninitialized(self) -> frozenset[str]:
-        """Names of variables without a value: the checkpoint lacks them, and no initialiser of theirs can run."""
+        """Names of variables without a value: the checkpoint lacks them, and no initializer of theirs can run."""
         from ..tf.values.initialization import cannot_start
 
         if self._source is None:
@@ -183,11 +183,11 @@ class Values:
         return values
 
     def session(
-        self, session: TFSession | None = None, config: Any = None, *, initialise: bool = True, quiet: bool = False
+        self, session: TFSession | None = None, config: Any = None, *, initialize: bool = True, quiet: bool = False
     ) -> Any:
         """Returns a session with all values, as `Editor.session` does.
 
-        Without `initialise`, variables that the caller's session has not initialized stay without a value. With
+        Without `initialize`, variables that the caller's session has not initialized stay without a value. With
         `quiet`, missing values give no warning, because the caller is about to set them.
         """
         from ..tf.run.sessions import require_trusted
@@ -204,7 +204,7 @@ class Values:
                 "Give a session of that graph, or nothing. Values of another model of the same names are copied by "
                 "gs.transfer(session, ed), those of a file by ed.restore(checkpoint)",
             )
-        new, handover = self._open_session(timeline.live, own, config, timeline.log.now(), initialise)
+        new, handover = self._open_session(timeline.live, own, config, timeline.log.now(), initialize)
         for sentence in () if quiet else handover.warnings:
             warn(sentence)
         timeline.log.tell(str(handover))
@@ -214,8 +214,8 @@ class Values:
         return new
 
     def reader(self) -> Any:
-        """Returns the session to read values from; it initialises no variable in the caller's session."""
-        return self.session(initialise=False)
+        """Returns the session to read values from; it initializes no variable in the caller's session."""
+        return self.session(initialize=False)
 
     def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
         """Returns the variables that have no value but their initial one, as `Editor.untrained` does.
@@ -305,7 +305,7 @@ class Values:
     # -- the parts --------------------------------------------------------------------------------
 
     def _open_session(
-        self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True
+        self, graph: Any, own: Any, config: Any, events: list[Event], initialize: bool = True
     ) -> tuple[Any, ValueReport]:
         """Returns a session of a graph in which every variable has the value that the rule gives it.
 
@@ -314,7 +314,7 @@ class Values:
             own: the session to take values from, of this graph or another; None if there is no session.
             config: a ConfigProto for a new session.
             events: the applied steps that are not undone.
-            initialise: whether variables without a value in `own` start from their initial values. If false and `own`
+            initialize: whether variables without a value in `own` start from their initial values. If false and `own`
                 is the caller's session, they stay without a value.
 
         Returns:
@@ -334,15 +334,15 @@ class Values:
                 new, report = self._open_session(graph, first, config, events)
             report.warnings += transferred.warnings
             return new, report
-        initialise = initialise or own is None or own in self._own_sessions
+        initialize = initialize or own is None or own in self._own_sessions
         request = "session()" if own is None or own.graph is graph else "session(old)"
         with translate_errors(lambda: own if own is not None else new_session(None, config), request):
             if own is not None and own.graph is graph:
-                return own, self._assign_values(own, own, events, request, initialise)
+                return own, self._assign_values(own, own, events, request, initialize)
             new = new_session(graph, config)
             self._own_sessions.add(new)
             try:
-                return new, self._assign_values(new, own, events, request, initialise)
+                return new, self._assign_values(new, own, events, request, initialize)
             except BaseException:
                 new.close()  # no other code uses it yet: its memory is released at once
                 raise
@@ -374,14 +374,14 @@ class Values:
         return [str(PlanError("session()", problem, how)) for problem in texts]
 
     def _assign_values(
-        self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool
+        self, session: TFSession, own: Any, events: list[Event], request: str, initialize: bool
     ) -> ValueReport:
         """Gives the variables of a session their values by the rule: all in a new session, missing ones in an open one.
 
         Args:
             session: the session.
             own: the session to take values from: `session` itself, or one of another graph; None for a first session.
-            events, initialise: as for `_open_session`.
+            events, initialize: as for `_open_session`.
             request: the request, for messages.
         """
         from ..tf.values.initialization import initialized_variables, note_untrained, within_reach
@@ -426,7 +426,7 @@ class Values:
             if event.number in settled_events:
                 fill_new_tables(session, event.applied.made)
         self._decide(due, report, targets, initialized, events, pending, before, graph)
-        if not initialise:
+        if not initialize:
             due.initial, report.initial = [], []
         apply_assignment(due, [infos[name] for name in removed if name in infos])
         if new and own is None and not filed:
@@ -447,7 +447,7 @@ class Values:
         note_untrained(session, infos.values(), why)
         if new and own is not None:
             self._detach(own, before, {self._id(graph, name) for name in initialized})
-        self._record_session(session, initialized, events, initialise)
+        self._record_session(session, initialized, events, initialize)
         return report
 
     def _initialized_before(
@@ -578,13 +578,13 @@ class Values:
 
 
 def _lost_warnings(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
-    """Returns warnings about variables without a value because the checkpoint of their initialisers is missing."""
+    """Returns warnings about variables without a value because the checkpoint of their initializers is missing."""
     from ..tf.values.initialization import missing_checkpoint
 
     lost = {info.op: path for info in empty if info.initializer and (path := missing_checkpoint(graph, info))}
     if not lost:
         return []
-    have = "has no value: its initialiser reads" if len(lost) == 1 else "have no value: their initialisers read"
+    have = "has no value: its initializer reads" if len(lost) == 1 else "have no value: their initializers read"
     paths = few(list(dict.fromkeys(map(repr, lost.values()))))
     problem = f"{counted(len(lost), 'variables')} {have} {paths}, which does not exist: {few(list(lost))}"
     return [str(PlanError("session()", problem, "Give them values: ed.restore(checkpoint)"))]

@@ -383,15 +383,15 @@ def check_cios(
     return control_inputs, control_outputs
 
 
-def _neighbours(op: TFOp, control_inputs: Any, control_outputs: Any) -> list[Any]:
-    neighbours = [t.op for t in op.inputs]
+def _neighbors(op: TFOp, control_inputs: Any, control_outputs: Any) -> list[Any]:
+    neighbors = [t.op for t in op.inputs]
     for t in op.outputs:
-        neighbours += t.consumers()
+        neighbors += t.consumers()
     if control_outputs is not None:
-        neighbours += control_outputs.get(op)
+        neighbors += control_outputs.get(op)
     if control_inputs:
-        neighbours += op.control_inputs
-    return neighbours
+        neighbors += op.control_inputs
+    return neighbors
 
 
 def get_ops_ios(
@@ -407,8 +407,8 @@ def get_ops_ios(
         control_inputs, control_outputs, control_ios: see `check_cios`.
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
-    neighbours = (o for op in util.make_list_of_op(ops) for o in _neighbours(op, control_inputs, control_outputs))
-    return list(dict.fromkeys(neighbours))
+    neighbors = (o for op in util.make_list_of_op(ops) for o in _neighbors(op, control_inputs, control_outputs))
+    return list(dict.fromkeys(neighbors))
 
 
 def compute_boundary_ts(ops: Ops) -> tuple[list[Any], list[Any], list[Any]]:
@@ -487,7 +487,7 @@ def get_within_boundary_ops(
                 hit = mask if whole else mask[wiring.numbers(ops)]
                 return list(compress(ops, hit.tolist()))
         op = wave.pop()
-        for near in _neighbours(op, control_inputs, control_outputs):
+        for near in _neighbors(op, control_inputs, control_outputs):
             if near in reached or (within is not None and near not in within):
                 continue
             if near not in boundary:

@@ -147,7 +147,7 @@ class EditState:
         self.removed |= dict.fromkeys(delta.removed, self.step)
         self.decided |= delta.decided
         if delta.removed or delta.anew:
-            self.mode = "materialise"
+            self.mode = "materialize"
         if delta.values:
             self.revalued[self.step] = delta.values
         if delta.names:
@@ -168,7 +168,7 @@ class EditState:
             name, was = bench.names[op], bench.name(bench.row(op)[at])
             self.connections.append(Connection(bench.name(new), name, at, was))
             if op < self.base.size:
-                self.mode = "materialise"
+                self.mode = "materialize"
                 self.edits.append((name, at, bench.name(new)))
         for op, at, new in edges:
             if not checked:
@@ -188,7 +188,7 @@ class EditState:
     def _change(self, op: int, change: OpChange) -> None:
         """Records the change of an op; a change of an op of the base requires a new graph."""
         if op < self.base.size:
-            self.mode = "materialise"
+            self.mode = "materialize"
         name = self.bench.names[op]
         self.changes[name] = self.changes.get(name, OpChange()).and_then(change)
 

@@ -847,7 +847,7 @@ class Plan:
 
     @property
     def mode(self) -> str:
-        """``append`` (no existing op changes) or ``materialise`` (a new graph is built)."""
+        """``append`` (no existing op changes) or ``materialize`` (a new graph is built)."""
         return self.effect.mode
 
     def check(self) -> tuple[Fault, ...]:

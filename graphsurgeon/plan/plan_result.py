@@ -180,7 +180,7 @@ class PlanResult:
         slices: the ops that `on_copies` steps copy.
         replaced: the replacements of matches.
         first: number of the first new op.
-        mode: ``append`` or ``materialise``.
+        mode: ``append`` or ``materialize``.
         renamed: old name -> new name of each renamed op of the base.
         revalued: step with values= -> the ops that it renames.
         blame: op with new inputs or attributes -> the last step that has set them.

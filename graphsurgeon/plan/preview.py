@@ -154,7 +154,7 @@ class Preview:
         )
         lines += _slice_lines(effect)
         lines += _edit_lines(effect)
-        if effect.mode == "materialise":
+        if effect.mode == "materialize":
             lines.append(f"builds a new graph, because {_why_anew(effect)}; the old graph stays usable")
             lines.append("an open session keeps the old graph; ed.session(session) returns one of the new graph")
             count = slice_size(effect)

@@ -218,9 +218,9 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
 
 
 def materialized(plan: Plan) -> Plan:
-    """Returns the same plan in the mode ``materialise``: the new graph also contains all ops of the old graph."""
+    """Returns the same plan in the mode ``materialize``: the new graph also contains all ops of the old graph."""
     copy = replace(plan)
-    copy.__dict__["effect"] = replace(plan.effect, mode="materialise")
+    copy.__dict__["effect"] = replace(plan.effect, mode="materialize")
     return copy
 
 

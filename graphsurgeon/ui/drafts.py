@@ -242,7 +242,7 @@ def _at_copies(stage: Stage, state: State, effect: PlanResult, unfolded: frozens
 
 def with_edit(stage: Stage, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan and a message. The message mentions if the graph will be built anew."""
-    return with_plan(stage, state, plan, text + (", in a new graph" if plan.mode == "materialise" else ""))
+    return with_plan(stage, state, plan, text + (", in a new graph" if plan.mode == "materialize" else ""))
 
 
 def with_plan(stage: Stage, state: State, plan: Plan, text: str) -> State:

@@ -151,7 +151,7 @@ def receipt(effect: PlanResult) -> str:
     parts += [counted(len(effect.replaced), "replacements")] if effect.replaced else []
     edits = {"inserted": effect.added, "changed": effect.changes, "renamed": effect.renamed, "removed": effect.removed}
     parts += [f"{counted(len(ops), 'ops')} {word}" for word, ops in edits.items() if ops]
-    return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialise" else parts)
+    return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialize" else parts)
 
 
 def _variable_rows(copied: CopyResult, preview: Preview) -> list[dict[str, str]]:

@@ -57,7 +57,7 @@ UNKNOWN = "unknown"
 
 COLOURS: dict[str, Ink] = {
     "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D", "convolution, matmul"),
-    "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323", "normalisation"),
+    "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323", "normalization"),
     "pool": Ink("#DDF0F3", "#3F8C99", "#12313A", "pooling"),
     "activation": Ink("#FBE9DC", "#C0794A", "#40240F", "activation"),
     "math": Ink("#EEE7F6", "#8A6DB3", "#2C1F40", "arithmetic"),

@@ -151,7 +151,7 @@ def _with_series(
 ) -> tuple[list[Item], Ints]:
     if not groups:
         return items, edges
-    ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
+    ahead, back = neighbors(edges, len(items)), neighbors(edges, len(items), back=True)
     loop = connected_parts(edges[:, 0], edges[:, 1], len(items), "strong") if len(edges) else np.arange(len(items))
     folds = []
     for name, members in groups:
@@ -189,7 +189,7 @@ def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[li
         edges: the edges between them, of shape (edges, 2).
         path: the scope with a slash at its end, or "" for the root.
     """
-    ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
+    ahead, back = neighbors(edges, len(items)), neighbors(edges, len(items), back=True)
     runs, visited = [], set()
     for i, item in enumerate(items):
         if item.kind != "op" or i in visited or _follows(items, ahead, back, i):
@@ -215,7 +215,7 @@ def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[li
 
 def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
     """Folds ops of one type that read from the same items and feed the same items: ``AddN ×411``."""
-    ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
+    ahead, back = neighbors(edges, len(items)), neighbors(edges, len(items), back=True)
     alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for i, item in enumerate(items):
         if item.kind == "op":
@@ -271,7 +271,7 @@ def _follows(items: list[Item], ahead: list[list[int]], back: list[list[int]], i
     return len(ahead[before]) == 1 and items[before].kind == "op"
 
 
-def neighbours(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
+def neighbors(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
     """Returns for each item the items that it feeds; with `back`, the items that feed it."""
     out: list[list[int]] = [[] for _ in range(size)]
     for a, b in edges.tolist():
@@ -347,7 +347,7 @@ def _flow(size: int, edges: Ints) -> list[int]:
 
     An item without a producer comes directly before its first consumer.
     """
-    makers = neighbours(edges, size, back=True)
+    makers = neighbors(edges, size, back=True)
     sources = set(edges[:, 0].tolist()) if len(edges) else set()
     roots = [i for i in range(size) if makers[i] or i not in sources]
     visited, order = [False] * size, []

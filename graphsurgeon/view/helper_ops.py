@@ -14,7 +14,7 @@ from ..graph.variables import ASKING_TYPES
 
 Counts = NDArray[np.intp]
 
-KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops",
+KINDS = ("", "constants", "variables", "initializers", "saving ops", "no-ops", "summaries", "unconnected ops",
          "queue ops", "training ops", "hidden ops", "orphans")  # fmt: skip
 """The kinds of hidden ops; the numbers in `Helpers.kind` are indices of this list."""
 CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, QUEUE, TRAINING, HIDDEN, ORPHAN = range(1, 12)
@@ -143,7 +143,7 @@ class Helpers:
         )
         _savers(graph, graph.typed(_SAVERS), kind)
         _classify_assignments(graph, graph.typed(["Assign", "AssignVariableOp"]), consumers, kind)
-        _initialisers(kind, makers, readers, consumers, ~graph.typed(_NEVER))
+        _initializers(kind, makers, readers, consumers, ~graph.typed(_NEVER))
         _leftovers(graph, checks, kind)
         _queues(graph, kind)
         return cls(kind, thing)
@@ -275,7 +275,7 @@ def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
     kind[drawn & serves[part]] = INITIALISER
 
 
-def _initialisers(kind: NDArray[np.int8], makers: Ints, readers: Ints, consumers: Counts, may: Mask) -> None:
+def _initializers(kind: NDArray[np.int8], makers: Ints, readers: Ints, consumers: Counts, may: Mask) -> None:
     """Classifies as initializers the ops whose only consumers are variables and their initializers."""
     open_ = (kind == 0) & may & (consumers > 0)
     makers_of = open_[makers]

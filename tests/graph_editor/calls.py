@@ -81,7 +81,7 @@ def case_regex(ge, seed):
 
 
 def case_boundary(ge, seed):
-    """Boundaries and neighbours of ops by chance."""
+    """Boundaries and neighbors of ops by chance."""
     rng, graph = random.Random(seed), chance(seed)
     ops = some_ops(rng, graph)
     controls = ge.ControlOutputs(graph)

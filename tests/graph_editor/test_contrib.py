@@ -70,7 +70,7 @@ def test_the_tensors_that_ops_read_and_compute(net):
         ge.select._get_output_ts("h")
 
 
-def test_neighbours_and_boundaries(net):
+def test_neighbors_and_boundaries(net):
     control_outputs = ge.util.ControlOutputs(net.graph)
     assert len(ge.select.get_ops_ios(net.h.op, control_ios=control_outputs)) == 3
     assert len(ge.select.get_ops_ios(net.h.op)) == 2

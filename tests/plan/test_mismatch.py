@@ -206,7 +206,7 @@ def test_handles_of_variables_of_other_dtypes_and_shapes(step):
     assert Plan(g).reroute("w:0", to="v:0").check() == ()
 
 
-def test_what_only_initialises_or_restores_a_variable_is_proposed_last():
+def test_what_only_initializes_or_restores_a_variable_is_proposed_last():
     w = VariableInfo("w", initializer="w/Assign", initial_value="w/start:0")
     g = plain(
         ("w/start", "RandomUniform", []), ("w", "VariableV2", []), ("w/Assign", "Assign", ["w", "w/start"]),

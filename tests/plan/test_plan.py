@@ -254,6 +254,6 @@ def test_any_plan_can_be_carried_out_in_a_new_graph():
     g = net()
     plan = Plan(g).copy(select(g, scope="net"), to="copy", unmapped="placeholder")
     anew = materialized(plan)
-    assert (plan.mode, anew.mode) == ("append", "materialise")
+    assert (plan.mode, anew.mode) == ("append", "materialize")
     assert anew.steps == plan.steps
     assert anew.after().names == plan.after().names

@@ -52,7 +52,7 @@ def dropped(how: str) -> Any:
 
 
 def normed(how: str, *, format: str = "NHWC") -> Any:
-    """Returns a graph of a weighted op with a batch normalisation after it, all of constants."""
+    """Returns a graph of a weighted op with a batch normalization after it, all of constants."""
     gamma, beta, mean, variance = numbers(6), numbers(6, seed=1), numbers(6, seed=2), np.abs(numbers(6, seed=3)) + 0.5
     first = format.startswith("NC")
     with tf.Graph().as_default() as graph:

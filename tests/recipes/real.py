@@ -120,7 +120,7 @@ def resting(ed: Any, norms: list[str]) -> Any:
 
 
 def averages_read(corpus: Any, id: str) -> str:
-    """Asserts that batch normalisation that reads its averages, and nothing else changed, gives what TensorFlow's own
+    """Asserts that batch normalization that reads its averages, and nothing else changed, gives what TensorFlow's own
     importer gives where each reads the variables of these names; says how many did not before.
     """
     ed, _, feeds, fetches = filled(corpus, id)

@@ -1,4 +1,4 @@
-"""Batch normalisation becomes part of the weights, and the numbers stay."""
+"""Batch normalization becomes part of the weights, and the numbers stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch normalisation written as single ops reads its averages, or says which op does not."""
+"""Batch normalization written as single ops reads its averages, or says which op does not."""
 
 from __future__ import annotations
 

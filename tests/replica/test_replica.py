@@ -52,7 +52,7 @@ def test_only_what_changed_is_fed():
 
 @pytest.mark.parametrize("edit", ["other", "guarded"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_replica_follows_where_an_initialiser_assigns_another_tensor_than_the_initial_value(kind, edit):
+def test_a_replica_follows_where_an_initializer_assigns_another_tensor_than_the_initial_value(kind, edit):
     with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=kind == "resource"):
         w = tf1.get_variable("w", initializer=[1.0, 2.0])
         v = tf1.get_variable("v", initializer=[5.0, 6.0] if edit == "other" else lambda: w + 1.0)
@@ -430,7 +430,7 @@ def test_a_variable_without_a_value_is_named():
         gs.duplicate(net(m), values=empty)
 
 
-def test_an_initialiser_without_an_initial_value(monkeypatch):
+def test_an_initializer_without_an_initial_value(monkeypatch):
     from dataclasses import replace
 
     from graphsurgeon.tf.values import replica_values
@@ -452,7 +452,7 @@ def test_the_variable_without_a_value_is_named_and_nothing_is_made(kind, same):
     session = tf1.Session(graph=graph)
     session.run(a.initializer)  # "a" is a letter of TensorFlow's own message
     before = look(graph)
-    with refuses(PlanError, "duplicate(...)", "variable 'b' has no value", "Initialise or restore it there") as caught:
+    with refuses(PlanError, "duplicate(...)", "variable 'b' has no value", "Initialize or restore it there") as caught:
         gs.duplicate(session, graph=graph if same else None)
     assert "variables='initial'" not in str(caught.value)
     assert look(graph) == before

@@ -403,7 +403,7 @@ def test_a_variable_that_nothing_gives_a_value():
     with graph.as_default():
         tf1.get_variable("w", [2], initializer=tf1.ones_initializer(), use_resource=True)
     session = tf1.Session(graph=graph)
-    with refuses(SelectionError, "value('w'): its value cannot be read", "Run its initialiser"):
+    with refuses(SelectionError, "value('w'): its value cannot be read", "Run its initializer"):
         gs.open(session).screen.value("w")
 
 

@@ -95,7 +95,7 @@ def test_a_connection_that_needs_a_new_graph():
     ed = gs.open(tiny())
     old, screen = ed.graph, ed.screen
     screen.connect("x:0", "z", 0)
-    assert ed.draft.mode == "materialise"
+    assert ed.draft.mode == "materialize"
     assert "changed" in {b["state"] for b in traits(screen)["scenes"]["destination"]["boxes"]}
     screen.apply()
     assert ed.graph is not old

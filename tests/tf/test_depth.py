@@ -72,7 +72,7 @@ def test_the_2016_copier_has_no_recursion_limit(long):
 
 
 @pytest.mark.deep
-def test_what_the_optimiser_would_crash_or_hang_on_is_said_before():
+def test_what_the_optimizer_would_crash_or_hang_on_is_said_before():
     for kinds, outcome in ((("Identity",), "would end the process"), (("Neg",), "may take minutes")):
         source, into = gs.open(chain(*kinds, depth=30_000)), gs.open(tf.Graph())
         plan = into.plan().copy(source.select(outputs=["op30000:0"]), to="t", unmapped="placeholder")

@@ -54,7 +54,7 @@ def test_an_op_that_others_are_made_to_wait_for_has_not_changed():
     ed, dst = gs.open(graph), gs.open(tf.Graph())
     block = ed.select()
     with graph.as_default():
-        tf1.global_variables_initializer()  # leaves a mark on every initialiser
+        tf1.global_variables_initializer()  # leaves a mark on every initializer
     assert "_has_manual_control_dependencies" in v.initializer.node_def.attr
     dst.apply(dst.plan().copy(block, to="t"))
     assert ed.apply(ed.plan().copy(ed.select(scope="v"), to="t"))["v"].op.name == "t/v"

@@ -46,7 +46,7 @@ def _same_version_afterwards() -> Any:
 
 
 def net(body: str, kind: str, version: str, optimizer: str) -> Any:
-    """Returns a graph that learns w with x: loss, "train" and an initialised session."""
+    """Returns a graph that learns w with x: loss, "train" and an initialized session."""
     (tf1.enable_control_flow_v2 if version == "v2" else tf1.disable_control_flow_v2)()
     graph = tf.Graph()
     with graph.as_default(), tf1.variable_scope("", use_resource=kind == "resource"):

@@ -115,7 +115,7 @@ def test_a_saver_that_runs_at_load_is_one():
 
 
 @pytest.mark.parametrize("by", ["a table", "a variable"])
-def test_what_initialisers_run_runs_at_load(by):
+def test_what_initializers_run_runs_at_load(by):
     graph_def = tf1.GraphDef()
     graph_def.node.add(name="w", op="WriteFile", input=[text(graph_def, "p", "/tmp/x"), "p"])
     graph_def.node.add(name="init", op="NoOp", input=["^w"])

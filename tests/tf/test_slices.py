@@ -40,7 +40,7 @@ def forwarded(graph, edit, fetch, feed):
 @pytest.mark.parametrize("kind", [k for k in EDITS if k not in ("remove", "order", "with a copy")])
 def test_each_edit_gives_the_same_numbers_on_copies(graph, kind):
     edit, want = EDITS[kind]
-    assert edit(gs.open(graph).plan()).mode == "materialise"
+    assert edit(gs.open(graph).plan()).mode == "materialize"
     edited, original = forwarded(graph, lambda p: edit(p).on_copies(scope="new"), "out:0", {"x:0": X})
     assert edited.tolist() == want
     assert original.tolist() == [0.0, 0.0]
@@ -247,7 +247,7 @@ def test_an_edit_after_it_builds_a_new_graph(graph):
     plan = ed.plan().reroute("y", to="k").on_copies(scope="n").remove("k", stitch=False)
     reads(plan.check()[0], "'k:0' is still read by n/z")
     plan = ed.plan().reroute("y", to="k").on_copies(scope="n").bypass("y").remove("y")
-    assert plan.mode == "materialise"
+    assert plan.mode == "materialize"
     done = ed.apply(plan)
     assert ed.session().run([done["out:0"], "out:0"], {"x:0": X})[1].tolist() == [4.0, 12.0]
     assert ed.session().run("n/out:0", {"x:0": X}).tolist() == [12.0, 21.0]

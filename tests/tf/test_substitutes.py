@@ -129,7 +129,7 @@ def test_gathers_and_shapes_of_a_frozen_resource():
     assert done["rows"].type == "Gather"
 
 
-def test_whole_graphs_freeze_without_their_initialisers():
+def test_whole_graphs_freeze_without_their_initializers():
     made = model("resource", optimizer=None)
     dst = gs.open(tf.Graph())
     with made.graph.as_default():
@@ -222,7 +222,7 @@ def test_a_copy_with_frozen_variables_is_taken_back_and_done_again(m):
     np.testing.assert_array_equal(m.session.run(done[m.y], m.feed()), m.session.run(m.y, m.feed()))
 
 
-def test_sharing_leaves_no_dead_initialisers(m):
+def test_sharing_leaves_no_dead_initializers(m):
     ed = gs.open(m.graph)
     done = ed.apply(ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables="share"))
     assert not [n for n in done.ops if "Initializer" in n or "Assign" in n]

@@ -13,7 +13,7 @@ tf1 = tf.compat.v1
 
 
 def cell(kind):
-    """Returns a graph with one step h' = tanh(h u + x w), its ends, and an initialised session."""
+    """Returns a graph with one step h' = tanh(h u + x w), its ends, and an initialized session."""
     graph = tf.Graph()
     with graph.as_default(), tf1.variable_scope("cell", use_resource=kind == "resource"):
         h, x = (tf1.placeholder(tf.float32, [None, 3], name=n) for n in "hx")

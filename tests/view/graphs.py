@@ -19,7 +19,7 @@ def chain(count: int, scope: str = "", op_type: str = "Neg") -> Graph:
 
 
 def layer(scope: str, source: str) -> list[Op]:
-    """Returns a dense layer with a reference variable, its initialiser and its read."""
+    """Returns a dense layer with a reference variable, its initializer and its read."""
     w = f"{scope}/w"
     return [
         (f"{w}/Initializer/zeros", "Const", []),

@@ -26,7 +26,7 @@ def test_a_variable_and_its_helpers_are_one_thing():
     assert thing[graph.index["densea/w/read"]] == thing[graph.index["densea/w/Assign"]] == variable
 
 
-def test_initialisers_outside_the_scope_of_their_variable():
+def test_initializers_outside_the_scope_of_their_variable():
     found = kinds(
         Graph.of(
             [
@@ -44,7 +44,7 @@ def test_initialisers_outside_the_scope_of_their_variable():
             ]
         )
     )
-    assert found["start/normal"] == found["start/mul"] == found["restored"] == found["restore"] == "initialisers"
+    assert found["start/normal"] == found["start/mul"] == found["restored"] == found["restore"] == "initializers"
     assert found["given"] == found["given_x2"] == found["load"] == ""  # it hangs on an input
 
 

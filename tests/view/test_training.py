@@ -1,4 +1,4 @@
-"""First pictures of training graphs show the network, and not what initialises it or keeps workers in step."""
+"""First pictures of training graphs show the network, and not what initializes it or keeps workers in step."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def layers(scene):
     return [name for name in boxes(scene) if name.startswith("net/fc")]
 
 
-def test_the_conds_of_moving_averages_initialise(averaged):
+def test_the_conds_of_moving_averages_initialize(averaged):
     conds = [name for name in averaged.names if name.startswith("cond")]
     assert len([name for name in conds if name.endswith("/Merge")]) == 2 * LAYERS
     kind = Helpers.of(averaged).kind
-    assert {KINDS[kind[averaged.index[name]]] for name in conds} == {"initialisers"}
+    assert {KINDS[kind[averaged.index[name]]] for name in conds} == {"initializers"}
     scene = first(averaged)
     assert layers(scene) == [f"net/fc{i}/" for i in range(1, LAYERS + 1)]
     assert len(scene.boxes) < 24

@@ -214,7 +214,7 @@ def _with_renames(effect: PlanResult) -> PlanResult:
     if not renamed:
         return effect
     after = replace(effect.after, state_of=lambda: base.state.renamed(renamed))
-    return replace(effect, renamed=renamed, mode="materialise", after=after)
+    return replace(effect, renamed=renamed, mode="materialize", after=after)
 
 
 def _numbers_before(effect: PlanResult) -> Callable[[str], int | None]:

@@ -200,7 +200,7 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
         return array
     if name in uninitialized:
         raise SelectionError(request, "this variable has no value", "Open the graph with its checkpoint")
-    live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
+    live, how = session(), "Run its initializer in ed.session(), or open the graph with its checkpoint"
     from ..values.variables import value_of
 
     with errors_as(SelectionError, request, "its value cannot be read", how):

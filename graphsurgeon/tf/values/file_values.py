@@ -189,7 +189,7 @@ class CheckpointValues(ValueSource):
         return {op: checkpoint.stored(key, _part(spec)) for op, (_, key, spec) in places.items()}
 
     def move(self, old: TFSession, new: TFSession, called: Callable[[TFGraph], Mapping[str, str]]) -> frozenset[str]:
-        """Saves the values of `old` and restores them in `new`, by the graph's own saver, without initialisers.
+        """Saves the values of `old` and restores them in `new`, by the graph's own saver, without initializers.
 
         Args:
             old, new: the sessions.
@@ -238,7 +238,7 @@ class CheckpointValues(ValueSource):
         return True
 
     def start(self, session: TFSession) -> None:
-        """Fills the tables: runs the init op of a SavedModel, or the initialisers that a MetaGraph lists."""
+        """Fills the tables: runs the init op of a SavedModel, or the initializers that a MetaGraph lists."""
         from ..private.graphs import has_op
         from .sessions import fill_tables
 

@@ -42,12 +42,12 @@ def run_initializers(
     helped: Sequence[VariableInfo] = (),
     request: str = "session()",
 ) -> None:
-    """Runs the initialisers of these variables; initialisers that need a feed are left out.
+    """Runs the initializers of these variables; initializers that need a feed are left out.
 
     Args:
         session: the session.
         infos: the variables.
-        helped: further variables, which are initialised only if a variable of `infos` needs them.
+        helped: further variables, which are initialized only if a variable of `infos` needs them.
         request: the request, for messages.
 
     Raises:
@@ -64,15 +64,15 @@ def start(
     request: str,
     helpers: Sequence[VariableInfo] = (),
 ) -> None:
-    """Sets the first values of variables, in the order that their initialisers require.
+    """Sets the first values of variables, in the order that their initializers require.
 
     Args:
         session: the session.
         new: variables that start from their initial values.
-        targets: variables that are set by `assign_values`, which also runs their initialisers.
+        targets: variables that are set by `assign_values`, which also runs their initializers.
         assign_values: a function that sets the given variables, some of `targets`.
         request: the request, for messages.
-        helpers: further variables, which are initialised only if one of the others needs them.
+        helpers: further variables, which are initialized only if one of the others needs them.
 
     Raises:
         PlanError: there is no valid order: a variable needs another one without a value; the message names both.
@@ -107,7 +107,7 @@ def start(
 
 
 def cannot_start(graph: TFGraph, info: VariableInfo) -> bool:
-    """Returns whether the initialiser of a variable cannot run by itself.
+    """Returns whether the initializer of a variable cannot run by itself.
 
     This is the case if the initial value is a placeholder, or is read from a checkpoint that does not exist.
     """
@@ -153,7 +153,7 @@ def _fill_tables(session: TFSession) -> None:
 
 
 def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
-    """Returns the variables that the initialiser of a variable reads or waits for; if it is fed, it reads none."""
+    """Returns the variables that the initializer of a variable reads or waits for; if it is fed, it reads none."""
     initializer = graph.get_operation_by_name(info.initializer)
     inputs = [t.op for t in initializer.inputs]
     return reached_variables([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
@@ -187,7 +187,7 @@ def _dependency_error(
     if not blocked:
         names = few([repr(i.op) for i in infos])
         suggestion = "Open a session of this graph, initialize the others in it, and give it: ed.session(session)"
-        return PlanError(request, f"{names} cannot be initialised: {error_text(error)}", suggestion)
+        return PlanError(request, f"{names} cannot be initialized: {error_text(error)}", suggestion)
     info = blocked[0]
     required = needs[info.op] & layer if cycle else needs[info.op]
     initializer = graph.get_operation_by_name(info.initializer)

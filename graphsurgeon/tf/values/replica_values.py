@@ -304,7 +304,7 @@ def interpolate(old: Any, new: Any, tau: float) -> Any:
 
 
 def feed(session: TFSession, values: Mapping[str, Any], pairs: Mapping[str, Pair]) -> None:
-    """Sets copies through their own initialisers; see `put`."""
+    """Sets copies through their own initializers; see `put`."""
     put(session, dict(values), {name: pair.new for name, pair in pairs.items()})
 
 
@@ -323,12 +323,12 @@ def refuse_folded(pairs: Sequence[Pair]) -> None:
     """Refuses copies that cannot be set one by one.
 
     Raises:
-        PlanError: a variable has an initialiser, but no tensor of an initial value to feed.
+        PlanError: a variable has an initializer, but no tensor of an initial value to feed.
     """
     for pair in pairs:
         if not pair.new.initial_value:
             raise PlanError(
                 "duplicate(...)",
-                f"no op can set variable {pair.old.op!r}: its initialiser has no initial value",
+                f"no op can set variable {pair.old.op!r}: its initializer has no initial value",
                 "Leave it out of the selection",
             )

@@ -67,7 +67,7 @@ def restore(
     partial: bool = False,
     fresh: bool = False,
 ) -> Restored:
-    """Sets the variables of a session from a checkpoint, each through its own initialiser; adds no op.
+    """Sets the variables of a session from a checkpoint, each through its own initializer; adds no op.
 
     Args:
         session: the session.

@@ -101,7 +101,7 @@ def apply_assignment(due: ValueAssignment, helpers: Sequence[VariableInfo]) -> N
 
     Args:
         due: the values.
-        helpers: further variables, which are initialised only if one of the others needs them.
+        helpers: further variables, which are initialized only if one of the others needs them.
 
     Raises:
         PlanError: a value cannot be read or set.
@@ -232,17 +232,17 @@ def run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any])
 
 
 def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_found: bool = False) -> None:
-    """Runs the initialisers of tables, one by one; a table that is already filled is not changed.
+    """Runs the initializers of tables, one by one; a table that is already filled is not changed.
 
     Args:
         session: the session.
-        init_ops: the initialisers. Default: the initialisers in the collection of the graph, and others that need no
+        init_ops: the initializers. Default: the initializers in the collection of the graph, and others that need no
             feed.
         as_found: whether the graph is unchanged from its file. A table without its vocabulary file then causes only a
             warning: much of the graph may not need it, and TensorFlow refuses to run the ops that do.
 
     Raises:
-        PlanError: an initialiser cannot run because its file does not exist.
+        PlanError: an initializer cannot run because its file does not exist.
     """
     if init_ops is None:
         initializers = session.graph.get_collection(TABLES)
@@ -278,7 +278,7 @@ def set_without_initializers(
     filed: frozenset[str],
     called: Callable[[TFGraph], Mapping[str, str]],
 ) -> frozenset[str]:
-    """Sets variables that no op of the graph initialises, such as those of a SavedModel of TF2.
+    """Sets variables that no op of the graph initializes, such as those of a SavedModel of TF2.
 
     Args:
         old: the session with their values.
@@ -299,7 +299,7 @@ def set_without_initializers(
     if lost:
         how = (
             "Undo the edit that removed the ops that restore them, or gave these ops other variables (leave them out: "
-            "exclude=[...]); or copy with values=..., which adds initialisers"
+            "exclude=[...]); or copy with values=..., which adds initializers"
         )
         raise PlanError("session(old)", no_initializer_error(lost, "").problem, how)
     return restored_ops

@@ -236,7 +236,7 @@ def assign(
     variables: Mapping[str, VariableInfo],
     what: str = "setting variables",
 ) -> None:
-    """Sets variables through their own initialisers; adds no op.
+    """Sets variables through their own initializers; adds no op.
 
     Args:
         session: the session.
@@ -274,7 +274,7 @@ def put(
         ops = []
         for name in list(values):
             info = variables[name]
-            # An edit may have connected another tensor to the initialiser.
+            # An edit may have connected another tensor to the initializer.
             place = assigned_tensor(session.graph, info.initializer) or info.initial_value
             if place not in feeds:
                 # No local variable refers to the value: if it is copied into a buffer, it is freed before the next
@@ -345,7 +345,7 @@ def no_initializer_error(names: Sequence[str], request: str) -> PlanError:
 
 
 def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[str, Any]) -> None:
-    """Runs initialisers in one run, with the given values instead of the initial values.
+    """Runs initializers in one run, with the given values instead of the initial values.
 
     Unlike `Session.run`, this accepts values of another shape for variables of unknown shape. It also accepts values
     for tensors that TensorFlow has treated as constants.
@@ -353,7 +353,7 @@ def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[
     Args:
         session: the session.
         initializers: the ops.
-        feeds: name of the tensor that an initialiser assigns -> value.
+        feeds: name of the tensor that an initializer assigns -> value.
     """
     graph = session.graph
     fed = {name: graph.get_tensor_by_name(name) for name in feeds}
@@ -376,7 +376,7 @@ def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[
 
 
 def _any_shape(initializer: TFOp) -> TFOp:
-    """Returns an op that sets the variable of an initialiser to a value of any shape; the op is made only once."""
+    """Returns an op that sets the variable of an initializer to a value of any shape; the op is made only once."""
     graph, name = initializer.graph, f"{initializer.name}_any_shape"
     with suppress(KeyError):
         return graph.get_operation_by_name(name)

@@ -79,7 +79,7 @@ class SessionStore(ValueStore):
         yield from stream(self._session, [self._infos[name] for name in names], self._asked)
 
     def write(self, values: Mapping[str, Any]) -> None:
-        """Sets variables through their own initialisers."""
+        """Sets variables through their own initializers."""
         assign(self._session, values, self._infos)
 
     def refuse_unsettable(self, names: Iterable[str], request: str) -> None:

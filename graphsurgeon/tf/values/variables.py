@@ -72,7 +72,7 @@ def shape_of(graph: TFGraph, info: VariableInfo) -> tf.TensorShape:
 
 
 def assigned_tensor(graph: TFGraph, initializer: str) -> str:
-    """Returns the tensor that an initialiser assigns, which may be missing in the `VariableDef`; empty if none."""
+    """Returns the tensor that an initializer assigns, which may be missing in the `VariableDef`; empty if none."""
     inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
     return str(inputs[1].name) if len(inputs) > 1 else ""
 
@@ -187,7 +187,7 @@ def fetch(
         initial: whether the request can choose initial values for variables.
 
     Raises:
-        PlanError: a variable is not initialised, is not in the mapping, or has another shape there. Also if no op of
+        PlanError: a variable is not initialized, is not in the mapping, or has another shape there. Also if no op of
             the graph reads it, or if `values` is neither a mapping nor a session of the graph.
     """
     if isinstance(values, Mapping):
@@ -242,7 +242,7 @@ def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
 
 #: How a variable gets a value in a session.
 INITIALIZE = (
-    "Initialise or restore it there first: session.run(variable.initializer), or gs.open(session).restore(checkpoint)"
+    "Initialize or restore it there first: session.run(variable.initializer), or gs.open(session).restore(checkpoint)"
 )
 
 

@@ -17,7 +17,7 @@ def test_reroute_all_consumers_or_some():
     but = after(Plan(g).reroute("a:0", to="b:0", exclude=select(g, name="y")))
     assert (but["y"], but["z"]) == (["a:0"], ["b:0", "y:0"])
     plan = Plan(g).reroute("a:0", to="b:0")
-    assert plan.mode == "materialise"
+    assert plan.mode == "materialize"
     assert [(c.to, c.input, c.was) for c in plan.effect.connections] == [("y", 0, "a:0"), ("z", 0, "a:0")]
     assert str(plan.preview()).splitlines()[1] == "  1. reroute the consumers of a:0 to b:0"
 

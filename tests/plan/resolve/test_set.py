@@ -11,7 +11,7 @@ def test_attributes_and_devices():
     effect = (
         Plan(net()).set_attr("y", "_mark", b"x").set_device(["y", "z"], "/cpu:0").set_attr("z", "_old", None).effect
     )
-    assert effect.mode == "materialise"
+    assert effect.mode == "materialize"
     assert effect.changes["y"].attributes == {"_mark": b"x"}
     assert effect.changes["z"].attributes == {"_old": None}
     assert {effect.changes[n].device for n in "yz"} == {"/cpu:0"}

@@ -53,7 +53,7 @@ def test_a_copy_and_an_edit_in_one_plan(kind):
         .copy(block, to="copy", inputs={"x:0": "x:0"}, values=m.session)
         .connect("copy/net/y:0", to="SquaredDifference", input=0)
     )
-    assert plan.mode == "materialise"
+    assert plan.mode == "materialize"
     done = ed.apply(plan)
     copied = done[m.w]
     assert copied.graph is ed.graph

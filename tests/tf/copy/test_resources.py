@@ -23,7 +23,7 @@ def table() -> tf.Graph:
     return graph
 
 
-def test_a_table_brings_its_initialiser():
+def test_a_table_brings_its_initializer():
     dst = gs.open(tf.Graph())
     src = gs.open(table())
     for name in ("one", "two"):

@@ -58,7 +58,7 @@ def test_what_is_previewed_is_what_happens(graph, kind):
     object.__setattr__(plan, "base_select", lambda name: ed.select(name=name)) if kind == "with a copy" else None
     plan, before = edit(plan), look(graph)
     assert plan.check() == (), [str(f) for f in plan.check()]
-    assert plan.mode == "materialise"
+    assert plan.mode == "materialize"
     done = ed.apply(plan)
     assert ed.graph is not graph
     assert look(graph) == before

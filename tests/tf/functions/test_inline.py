@@ -33,7 +33,7 @@ def test_nested_calls_are_taken_apart():
     ed = gs.open(net.forward)
     before = look(ed.graph)
     flat = both(ed)
-    # A product and a sum in the open are fused by TensorFlow's optimiser: the last bit may differ.
+    # A product and a sum in the open are fused by TensorFlow's optimizer: the last bit may differ.
     assert calls(ed) == ["StatefulPartitionedCall", "StatefulPartitionedCall_1"]
     assert {"StatefulPartitionedCall/product", "StatefulPartitionedCall_1/product"} <= set(flat.snapshot.names)
     assert look(ed.graph) == before

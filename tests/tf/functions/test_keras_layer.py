@@ -27,7 +27,7 @@ TARGETS = np.random.RandomState(1).rand(8, 3).astype(np.float32)
 
 
 def blocks(dropout=0.0):
-    """Returns a small residual network with batch normalisation: b0, b1, b2, head."""
+    """Returns a small residual network with batch normalization: b0, b1, b2, head."""
     import keras
 
     layers = keras.layers
@@ -272,8 +272,8 @@ def test_recurrent(tmp_path):
     assert _compiled(again).fit(x, TARGETS[:3], epochs=1, verbose=0)
 
 
-def normalised(kind):
-    """Returns a TF1 graph as people wrote them: batch normalisation with a flag and a collection of updates."""
+def normalized(kind):
+    """Returns a TF1 graph as people wrote them: batch normalization with a flag and a collection of updates."""
     with tf.Graph().as_default() as graph, tf1.variable_scope("net", use_resource=kind == "resource"):
         x = tf1.placeholder(tf.float32, [None, 2], name="x")
         flag = tf1.placeholder_with_default(False, [], name="is_training")
@@ -294,7 +294,7 @@ def normalised(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("output", ["net/y:0", "net/with_updates:0"])
 def test_a_graph_of_tf1_with_its_checkpoint_its_flag_and_its_updates(tmp_path, kind, output):
-    graph, x = normalised(kind), np.array([[1.0, 2.0], [0.5, -1.0]], np.float32)
+    graph, x = normalized(kind), np.array([[1.0, 2.0], [0.5, -1.0]], np.float32)
     with tf1.Session(graph=graph) as session, graph.as_default():
         session.run(tf1.global_variables_initializer())
         tf1.train.Saver().save(session, str(tmp_path / "net"))
@@ -321,7 +321,7 @@ def test_a_frozen_graph_has_no_weights_and_lets_gradients_through(tmp_path):
     import keras
 
     path = tmp_path / "frozen.pb"
-    gs.open(normalised("ref")).save(path, outputs="net/y:0", freeze=True, values="initial")
+    gs.open(normalized("ref")).save(path, outputs="net/y:0", freeze=True, values="initial")
     layer = gs.open(path).keras_layer("net/x:0", "net/y:0")
     assert not layer.weights
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), layer, keras.layers.Dense(3)])

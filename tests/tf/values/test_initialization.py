@@ -43,7 +43,7 @@ def handles(plan):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("edit", "want"), [(reads, 125.0), (waits, 30.0), (handles, 30.0)])
-def test_a_new_session_initialises_first_what_others_need(kind, edit, want):
+def test_a_new_session_initializes_first_what_others_need(kind, edit, want):
     ed = gs.open(chain(kind))
     ed.apply(edit(ed.plan()))
     assert ed.session().run("out:0") == want
@@ -171,7 +171,7 @@ def test_variables_that_a_later_plan_renames_or_removes_keep_no_session_from_ope
             assert ed.session().run("out:0") == 30.0
 
 
-def test_an_initialiser_that_tensorflow_does_not_run_is_said_in_our_words():
+def test_an_initializer_that_tensorflow_does_not_run_is_said_in_our_words():
     with tf.Graph().as_default() as graph:
         bad = tf.raw_ops.Reshape(tensor=[1.0, 2.0], shape=tf1.placeholder_with_default([3], [1]))
         tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, bad.op)
@@ -233,7 +233,7 @@ def test_a_checkpoint_that_is_not_there_any_more_is_named_and_another_is_restore
         assert ed.session().run("y:0", feeds).tolist() == [5.0, 6.0, 7.0]
         ed = gs.open(thing, trust=True)
         lost = re.escape(
-            f"session(): 2 variables have no value: their initialisers read {str(place)!r}, which does not"
+            f"session(): 2 variables have no value: their initializers read {str(place)!r}, which does not"
         )
         with pytest.warns(UserWarning, match=rf"^{lost} exist: w, b\.\nGive them values: ed\.restore\(checkpoint\)\."):
             session = ed.session()

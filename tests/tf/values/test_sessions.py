@@ -156,7 +156,7 @@ def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(
     lambda p: p.detach("w/start", side="outputs"),
     lambda p: p.replace(lambda x: tf.exp(x), lambda x: tf.square(x)),
 ], ids=["insert", "detach", "replace"])  # fmt: skip
-def test_trained_values_are_carried_where_an_edit_gives_the_initialiser_another_tensor(kind, edit):
+def test_trained_values_are_carried_where_an_edit_gives_the_initializer_another_tensor(kind, edit):
     with tf.Graph().as_default() as graph:
         with tf1.variable_scope("", use_resource=kind == "resource"):
             start = tf.exp(tf.constant([1.0, 2.0], name="one"), name="w/start")

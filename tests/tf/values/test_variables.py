@@ -333,7 +333,7 @@ def test_values_that_cannot_be_had(kind):
         "has no value in the session given",
         "session.run(variable.initializer), or gs.open(session).restore(checkpoint)",
     )
-    refused(m, gs.open(fresh), "has no value in the session given", "Initialise or restore it there first")
+    refused(m, gs.open(fresh), "has no value in the session given", "Initialize or restore it there first")
 
 
 def test_a_fault_of_values_goes_when_the_session_has_them(kind):

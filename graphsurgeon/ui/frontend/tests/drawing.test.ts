@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { clean } from "../src/panels/dom";
 import { chipsOf, marksOf } from "../src/state/marks";
-import { entry, holds, neighbour, placeOf } from "../src/state/places";
+import { entry, holds, neighbor, placeOf } from "../src/state/places";
 import { Drawing } from "../src/canvas/scene";
 import { arrow } from "../src/canvas/shapes";
 import { View } from "../src/canvas/view";
@@ -131,10 +131,10 @@ test("many marks on one box are counted", () => {
 test("arrows follow edges, and go to the nearest box where there is none", () => {
   const s = scene([box("a"), box("b", { x: 500, y: 100 }), box("near", { y: 100 }), box("side", { x: 200 })], [edge("a", "b")]);
   const [a, b] = [s.boxes[0]!, s.boxes[1]!];
-  expect(neighbour(s, a, "down")!.name).toBe("b");
-  expect(neighbour(s, b, "up")!.name).toBe("a");
-  expect(neighbour(s, a, "right")!.name).toBe("side");
-  expect(neighbour(s, s.boxes[3]!, "down")!.name).toBe("near");
+  expect(neighbor(s, a, "down")!.name).toBe("b");
+  expect(neighbor(s, b, "up")!.name).toBe("a");
+  expect(neighbor(s, a, "right")!.name).toBe("side");
+  expect(neighbor(s, s.boxes[3]!, "down")!.name).toBe("near");
 });
 
 test("the arrow head lies at the end of the path, along it", () => {

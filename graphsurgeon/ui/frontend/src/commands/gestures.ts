@@ -8,7 +8,7 @@ import { KEYS, type Action } from "../model/keys";
 import { Lens } from "../canvas/lens";
 import type { Pane } from "../canvas/pane";
 import type { Drag, Tool } from "../canvas/pointer";
-import { isFold, neighbour, opens, type Step } from "../state/places";
+import { isFold, neighbor, opens, type Step } from "../state/places";
 import { Leave } from "./save";
 import { Looks } from "./looks";
 import { Recipes } from "./recipes";
@@ -138,7 +138,7 @@ export class Hands {
     const go =
       (step: Step): Deed =>
       (pane, item) => {
-        const next = pane.scene && item && neighbour(pane.scene, item.of, step);
+        const next = pane.scene && item && neighbor(pane.scene, item.of, step);
         const found = next && pane.drawing.named(next.name);
         if (found) pane.focus(found);
       };

@@ -20,7 +20,7 @@ const COLOURS: [ColourBy, string][] = [
   ["structure", "Repeated structure"],
 ];
 /** The kinds of helpers in Python: only these can be shown by kind. */
-const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops", "queue ops", "orphans"];
+const HELPERS = ["constants", "variables", "initializers", "saving ops", "no-ops", "summaries", "unconnected ops", "queue ops", "orphans"];
 const DEPTHS = [1, 2, 3],
   MOST = 400,
   USUAL = 200;

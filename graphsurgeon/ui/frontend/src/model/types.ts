@@ -209,7 +209,7 @@ export interface Plan {
   new: { name: string; was: string; op: string }[];
   variables: { step: number; name: string; was: string; dtype: string; shape: string; size: string; policy: string; values: string }[];
   connections: { from: string; to: string; input: number; was?: string }[];
-  mode?: "append" | "materialise";
+  mode?: "append" | "materialize";
   also_copied?: string[];
   code: string;
   ready: boolean;

@@ -155,7 +155,7 @@ export class PlanBar {
   }
 
   update(boundary: Boundary, plan: Plan, views?: Views, run: State["run"] = {}, by = "", selected = 0): void {
-    this.#summarise(boundary);
+    this.#summarize(boundary);
     const empty = !plan.steps.length;
     this.#copying.hidden = !boundary.ops && !selected;
     this.#again = () => this.update(boundary, plan, views, run, by, selected);
@@ -263,7 +263,7 @@ export class PlanBar {
     [...this.#panel.querySelectorAll<HTMLElement>("td .gs-entered")].at(0)?.focus();
   }
 
-  #summarise(b: Boundary): void {
+  #summarize(b: Boundary): void {
     const had = hasFocus(this.#summary),
       leaks = b.leaked ?? b.leaks.length + b.control_leaks.length;
     const hint = [

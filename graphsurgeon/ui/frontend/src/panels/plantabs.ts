@@ -15,7 +15,7 @@ const POLICIES: Record<Policy, string> = {
 
 const MODES = {
   append: "Existing ops do not change.",
-  materialise: "Existing ops change, so applying builds a new graph. The old graph stays usable.",
+  materialize: "Existing ops change, so applying builds a new graph. The old graph stays usable.",
 };
 
 /** The number of adapters of an error that are buttons. */

@@ -69,14 +69,14 @@ export function subOf(box: Box): string {
 }
 
 /** The text of a box or group for screen readers: first its visible text, then the meaning of its shape. */
-export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: Chip[], neighbours: [number, number]): string {
+export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: Chip[], neighbors: [number, number]): string {
   const words = [item.label, marks && isPart(marks, item) ? share(marks.region, item) : "kind" in item ? subOf(item) : count(item)];
   words.push(...chips.map(c => c.text));
   const said = [words.filter(Boolean).join(" ")];
   if (item.name !== item.label) said.push(item.name);
   if ("kind" in item) {
     if (item.kind !== "op") said.push(item.kind);
-    said.push(`${neighbours[0]} in, ${neighbours[1]} out`);
+    said.push(`${neighbors[0]} in, ${neighbors[1]} out`);
     for (const [what, n] of Object.entries(item.hidden ?? {})) said.push(`${counted(n, what)} hidden`);
     if (item.paint?.text) said.push(item.paint.text);
   } else said.push("open scope");

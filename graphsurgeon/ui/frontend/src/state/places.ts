@@ -71,7 +71,7 @@ export function opens(item: Box | Group): boolean {
 export type Step = "up" | "down" | "left" | "right";
 
 /** The box for an arrow key: along an edge in that direction if there is one, else the nearest box. */
-export function neighbour(scene: Scene, from: Box | Group, step: Step): Box | null {
+export function neighbor(scene: Scene, from: Box | Group, step: Step): Box | null {
   const along = scene.direction === "TB" ? { up: -1, down: 1, left: 0, right: 0 }[step] : { up: 0, down: 0, left: -1, right: 1 }[step];
   const byId = new Map(scene.boxes.map(b => [b.id, b]));
   if (along && "kind" in from) {
