@@ -41,7 +41,7 @@ KINDS: dict[str, Callable[[Any, str], Any]] = {
     **RECIPES,
 }
 #: Which graphs some of them are for.
-ONLY: dict[str, Callable[[Any], bool]] = {"trained": runs.trains, "served": signatures.signature_tensors, **APPLIES}
+ONLY: dict[str, Callable[[Any], bool]] = {"trained": runs.trains, "served": signatures.served, **APPLIES}
 
 
 LATE = "not within its time"

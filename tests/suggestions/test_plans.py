@@ -164,10 +164,10 @@ def replaced_elsewhere(ed: Any) -> Any:
 
 OTHERS = [
     Way("plan/arguments.py:Arguments.selection#2", "Apply that plan first", after_another, after_another_applied, net),
-    Way("plan/arguments.py:Arguments.mapped", "an object of the same kind",
+    Way("plan/arguments.py:Arguments.mapped_pairs", "an object of the same kind",
         lambda ed: copied(ed, inputs={sparse(ed, "s"): "t/values:0"}),
         lambda ed, said: copied(ed, inputs={sparse(ed, "s"): sparse(ed, "t")}), gathered),
-    Way("plan/arguments.py:Arguments.mapped", "map its tensors one by one",
+    Way("plan/arguments.py:Arguments.mapped_pairs", "map its tensors one by one",
         lambda ed: copied(ed, inputs={sparse(ed, "s"): "t/values:0"}),
         lambda ed, said: copied(ed, inputs={
             f"s/{end}:0": f"t/{end}:0" for end in ("indices", "values", "shape")}), gathered),
@@ -181,11 +181,11 @@ OTHERS = [
           lambda ed, _, do=do: do(ed.plan()), on)
       for site, ask, do, on in [
           ("pattern", lambda plan: plan.replace(rate, "Softplus"), lambda plan: plan.replace(rate, "Softplus"), net),
-          ("collapsed", lambda plan: plan.collapse(["y"], name="c"), lambda plan: plan.collapse(["net/h"], name="c"),
-           net),
+          ("collapse_builder", lambda plan: plan.collapse(["y"], name="c"),
+           lambda plan: plan.collapse(["net/h"], name="c"), net),
           ("built", lambda plan: plan.insert(rate, on="x:0", name="r"),
            lambda plan: plan.insert(rate, on="net/y:0", name="r"), net),
-          ("adapting", lambda plan: plan.adapt("p:0", to="y", input=0, name="a"),
+          ("adapter_builder", lambda plan: plan.adapt("p:0", to="y", input=0, name="a"),
            lambda plan: plan.adapt("whole:0", to="z", input=0, name="a"), net),
       ]),
     Way("plan/resolve/remove.py:_removed_mask", "Select at least one op", lambda ed: ed.removal_blockers([]),
@@ -606,7 +606,7 @@ def edited(ed: Any) -> Any:
 LAST = [
     Way("plan/backend.py:Backend.branch", "gs.open(graph).plan()", without(("c", "If", ["p", "x"])),
         lambda ed, _: ed.plan().resolve_condition("p", True), partial(branched, "v2")),
-    Way("plan/backend.py:Backend.unrolled", "gs.open(graph).plan()", without(("w", "While", ["x"])),
+    Way("plan/backend.py:Backend.unroll_builder", "gs.open(graph).plan()", without(("w", "While", ["x"])),
         lambda ed, _: ed.plan().unroll("loop", 2), partial(looped, "v2")),
     Way("plan/backend.py:Backend.inlined", "gs.open(graph).plan()", without(("f", "PartitionedCall", ["x"])),
         lambda ed, _: ed.plan().inline(call_of(ed)), called),

@@ -287,7 +287,7 @@ class Composites(tf.Module):
         }
 
     @tf.function(input_signature=[tf.TensorSpec([6], tf.float32, name="x")])
-    def searchable(self, x):
+    def listed(self, x):
         return [x, tf.sparse.from_dense(x)]
 
     @tf.function(input_signature=[tf.TensorSpec([6], tf.float32, name="x")])

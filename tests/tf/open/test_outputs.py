@@ -239,13 +239,13 @@ def test_an_op_of_an_unknown_type_asks_its_readers_once(monkeypatch):
         graph_def.node.add(name=f"y{number}", op="OtherOp", input=["odd"])
     ed = gs.open(graph_def)
     asked = []
-    real = type(ed.snapshot.outputs_of)._asked
+    real = type(ed.snapshot.outputs_of)._required_dtypes
 
     def counted(stated, number):
         asked.append(number)
         return real(stated, number)
 
-    monkeypatch.setattr(type(ed.snapshot.outputs_of), "_asked", counted)
+    monkeypatch.setattr(type(ed.snapshot.outputs_of), "_required_dtypes", counted)
     for _ in range(20):
         ed.snapshot.stated_info(0, 0)
     assert asked == [0]
