@@ -94,13 +94,18 @@ class Editor:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The inputs of an opened function: argument -> name of its tensor."""
-        return dict(self.opened.inputs)
+        """The inputs of an opened function: argument -> current name of its tensor."""
+        return {key: rename_input(tensor, self.history.renamed) for key, tensor in self.opened.inputs.items()}
 
     @property
     def outputs(self) -> dict[str, str]:
-        """The outputs of an opened function: result -> name of its tensor."""
-        return dict(self.opened.outputs)
+        """The outputs of an opened function: result -> current name of its tensor."""
+        return {key: rename_input(tensor, self.history.renamed) for key, tensor in self.opened.outputs.items()}
+
+    @property
+    def _opened_now(self) -> OpenedGraph:
+        """The opened graph, with the current names of its inputs and outputs."""
+        return replace(self.opened, **self.opened.ends_as(self.history.renamed))
 
     @property
     def layers(self) -> Layers:
@@ -191,8 +196,7 @@ class Editor:
         if (waiting := lazy_graph_of(self.snapshot.owner)) is not None:
             waiting.judge()
         lost += filter(None, [refusal_text(self.snapshot)])
-        renamed = self.history.renamed
-        results = tuple(rename_input(tensor, renamed) for tensor in self.opened.outputs.values())
+        renamed, results = self.history.renamed, tuple(self.outputs.values())
         new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)
         reach = "" if self.opened.live else self.risks().words
         lost += [f"{reach}; ed.risks() lists them"] if reach else []
@@ -915,7 +919,7 @@ class Editor:
         return feeds_needed(self, fetches)
 
     def untrained(self) -> dict[str, str]:
-        """Returns the variables that have only their initial value, each with the reason.
+        """Returns the variables that have only their initial value, or no value, each with the reason.
 
         A value from a given session, a checkpoint or a plan counts as trained. In a session made by this editor, all
         variables count as trained as soon as one of the variables that it initialized has changed. Local variables are
@@ -1015,8 +1019,10 @@ class Editor:
             outputs: tensors, by name, by object or by a key of `Editor.outputs`: one, several, or a dict of name ->
                 tensor for a signature. Only the ops that they need are written. Default: for a SavedModel, the outputs
                 of the opened function; otherwise the whole graph is written.
-            inputs: tensors that are fed. Their ancestors are left out.
-            signatures: for a SavedModel with several signatures: name -> (inputs, outputs).
+            inputs: tensors that are fed. Their ancestors are left out. Default: for a SavedModel, the inputs of the
+                opened function that the outputs need.
+            signatures: for a SavedModel with several signatures: name -> (inputs, outputs). Default: the opened
+                signature, and the other signatures of its file, with their names and defaults.
             format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint),
                 ``checkpoint`` (``.ckpt``, also ``.ckpt-7``: values only), ``saved_model`` (a folder in the form of
                 TF1), ``saved_model_tf2`` (a folder, of a `tf.Module`) or ``tflite`` (``.tflite``).
@@ -1059,7 +1065,7 @@ class Editor:
         outputs, inputs = resolver.named_tensors(outputs), resolver.named_tensors(inputs)
         try:
             saved = save(
-                self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
+                self._timeline, self.values, self._opened_now, path, values, outputs=outputs, inputs=inputs,
                 signatures=resolver.signatures(signatures), format=format, freeze=freeze, scope=scope, names=names,
                 device=device, tags=tags, feeds=resolver.keyed(feeds), verify=verify, timeout=timeout,
                 overwrite=overwrite,
@@ -1265,7 +1271,10 @@ class Editor:
         """
         resolver = self._resolver("inlined()")
         calls = tuple(resolver.op(one) for one in calls)
-        opened, call = inlined(self.snapshot, replace(self.opened, layers=self.layers), self.values, calls)
+        now = replace(self._opened_now, layers=self.layers)
+        if self.history.renamed:  # the new editor does not have the names of the variables in the file
+            now = replace(now, serving=replace(now.serving, other=None))
+        opened, call = inlined(self.snapshot, now, self.values, calls)
         other = Editor(opened, follows=(self._timeline.log, moment(), call))
         if self.journal is not None:
             other.keep_journal(self.journal.place)

@@ -16,6 +16,7 @@ from ..graph.tf_types import TFSession
 from ..plan.steps import INITIAL
 from .applied import Applied
 from .history import Timeline
+from .signatures import with_signatures
 from .values import Values
 
 
@@ -73,19 +74,31 @@ def save(
     settings |= {
         "names": _renames(settings["names"]),
         "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
-        "own_inputs": opened.inputs, "own_outputs": opened.outputs, "init_ops": values.init_ops, "initial": initial,
+        "own_inputs": opened.inputs, "own_outputs": opened.outputs, "signature": opened.signature, "initial": initial,
+        "all_defaults": {one.name: one.defaults for one in opened.serving.signatures}
+        | {opened.signature or "serving_default": opened.defaults},
     }  # fmt: skip
-    options = SaveRequest(path, **settings, untrained={})
+    options = SaveRequest(path, **settings, untrained={}, other_signatures={}, init_ops=([], {}))
+    whole = with_signatures(timeline, values, opened, options, value_source)
+    if whole.timeline is not timeline:
+        timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
+    options = replace(options, other_signatures=whole.signatures, init_ops=values.init_ops)
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
         variables = [info for info in base.state.variables.values() if not info.local]
         lacking = with_initial_value(values if own else value_source, base.owner, variables, options.request)
         options = replace(options, untrained=lacking)
     source = values.reader if own else values_of(value_source)
-    uninitialized = values.uninitialized | _empty_locals(base, source, options)
+    if own and (options.keeps_signatures or options.constant):
+        options.refuse(options.kind)
+        signatures = options.all_signatures(base)
+        ends = [tensor for _, outputs in signatures.values() for tensor in outputs.values()]
+        values.refuse_missing(ends or base.state.variables, options.request)
+    given = {str(name).removesuffix(":0") for name in source} if isinstance(source, Mapping) else set()
+    uninitialized = (values.uninitialized - given) | _empty_locals(base, source, options)
     saved = save(base, uninitialized, source, options)
     reasons = {n: why for n, why in options.untrained.items() if n in saved.variables}
-    return replace(saved, untrained={**saved.untrained, **reasons})
+    return replace(saved, untrained={**saved.untrained, **reasons}, notes=[*saved.notes, *whole.notes])
 
 
 def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:

@@ -30,16 +30,20 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
         name: the name of the function.
         also: ops to run with each call.
     """
-    from ..tf.functions.graph_function import graph_function, updates_left_out
+    from ..tf.functions.graph_function import graph_function, tensors_of, updates_left_out
 
-    request, graph, opened, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.opened, editor.layers
+    request, graph, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.layers
+    opened = _opened_now(editor)
     packed = opened.packed if outputs is None else None
     also = tuple(map(ReferenceResolver(graph, layers, request).op, also if isinstance(also, list | tuple) else [also]))
     ends = opened.outputs if outputs is None else outputs
     takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", request)
     _refuse_no_outputs(opened, gives, request)
     _refuse_unconnected(graph, layers, inputs, takes, gives, also, request)
-    function = graph_function(graph, takes, gives, _value_source(editor, values), name, packed=packed, also=also)
+    if values is None and inputs is None:
+        editor.values.refuse_missing(tensors_of(gives), request)
+    source, defaults = _value_source(editor, values), opened.defaults if inputs is None else {}
+    function = graph_function(graph, takes, gives, source, name, packed=packed, also=also, defaults=defaults)
     updates = updates_left_out(graph, takes, gives, also)
     if updates:
         warn(
@@ -63,17 +67,19 @@ def layer_of(
         name: the name of the layer.
         trainable: whether its weights are trained.
     """
-    from ..tf.functions.graph_function import updates_left_out
+    from ..tf.functions.graph_function import tensors_of, updates_left_out
     from ..tf.functions.keras_layer import keras_layer, note_separate_weights
 
-    graph, opened, layers = editor.snapshot, editor.opened, editor.layers
+    graph, opened, layers = editor.snapshot, _opened_now(editor), editor.layers
     request = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
     takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", request)
     _refuse_no_outputs(opened, gives, request)
+    if values is None and inputs is None:
+        editor.values.refuse_missing(tensors_of(gives), request)
     run_too = () if inputs is None else updates_left_out(graph, takes, gives)
     _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, request)
     if hasattr(training, "opened"):
-        about = (training.snapshot, training.opened, training.layers)
+        about = (training.snapshot, _opened_now(training), training.layers)
         there = _boundary(*about, inputs, outputs, "keras_layer", request)
         training = (training.snapshot, *there, _value_source(training, None), _training_facts(training))
     elif training is not None:
@@ -82,6 +88,12 @@ def layer_of(
     layer = keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
     note_separate_weights(graph, layer)
     return layer
+
+
+def _opened_now(editor: EditorLike) -> OpenedGraph:
+    """Returns the opened graph, with the current names of its inputs and outputs."""
+    opened: OpenedGraph = editor.opened
+    return replace(opened, **opened.ends_as(editor.history.renamed))
 
 
 def _training_facts(editor: EditorLike) -> Any:
@@ -107,8 +119,7 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
 
     graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
     request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
-    now = replace(opened, **opened.ends_as(renamed))
-    takes, gives = _boundary(graph, now, editor.layers, inputs, outputs, "keras_model", request)
+    takes, gives = _boundary(graph, _opened_now(editor), editor.layers, inputs, outputs, "keras_model", request)
     several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:
@@ -253,9 +264,14 @@ def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[A
 
     expansion = inline_calls(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
-    ends_now = {key: expansion.tensors.get(name, name) for key, name in opened.outputs.items()}
+
+    def moved_ends(ends: Mapping[str, str]) -> dict[str, str]:
+        return {key: expansion.tensors.get(name, name) for key, name in ends.items()}
+
+    others = {key: (dict(ins), moved_ends(outs)) for key, (ins, outs) in opened.other_signatures.items()}
     layers = update_layers(
         opened.layers, graph, CallTree(snapshot(expansion.graph), function_body), expansion.tensors, call
     )
     about = {"code": opened.code + call, "session": None, "values": values.in_other(expansion.graph), "layers": layers}
-    return replace(opened, graph=expansion.graph, outputs=ends_now, ends=((), ()), lack="", **about), call
+    about |= {"outputs": moved_ends(opened.outputs), "other_signatures": others}
+    return replace(opened, graph=expansion.graph, ends=((), ()), lack="", **about), call

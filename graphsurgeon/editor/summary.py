@@ -68,7 +68,8 @@ def summary(
     hidden_counts: dict[str, int] = {}
     alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
     saving = _saver_ops(graph)
-    fed = [i for i in alive if graph.types[i].startswith("Placeholder")]
+    starts = {op_name(info.initial_value) for info in graph.state.variables.values() if info.initial_value}
+    fed = [i for i in alive if graph.types[i].startswith("Placeholder") and graph.names[i] not in starts]
     ends = [i for i in _outputs(graph, results, new_ops) if graph.names[i] not in orphans]
     result_ops = {graph.index[op] for op in map(op_name, results) if op in graph.index}
     apart = saving | training_ops(graph)

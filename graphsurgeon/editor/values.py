@@ -18,6 +18,7 @@ from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphans_of
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFGraph, TFSession
+from ..graph.traversal import backward
 from ..graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
 from .history import Event, Timeline
 
@@ -162,15 +163,46 @@ class Values:
 
     @property
     def uninitialized(self) -> frozenset[str]:
-        """Names of variables without a value: the checkpoint lacks them, and no initializer of theirs can run."""
-        from ..tf.values.initialization import cannot_start
+        """Names of variables without a value: no session, file or plan has one, and no initializer can run."""
+        from ..tf.values.initialization import cannot_start, initialized_variables
 
         if self._source is None:
             return frozenset()  # the caller's session may have got its values in any way
         graph, variables = self._timeline.live, self.snapshot.state.variables
         initialized = self._variables_in_file(graph, variables)
         missing = [v for v in variables.values() if v.op not in initialized]
-        return frozenset(v.op for v in missing if not v.initializer or cannot_start(graph, v))
+        missing = [v for v in missing if not v.initializer or cannot_start(graph, v)]
+        given = {*self._planned_values(self._timeline.log.now()), *self._detached}
+        missing = [v for v in missing if self._id(graph, v.op) not in given]
+        own, held = self._session, frozenset[str]()
+        if missing and own is not None and own.graph is graph:
+            held = initialized_variables(own, missing, "untrained()")
+        return frozenset(v.op for v in missing) - held
+
+    def _without_value(self) -> frozenset[str]:
+        """Returns the names of variables that surely have no value: the source lists all variables that it sets."""
+        return self.uninitialized if self._source is not None and self._stored_values() is not None else frozenset()
+
+    def refuse_missing(self, ends: Iterable[str], request: str) -> None:
+        """Refuses a request that needs a variable without a value.
+
+        Args:
+            ends: the tensors that the request needs.
+            request: the request, for messages.
+
+        Raises:
+            PlanError: a variable has no value. The message lists these variables, and the ways to give values.
+        """
+        graph, lacking = self.snapshot, self._without_value()
+        if not lacking:
+            return
+        needed = backward(graph, graph.mask(graph.tensor(name, request)[0] for name in ends))
+        names = [name for name in graph.state.variables if name in lacking and needed[graph.index[name]]]
+        if names:
+            have = "has" if len(names) == 1 else "have"
+            problem = f"{counted(len(names), 'variables')} {have} no value, {self._missing_reason}: {few(names)}"
+            how = f"Give values with ed.restore(checkpoint), or with values={{{names[0]!r}: array, ...}}"
+            raise PlanError(request, problem, f"{how}, or put the checkpoint next to the graph and open it again")
 
     def stored(self) -> Mapping[str, Any] | None:
         """Returns the stored values of variables in the opened file, unread, by op name.
@@ -237,6 +269,7 @@ class Values:
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         filed = own is None and self._source is not None and graph is self._opened_graph()
         why = dict(self._source.untrained()) if filed else {}
+        why |= dict.fromkeys(self._without_value(), self._missing_reason)
         why |= self._reasons(graph, report, events, own)
         if own is not None and own.graph is graph:
             why |= untrained_variables(own)

@@ -23,15 +23,18 @@ class Signature:
         name: its name, such as ``"serving_default"``.
         inputs: argument -> dtype and shape.
         outputs: result -> dtype and shape.
+        defaults: argument -> array, for the arguments that a server may leave out.
     """
 
     name: str
     inputs: Mapping[str, TensorInfo] = field(default_factory=dict)
     outputs: Mapping[str, TensorInfo] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         takes, gives = (
-            ", ".join(f"{key}: {info}" for key, info in side.items()) for side in (self.inputs, self.outputs)
+            ", ".join(f"{key}: {info}{' = default' * (key in self.defaults)}" for key, info in side.items())
+            for side in (self.inputs, self.outputs)
         )
         return f"{self.name}({takes}) -> {gives or 'nothing'}"
 
@@ -62,6 +65,8 @@ class ServingInfo:
         return [*(one.name for one in self.signatures), *self.functions] if self.other is not None else []
 
 
+#: The tensors of a signature: argument -> tensor, result -> tensor.
+Ends = tuple[Mapping[str, str], Mapping[str, str]]
 LIVE = ("gs.open(graph)", "gs.open(session)")
 KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz, or a .keras file"
 """The kinds of files that can be opened."""
@@ -103,6 +108,9 @@ class OpenedGraph:
         session: the given session, if there is one.
         values: the source of the values of its variables, if there is one.
         inputs, outputs: for a function: argument or result -> name of its tensor.
+        defaults: argument -> array, for the arguments of the function that have a default.
+        signature: the name of the signature that has these inputs and outputs; empty for other functions.
+        other_signatures: the other signatures of the file whose tensors are in the graph.
         ends: names of the tensors that all signatures of a file feed and fetch; default: of the inputs and outputs.
         serving: the signatures of a SavedModel, and the opened signature.
         packed: for a function: makes its return value from its results.
@@ -120,6 +128,9 @@ class OpenedGraph:
     values: Any = None
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    signature: str = ""
+    other_signatures: Mapping[str, Ends] = field(default_factory=dict)
     ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     serving: ServingInfo = field(default_factory=ServingInfo)
     packed: Callable[[Sequence[Any]], Any] | None = None
@@ -134,16 +145,22 @@ class OpenedGraph:
             object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
 
     def ends_as(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Returns inputs, outputs and ends after ops are renamed, as arguments of another `OpenedGraph`.
+        """Returns the ends of all signatures after ops are renamed, as arguments of another `OpenedGraph`.
 
         Args:
             names: op -> its new name.
         """
-        inputs, outputs = (
-            {key: rename_input(tensor, names) for key, tensor in ends.items()} for ends in (self.inputs, self.outputs)
-        )
+
+        def renamed(inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Ends:
+            first, last = (
+                {key: rename_input(tensor, names) for key, tensor in side.items()} for side in (inputs, outputs)
+            )
+            return first, last
+
+        inputs, outputs = renamed(self.inputs, self.outputs)
         first, last = (tuple(rename_input(tensor, names) for tensor in ends) for ends in self.ends)
-        return {"inputs": inputs, "outputs": outputs, "ends": (first, last)}
+        others = {name: renamed(*ends) for name, ends in self.other_signatures.items()}
+        return {"inputs": inputs, "outputs": outputs, "other_signatures": others, "ends": (first, last)}
 
     def signature_tensors(self, names: Mapping[str, str]) -> dict[str, str]:
         """Returns the input and output tensors of signatures and of a function -> a description of each.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ..graph.compatibility import Compatibility
@@ -32,6 +32,9 @@ class VariableValues(Protocol):
 
     def reader(self) -> Any:
         """A session to read values from."""
+
+    def refuse_missing(self, ends: Iterable[str], request: str) -> None:
+        """Refuses a request that needs a variable without a value."""
 
 
 class Observable(Protocol):

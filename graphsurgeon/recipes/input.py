@@ -19,7 +19,7 @@ from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from .freeze import constant
-from .recipe_context import RecipeContext, ends_now, recipe_context, tensors, trace_targets, verification_errors
+from .recipe_context import RecipeContext, recipe_context, tensors, trace_targets, verification_errors
 
 Shape = tuple[int, ...]
 
@@ -225,7 +225,7 @@ def set_input(
         feed_arrays = {
             tensor_name(name): np.asarray(array) for name, array in context.resolver.keyed(feeds or {}).items()
         }
-        compared = tensors(context.graph, outputs, request) or list(ends_now(thing)[1].values()) or None
+        compared = tensors(context.graph, outputs, request) or list(thing.outputs.values()) or None
         _Verification(context, thing, plan, ends, feed_arrays, compared).verify()
     return plan
 

@@ -11,7 +11,7 @@ from ..editor.open import open
 from ..errors import few, one_of
 from ..graph.argument_types import GraphSource, TensorMap, ValueSource
 from ..graph.names import tensor_name
-from .recipe_context import RecipeContext, ends_now, recipe_context, unread
+from .recipe_context import RecipeContext, recipe_context, unread
 from .signature import set_signature
 
 _MODES = ("after", "beside", "shared")
@@ -93,7 +93,7 @@ def merge(
 def _model(thing: Any) -> Editor:
     """Returns an editor with inputs and outputs. For a plain graph, outputs are the tensors without a consumer."""
     ed = thing if isinstance(thing, Editor) else open(thing)
-    return ed if ends_now(ed)[1] else set_signature(ed, unread(ed.snapshot))
+    return ed if ed.outputs else set_signature(ed, unread(ed.snapshot))
 
 
 def _end(thing: Any) -> str:

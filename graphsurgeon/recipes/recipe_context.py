@@ -147,7 +147,7 @@ def recipe_context(thing: Any, request: str, ends: Any = None) -> RecipeContext:
         SelectionError: if a tensor does not exist.
     """
     if isinstance(thing, Editor):
-        plan, end_tensors = thing.plan(), [tensor for ends in ends_now(thing) for tensor in ends.values()]
+        plan, end_tensors = thing.plan(), [tensor for ends in (thing.inputs, thing.outputs) for tensor in ends.values()]
     elif isinstance(thing, Plan):
         plan, end_tensors = thing, []
     else:
@@ -175,15 +175,6 @@ def run_first(thing: Any, graph: Graph) -> tuple[str, ...]:
         entry_names += [rename_input(name, thing.history.renamed) for name in thing.values.init_ops[0]]
     names = dict.fromkeys(name.partition(":")[0] for name in entry_names)
     return tuple(name for name in names if name in graph.index)
-
-
-def ends_now(ed: Editor) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns the arguments and results of the function that was opened: name -> tensor, under its current name."""
-    renamed = ed.history.renamed
-    inputs, outputs = (
-        {key: rename_input(tensor, renamed) for key, tensor in ends.items()} for ends in (ed.inputs, ed.outputs)
-    )
-    return inputs, outputs
 
 
 def tensors(graph: Graph, things: Any, request: str) -> list[str]:
@@ -216,7 +207,7 @@ def results(thing: Any, outputs: Any, context: RecipeContext) -> list[str]:
     """
     names = tensors(context.graph, outputs, context.request)
     if not names and isinstance(thing, Editor):
-        names = [name for name in ends_now(thing)[1].values() if name.partition(":")[0] in context.graph.index]
+        names = [name for name in thing.outputs.values() if name.partition(":")[0] in context.graph.index]
     if not names:
         raise context.refused(
             "no outputs were given",

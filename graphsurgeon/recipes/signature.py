@@ -10,10 +10,11 @@ from ..editor.editor import Editor
 from ..errors import PlanError, few
 from ..graph.argument_types import TensorLike, TensorsLike
 from ..graph.names import expand_wildcard, tensor_name
+from ..graph.open_graph import ServingInfo
 from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
 from ..plan.plan import Plan
-from .recipe_context import RecipeContext, ends_now, recipe_context, results, tensors, unread
+from .recipe_context import RecipeContext, recipe_context, results, tensors, unread
 from .split import block, keys_of, part, placeholders
 
 
@@ -62,7 +63,7 @@ def rows(editor: Editor) -> list[str]:
     """Returns the names that users usually change: inputs, outputs, outermost scopes and variables, in this order."""
     graph = editor.snapshot
     context = RecipeContext(editor.plan(), graph, frozenset(), (), "rename()")
-    inputs, outputs = ends_now(editor)
+    inputs, outputs = editor.inputs, editor.outputs
     parts = tuple(f"{name}/" for name in graph.state.variables)
     ends = [end for end in (*inputs.values(), *(outputs.values() or unread(graph))) if not end.startswith(parts)]
     fed = [graph.names[op] for op in context.typed("Placeholder", "PlaceholderV2")]
@@ -150,7 +151,7 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     outputs, inputs = context.resolver.named_tensors(outputs), context.resolver.named_tensors(inputs)
     targets = results(ed, outputs, context)
     fed = tensors(graph, inputs, context.request)
-    own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []
+    own = [name for name in ed.inputs.values() if name.partition(":")[0] in graph.index] if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in targets])
     needed = required_ops(graph, last, frozenset(starts))
@@ -175,7 +176,15 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
         else {keys[name]: here for name, here in new_part.inputs.items()}
     )
     gives = {key: new_part.outputs[name] for key, name in _keys_of_tensors(outputs, targets, keys).items()}
-    new_part.editor.opened = replace(new_part.editor.opened, inputs=takes, outputs=gives, ends=((), ()))
+    opened, old = ed.opened, ed.inputs
+    defaults = {key: value for key, value in opened.defaults.items()
+                if key in takes and new_part.inputs.get(old.get(key, "")) == takes[key]}  # fmt: skip
+    others = [repr(one.name) for one in opened.serving.signatures if one.name != opened.signature]
+    notes = (f"the other signatures of the file are not in this model: {', '.join(others)}",) if others else ()
+    new_part.editor.opened = replace(
+        new_part.editor.opened, inputs=takes, outputs=gives, ends=((), ()), signature=opened.signature,
+        defaults=defaults, serving=ServingInfo(notes=notes),
+    )  # fmt: skip
     return new_part.editor
 
 

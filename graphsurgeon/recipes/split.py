@@ -19,15 +19,7 @@ from ..graph.parts import refuse_part, required_ops
 from ..graph.selection import Selection, selection_from
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
-from .recipe_context import (
-    RecipeContext,
-    ends_now,
-    recipe_context,
-    results,
-    tensors,
-    trace_targets,
-    verification_errors,
-)
+from .recipe_context import RecipeContext, recipe_context, results, tensors, trace_targets, verification_errors
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = Mapp
         tensors: the tensors.
         wishes: tensor -> the name that it gets if the name is free.
     """
-    keys = {tensor: key for ends in ends_now(ed) for key, tensor in ends.items()}
+    keys = {tensor: key for ends in (ed.inputs, ed.outputs) for key, tensor in ends.items()}
     for tensor in tensors:
         wish = wishes.get(tensor) or tensor.removesuffix(":0").replace("/", "_").replace(":", "_")
         keys.setdefault(tensor, free_name(wish, list(keys.values()).__contains__))

@@ -324,7 +324,7 @@ def resolve_fetches(editor: EditorLike, fetches: Any, request: str = "trace", ke
     )
     for one in several:
         own = isinstance(one, str) and one in editor.outputs
-        things += [_current_name(editor, editor.outputs[one])] if own else layers.ends([one])
+        things += [editor.outputs[one]] if own else layers.ends([one])
     for name in (getattr(one, "name", one) for one in things):
         if ":" in str(name):
             graph.tensor(tensor_name(name), f"{request}({key}={name!r})")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,11 @@ _AS_WRITTEN = {"_disable_acd": True}
 
 
 def trace_function(
-    build: Callable[..., Sequence[Any]], name: str, specs: Sequence[Any] | None = None, arguments: Sequence[str] = ()
+    build: Callable[..., Sequence[Any]],
+    name: str,
+    specs: Sequence[Any] | None = None,
+    arguments: Sequence[str] = (),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Returns a `tf.function` whose ops are ordered only by the control inputs of the graph.
 
@@ -55,10 +60,12 @@ def trace_function(
         name: the name of the function.
         specs: the dtype and shape of each argument. Default: from each call.
         arguments: the names of the arguments.
+        defaults: argument -> tensor, for the last arguments.
     """
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind, no_default = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    parameters = [inspect.Parameter(a, kind, default=defaults.get(a, no_default)) for a in arguments]
     build.__name__ = name
-    build.__signature__ = inspect.Signature([inspect.Parameter(a, kind) for a in arguments])  # type: ignore[attr-defined]
+    build.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return tf.function(build, specs, autograph=False, experimental_attributes=_AS_WRITTEN)
 
 
@@ -194,22 +201,27 @@ class GraphFunction(tf.Module):
 
 
 def function_module(
-    base: Graph, signatures: Mapping[str, tuple[Any, Any]], values: Any, request: str
+    base: Graph,
+    signatures: Mapping[str, tuple[Any, Any]],
+    values: Any,
+    request: str,
+    defaults: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> tuple[Any, dict[str, Any]]:
-    """Returns a `tf.Module` of one function for each signature, over the same variables; and the traced functions.
+    """Returns a `tf.Module` of one function for each signature, over the same variables; and the functions to serve.
 
     Args:
         base: snapshot of the graph.
         signatures: name -> (inputs, outputs), each name -> tensor.
         values: as in `graph_function`.
         request: the request, for messages.
+        defaults: name -> the defaults of `graph_function`.
 
     Raises:
         the errors of `graph_function`.
     """
     variables: dict[str, Any] = {}
     functions = {
-        key: graph_function(base, ins, outs, values, key, variables, request=request)
+        key: graph_function(base, ins, outs, values, key, variables, request=request, defaults=defaults.get(key, {}))
         for key, (ins, outs) in signatures.items()
     }
     module = next(iter(functions.values()))
@@ -217,7 +229,9 @@ def function_module(
         module = tf.Module()
         for key, function in functions.items():
             setattr(module, key, function)
-    return module, {key: concrete_of(f) for key, f in functions.items()}
+    # TensorFlow reads defaults from a function that is not concrete.
+    served = {key: f.__dict__["__call__"] if defaults.get(key) else concrete_of(f) for key, f in functions.items()}
+    return module, served
 
 
 def concrete_of(function: GraphFunction) -> Any:
@@ -236,6 +250,7 @@ def graph_function(
     packed: Callable[[Sequence[Any]], Any] | None = None,
     request: str = "",
     also: Any = (),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> GraphFunction:
     """Returns a TF2 callable that computes `outputs` from `inputs` with the ops of a graph.
 
@@ -250,6 +265,7 @@ def graph_function(
         packed: a function that converts the list of results to the return value; default: the form of `outputs`.
         request: the request, for messages; default: a function of these outputs.
         also: ops to run in addition, by name or object: one or several.
+        defaults: argument -> array. Arguments with a default come last.
 
     Raises:
         SelectionError: a tensor or op does not exist.
@@ -259,8 +275,14 @@ def graph_function(
     """
     request = request or f"function(outputs={_shown(outputs)})"
     require_trusted(base.owner, request)
-    part = region_of(base, arguments(inputs), tensors_of(outputs), request, also)
+    takes = arguments(inputs)
+    optional = (
+        {name: defaults[key] for key, name in zip(inputs, takes, strict=True) if key in defaults} if defaults else {}
+    )
+    takes = {name: takes[name] for name in sorted(takes, key=optional.__contains__)}
+    part = region_of(base, takes, tensors_of(outputs), request, also)
     with eager():
+        optional = {name: tf.constant(array, _live(base, takes[name]).dtype) for name, array in optional.items()}
         variables = {} if shared is None else shared
         arrays = variable_values(base, part, values, [name for name in part.variables if name not in variables])
         variables.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
@@ -268,7 +290,7 @@ def graph_function(
         tables = tables_of(base, part, request)
         plain = re.sub(r"\W", "_", name)
         made_of = packed or partial(pack_outputs, outputs)
-        function = trace_region(base, part, variables, tables, plain, made_of, request)
+        function = trace_region(base, part, variables, tables, plain, made_of, request, defaults=optional)
     return GraphFunction(plain, list(variables.values()), list(tables.values()), function)
 
 
@@ -281,6 +303,7 @@ def trace_region(
     packed: Callable[[list[Any]], Any],
     request: str,
     fixed_inputs: Sequence[Any] = (),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Returns a `tf.function` that computes a part of a graph.
 
@@ -292,6 +315,7 @@ def trace_region(
         packed: a function that converts the list of results to the return value.
         request: the request, for messages.
         fixed_inputs: the values of the last inputs, if these are not arguments.
+        defaults: argument -> tensor, for the last arguments.
 
     Raises:
         PlanError: TensorFlow refuses the function.
@@ -303,7 +327,7 @@ def trace_region(
     def call(*args: Any) -> Any:
         return packed(copy_region(base, part, [*args, *map(tf.constant, fixed_inputs)], variables, tables, name))
 
-    function = trace_function(call, name, specs, names)
+    function = trace_function(call, name, specs, names, defaults)
     problem, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
     with errors_as(PlanError, request, problem, "Choose other inputs or outputs", *kinds):
         function.get_concrete_function()

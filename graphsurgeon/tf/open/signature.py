@@ -25,7 +25,7 @@ from ..run.errors import errors_as
 from ..values.checkpoints import Checkpoint
 from ..values.file_values import asset_files, asset_path
 from .call_sites import capture_tensors, object_paths
-from .outputs import dims_of_proto, dtype_name
+from .outputs import array_in, dims_of_proto, dtype_name
 
 #: The text that TensorFlow adds before and after the user's name of a function; and characters that are not possible in
 #: an op name.
@@ -228,10 +228,17 @@ class ServingGraph:
 def signatures(meta: Any) -> tuple[Signature, ...]:
     """Returns the signatures of a MetaGraph, sorted by name, ``serving_default`` first."""
     names = sorted((n for n in meta.signature_def if not n.startswith("__")), key=lambda n: (n != "serving_default", n))
+    abouts = {name: meta.signature_def[name] for name in names}
     return tuple(
-        Signature(name, _tensor_infos(meta.signature_def[name].inputs), _tensor_infos(meta.signature_def[name].outputs))
-        for name in names
+        Signature(name, _tensor_infos(about.inputs), _tensor_infos(about.outputs), _defaults(about))
+        for name, about in abouts.items()
     )
+
+
+def _defaults(about: Any) -> dict[str, Any]:
+    """Returns argument -> array for the defaults of a signature; those that NumPy cannot hold are left out."""
+    arrays = {key: array_in(about.defaults[key]) for key in sorted(about.defaults)}
+    return {key: array for key, array in arrays.items() if array is not None}
 
 
 def _tensor_infos(infos: Mapping[str, Any]) -> dict[str, TensorInfo]:

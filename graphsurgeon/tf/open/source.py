@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.lazy_graph import DeferredGraph, LazyGraph, materialize
 from ...graph.names import op_name
 from ...graph.op_packages import WITHOUT, packages_of, unknown_counts
-from ...graph.open_graph import OpenedFile, OpenedGraph, ServingInfo, Signature
+from ...graph.open_graph import Ends, OpenedFile, OpenedGraph, ServingInfo, Signature
 from ...graph.provenance import COLLECTION
 from ...graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
 from ...graph.tf_types import TFGraph, TFGraphDef
@@ -345,6 +345,8 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
         return OpenedGraph(
             file_graph.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
             ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=ServingInfo(signature_list),
+            signature=name * bool(outputs), defaults=_defaults_of(signature_list, name) if outputs else {},
+            other_signatures=_others(proto, signature_list, name * bool(outputs), file_graph),
             lack=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not None else "",
             assets=assets,
         )  # fmt: skip
@@ -371,6 +373,18 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
         file_graph = _read_graph(proto, request, wish)
         return OpenedGraph(file_graph.owner, "graph def", "gs.open(graph_def)", serving=ServingInfo(notes=notes))
     raise OpenError(request, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
+
+
+def _defaults_of(signature_list: Sequence[Signature], name: str) -> Mapping[str, Any]:
+    return next((candidate.defaults for candidate in signature_list if candidate.name == name), {})
+
+
+def _others(meta: Any, signature_list: Sequence[Signature], name: str, file_graph: Graph) -> dict[str, Ends]:
+    """Returns the signatures except one, if all their tensors are in the graph."""
+    ends = {one.name: signature_tensors(meta, one.name) for one in signature_list if one.name != name}
+    index = file_graph.index
+    return {key: (ins, outs) for key, (ins, outs) in ends.items()
+            if outs and all(op_name(tensor) in index for tensor in (*ins.values(), *outs.values()))}  # fmt: skip
 
 
 def _signature_of(signature_list: Sequence[Signature], wish: Any, request: str) -> str:
@@ -419,6 +433,7 @@ def _from_served(
     return OpenedGraph(
         file_graph.owner, "saved model" if signature_list else str(wish.function), wish.code("saved_model"),
         inputs=served_part.inputs, outputs=served_part.outputs, values=KeyedValues(served_part.keys, prefix),
+        signature=name, defaults=_defaults_of(signature_list, name),
         lack=lack, serving=ServingInfo(signature_list, name or f"function {wish.function}", served_part.left, notes),
         layers=saved_layers(folder, file_graph, meta.object_graph_def, served_part.objects),
         assets=frozenset({checkpoint.prefix} if checkpoint is not None else ()),

@@ -20,7 +20,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
@@ -148,10 +148,16 @@ class FrozenPart:
     Args:
         graph_def: the graph, without variables.
         outputs: names of its output tensors, in order.
+        signature: the name of the signature of the file; empty for none.
+        arguments: tensor -> its name in the signature.
+        results: the names of the outputs in the signature, in order.
     """
 
     graph_def: TFGraphDef
     outputs: Sequence[str]
+    signature: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    results: Sequence[str] = ()
 
     @classmethod
     def read(cls, path: Path, outputs: Sequence[str]) -> FrozenPart:
@@ -207,7 +213,12 @@ def convert_to_tflite(part: FrozenPart, send: Send) -> ConversionResult:
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
         Path(folder, _GRAPH).write_bytes(encode(part.graph_def))
-        answer = send({"folder": folder, "outputs": list(part.outputs)})
+        about = (
+            part.signature,
+            [part.arguments.get(name, name.removesuffix(":0")) for name in part.inputs],
+            part.results,
+        )
+        answer = send({"folder": folder, "outputs": list(part.outputs), "signature": about})
         if "how" in answer:
             return ConversionResult(said=f"the converter {answer['how']}, in a separate process")
         model = Path(folder, _MODEL).read_bytes() if not answer["said"] else b""
@@ -328,19 +339,48 @@ def main() -> None:
         print(json.dumps((_interpret if "model" in job else _convert)(**job)), file=answers, flush=True)
 
 
-def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
+def _convert(folder: str, outputs: Sequence[str], signature: tuple[str, list[str], list[str]]) -> dict[str, Any]:
     part = FrozenPart.read(Path(folder, _GRAPH), outputs)
     answer: dict[str, Any] = {"said": "", "errors": []}
     try:
         function = tf1.wrap_function(lambda: tf1.import_graph_def(part.graph_def, name=""), [])
         ends = [[function.graph.get_tensor_by_name(name) for name in names] for names in (part.inputs, outputs)]
         converter = tf.lite.TFLiteConverter.from_concrete_functions([function.prune(*ends)])
-        Path(folder, _MODEL).write_bytes(converter.convert())
+        Path(folder, _MODEL).write_bytes(_with_signature(converter.convert(), *signature))
     except Exception as error:  # any error is reported as a message of the converter
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         answer["said"] = lines[0].strip()
         answer["errors"] = [_error_row(item) for item in getattr(error, "errors", ())]
     return answer
+
+
+def _with_signature(model: bytes, key: str, arguments: Sequence[str], results: Sequence[str]) -> bytes:
+    """Returns a TFLite model with a signature; the converter writes signatures only for SavedModels.
+
+    Args:
+        model: the file.
+        key: the name of the signature; empty for none.
+        arguments, results: the names of its inputs and outputs, in order.
+    """
+    from tensorflow.lite.python import schema_py_generated as schema
+    from tensorflow.lite.tools import flatbuffer_utils
+
+    content = flatbuffer_utils.convert_bytearray_to_object(bytearray(model))
+    ends = content.subgraphs[0].inputs, content.subgraphs[0].outputs
+    if not key or (len(ends[0]), len(ends[1])) != (len(arguments), len(results)):
+        return model
+    signature = schema.SignatureDefT()
+    signature.signatureKey, signature.subgraphIndex, sides = key, 0, []
+    for names, tensors in zip((arguments, results), ends, strict=True):
+        side = []
+        for name, tensor in zip(names, tensors, strict=True):
+            entry = schema.TensorMapT()
+            entry.name, entry.tensorIndex = name, tensor
+            side.append(entry)
+        sides.append(side)
+    signature.inputs, signature.outputs = sides
+    content.signatureDefs = [signature]
+    return bytes(flatbuffer_utils.convert_object_to_bytearray(content))
 
 
 def _error_row(error: Any) -> dict[str, Any]:

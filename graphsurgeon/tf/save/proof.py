@@ -33,7 +33,7 @@ from ..private.functions import functions_of
 from ..private.graphs import has_op
 from ..protos import decode, empty_graph, lacks_memory
 from ..registry import op_definition
-from ..run.errors import error_text, errors_as, unfed_placeholder
+from ..run.errors import error_text, errors_as
 from ..run.sessions import session_of, untrusted_reason
 from ..values.initialization import run_initializers
 from ..values.transfer import assign
@@ -510,12 +510,8 @@ def meta_graph_file(
 
 
 @contextmanager
-def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str], request: str) -> Iterator[Run]:
-    """Loads a SavedModel like TF1 and servers, which feed and fetch the tensors of its signatures.
-
-    Raises:
-        PlanError: a signature needs a placeholder that is not one of its inputs.
-    """
+def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]) -> Iterator[Run]:
+    """Loads a SavedModel like TF1 and servers, which feed and fetch the tensors of its signatures."""
     with empty_graph(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
         load = inspect.unwrap(tf1.saved_model.loader.load)  # without the decorator, which logs a warning
         signatures = load(session, list(tags), folder, clear_devices=True).signature_def
@@ -524,14 +520,7 @@ def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]
             (ins, outs), takes, gives = calls[key], signatures[key].inputs, signatures[key].outputs
             fed = {takes[name].name: feeds[tensor] for name, tensor in ins.items() if tensor in feeds}
             fetched = {tensor: gives[name].name for name, tensor in outs.items()}
-            try:
-                return dict(zip(fetched, session.run(list(fetched.values()), fed), strict=True))
-            except tf.errors.InvalidArgumentError as error:
-                lacking = unfed_placeholder(error)
-                if not lacking:
-                    raise
-                problem = f"signature {key!r} needs {lacking!r}, which is not an input"
-                raise PlanError(request, problem, f"Type inputs={[*ins.values(), lacking]!r}") from error
+            return dict(zip(fetched, session.run(list(fetched.values()), fed), strict=True))
 
         yield run
 

@@ -10,7 +10,7 @@ import gzip
 import io
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,7 +26,8 @@ from ...graph.compatibility import Unconvertible, blockers
 from ...graph.concurrency import gc_paused
 from ...graph.functions import own_gradient
 from ...graph.graph import Graph
-from ...graph.names import tensors_by_key
+from ...graph.names import op_name, tensors_by_key
+from ...graph.open_graph import Ends
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select
@@ -80,6 +81,7 @@ def write_saved_model(
     saver: Any,
     init_ops: list[str],
     request: str,
+    defaults: Mapping[str, Mapping[str, Any]],
 ) -> Any:
     """Writes a SavedModel without the values of its variables; returns its MetaGraphDef.
 
@@ -108,6 +110,8 @@ def write_saved_model(
         for infos, tensors in ((about.inputs, ins), (about.outputs, outs)):
             for name, tensor in tensors.items():
                 infos[name].CopyFrom(_info(export.tensor(tensor)))
+        for name, array in defaults.get(key, {}).items():
+            about.defaults[name].CopyFrom(tf.make_tensor_proto(array, export.tensor(ins[name]).dtype.base_dtype))
     if init is not None:
         meta.signature_def[_INIT].outputs[_INIT].name = init.name
     tables = mutable_tables(graph)
@@ -196,6 +200,9 @@ class SaveRequest:
     tags: str | Iterable[str]
     own_inputs: Mapping[str, str]
     own_outputs: Mapping[str, str]
+    signature: str
+    other_signatures: Mapping[str, Ends]
+    all_defaults: Mapping[str, Mapping[str, Any]]
     init_ops: tuple[list[str], Mapping[str, str]]
     feeds: Mapping[str, Any]
     verify: bool
@@ -271,13 +278,39 @@ class SaveRequest:
             raise PlanError(self.request, f"signature {none[0]!r} has no outputs", how)
 
     @property
-    def all_signatures(self) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-        """Name -> (inputs, outputs), both name -> tensor; by default a single signature, `serving_default`."""
+    def keeps_signatures(self) -> bool:
+        """Whether the file has all signatures of the opened file."""
+        return self.kind.startswith("saved_model") and self.signatures is None
+
+    def all_signatures(self, base: Graph) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
+        """Returns name -> (inputs, outputs), both name -> tensor; by default the signatures of the opened file.
+
+        If only outputs are given, the inputs are the inputs of the opened signature that the outputs need.
+
+        Args:
+            base: snapshot of the graph.
+        """
         if self.signatures is not None:
             return {key: (tensors_by_key(ins), tensors_by_key(outs)) for key, (ins, outs) in self.signatures.items()}
-        outputs = self.own_outputs if self.outputs is None else self.outputs
-        inputs = self.own_inputs if self.inputs is None and self.outputs is None else self.inputs
-        return {"serving_default": (tensors_by_key(inputs), tensors_by_key(outputs))} if tensors_by_key(outputs) else {}
+        outputs, inputs = (
+            tensors_by_key(self.own_outputs if self.outputs is None else self.outputs),
+            tensors_by_key(self.inputs),
+        )
+        if self.inputs is None:
+            ends = [base.tensor(name, self.request)[0] for name in outputs.values()]
+            needed = [*backward(base, base.mask(ends)), False]
+            unused = [key for key, tensor in self.own_inputs.items()
+                      if not needed[base.index.get(op_name(tensor), base.size)]]  # fmt: skip
+            left_out = unused if self.outputs is not None else []
+            inputs = {key: tensor for key, tensor in self.own_inputs.items() if key not in left_out}
+        own = {self.signature or "serving_default": (inputs, outputs)} if outputs else {}
+        others = {key: (dict(ins), dict(outs)) for key, (ins, outs) in self.other_signatures.items()}
+        return {**others, **own} if self.keeps_signatures else own
+
+    def defaults(self, calls: Mapping[str, Ends]) -> dict[str, dict[str, Any]]:
+        """Returns signature -> its defaults: argument -> array."""
+        return {key: {name: value for name, value in self.all_defaults.get(key, {}).items() if name in ins}
+                for key, (ins, _) in calls.items()}  # fmt: skip
 
 
 @gc_paused()
@@ -410,7 +443,7 @@ class _Job:
 
 def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveRequest, path: str) -> Saved:
     kind, request = options.kind, options.request
-    signatures = options.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
+    signatures = options.all_signatures(base) if kind.startswith(("saved_model", "tflite")) else {}
     ends = [t for _, outs in signatures.values() for t in outs.values()] or list(
         tensors_by_key(options.outputs).values()
     )
@@ -421,6 +454,11 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
         base.tensor(name, request)
     if kind == "checkpoint":
         return _checkpoint(base, path, values, options, uninitialized | orphans_of(base.owner).keys())
+    if starts and not ends:
+        raise PlanError(request, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
+    if kind in ("saved_model", "saved_model_tf2", "tflite") and not signatures:
+        problem = "a TFLite model needs outputs" if kind == "tflite" else "a SavedModel needs a signature"
+        raise PlanError(request, problem, "Name its tensors: inputs=..., outputs=...")
     if kind == "saved_model_tf2":
         called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
         return _module(_Job(base, ExportedGraph(base.live, {}), options, path, values, called, 0, uninitialized))
@@ -429,19 +467,37 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
             _cut_before(base, starts, ends) if len(signatures) == 1 else []
         )  # one signature may compute the input of another signature
         starts, ends = new_placeholders, ends if new_placeholders else [*ends, *starts]
-    if starts and not ends:
-        raise PlanError(request, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
-    if kind in ("saved_model", "tflite") and not signatures:
-        problem = "a SavedModel needs a signature" if kind == "saved_model" else "a TFLite model needs outputs"
-        raise PlanError(request, problem, "Name its tensors: inputs=..., outputs=...")
     inside = _frozen_untrained(base, starts, ends, options) if options.constant else {}
     values = _live(values) if options.constant else values
     extra_ops = options.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
     export = export_graph(base, starts, ends, values if options.constant else None, options.device, request, extra_ops)
+    if kind == "saved_model":
+        _refuse_missing_inputs(export, signatures, request)
     add_assets(export, base, options.init_ops[1])
     calls = _calls(base, options, signatures)
     job = _Job(base, export, options, path, values, calls, export.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
+
+
+def _refuse_missing_inputs(export: ExportedGraph, signatures: Mapping[str, Ends], request: str) -> None:
+    """Refuses a signature that needs a placeholder which is not one of its inputs.
+
+    Raises:
+        PlanError: a placeholder without a default is missing.
+    """
+    for key, (ins, outs) in signatures.items():
+        fed = {export.name(tensor) for tensor in ins.values()}
+
+        def before(op: TFOp, fed: Collection[str] = frozenset(fed)) -> list[TFOp]:
+            return [*(tensor.op for tensor in op.inputs if tensor.name not in fed), *op.control_inputs]
+
+        ends = [export.tensor(tensor) for tensor in outs.values()]
+        needed = reachable_from([end.op for end in ends if end.name not in fed], before)
+        kinds = ("Placeholder", "PlaceholderV2")
+        lacking = [f"{op.name}:0" for op in needed if op.type in kinds and f"{op.name}:0" not in fed]
+        if lacking:
+            problem = f"signature {key!r} needs {few(list(map(repr, lacking)))}, which is not an input"
+            raise PlanError(request, problem, f"Type inputs={[*ins.values(), *lacking]!r}")
 
 
 def _reads_tables(base: Graph, ends: list[str]) -> bool:
@@ -572,8 +628,13 @@ def _graph_def(job: _Job) -> Saved:
 def _tflite(job: _Job) -> Saved:
     export, path, request = job.made, job.path, job.request
     require_trusted(job.base.owner, request)  # the converter runs ops when it folds constants
-    (_, outputs), timeout = job.calls["serving_default"], job.options.timeout
-    part = FrozenPart(nodes_of(export, request), [export.name(tensor) for tensor in outputs.values()])
+    (((key, (inputs, outputs)),), timeout) = job.calls.items(), job.options.timeout
+    arguments = {export.name(tensor): name for name, tensor in inputs.items()}
+    ends = [export.name(tensor) for tensor in outputs.values()]
+    part = FrozenPart(nodes_of(export, request), ends, key, arguments, list(outputs))
+    folded = [name for tensor, name in arguments.items() if tensor not in part.inputs]
+    if folded:
+        export.notes.append(f"not an input of the file, because it has a default: {few(list(map(repr, folded)))}")
     with tflite_process(TIMEOUT if timeout is None else timeout) as send:
         result = convert_to_tflite(part, send)
         if not result.model:
@@ -611,11 +672,12 @@ def _write_saved_model(job: _Job) -> Saved:
     options, path, saver = job.options, job.path, job.saver()
     with staging_dir(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
-        meta = write_saved_model(job.made, new, job.calls, options.tags, saver, options.init_ops[0], job.request)
+        about = options.tags, saver, options.init_ops[0], job.request, options.defaults(job.calls)
+        meta = write_saved_model(job.made, new, job.calls, *about)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [options.tags] if isinstance(options.tags, str) else list(options.tags)
         loaders = {
-            "tf.compat.v1.saved_model.load": saved_model_file(new, job.base, job.calls, tags, job.request),
+            "tf.compat.v1.saved_model.load": saved_model_file(new, job.base, job.calls, tags),
             "tf.saved_model.load": served_file(new, job.calls, tags),
         }
         proof = job.proof(loaders, job.source(needed=bool(job.held)), None if options.freeze else job.held)
@@ -628,9 +690,7 @@ _WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_grap
 
 def _module(job: _Job) -> Saved:
     path, request = job.path, job.request
-    if not job.calls:
-        raise PlanError(request, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
-    module, served = function_module(job.base, job.calls, job.values, request)
+    module, served = function_module(job.base, job.calls, job.values, request, job.options.defaults(job.calls))
     with staging_dir(path, request) as folder:
         new = os.path.join(folder, "model")
         notes = _write_module(module, new, served, job.base, request)

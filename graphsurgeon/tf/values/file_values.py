@@ -291,7 +291,7 @@ class KeyedValues(ValueSource):
     """
 
     def __init__(self, keys: Mapping[str, str], prefix: str) -> None:
-        self._keys, self._prefix = dict(keys), prefix
+        self.keys, self._prefix = dict(keys), prefix
 
     def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`, one batch at a time, then fills its tables.
@@ -313,7 +313,7 @@ class KeyedValues(ValueSource):
 
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that have a key."""
-        return frozenset(self._keys)
+        return frozenset(self.keys)
 
     def stored(self) -> dict[str, StoredValue]:
         """Returns variable op -> its value in the checkpoint, unread.
@@ -321,10 +321,10 @@ class KeyedValues(ValueSource):
         Raises:
             OpenError: a file of the checkpoint is missing or damaged.
         """
-        if not self._keys:
+        if not self.keys:
             return {}
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
-        return {op: checkpoint.stored(key) for op, key in self._keys.items()}
+        return {op: checkpoint.stored(key) for op, key in self.keys.items()}
 
 
 def _named_op(graph: TFGraph, name: str) -> Any:

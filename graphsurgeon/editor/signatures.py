@@ -1,0 +1,173 @@
+"""The other signatures of an opened SavedModel, in the graph that is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from ..errors import SurgeryError, few
+from ..graph.graph import Graph
+from ..graph.names import free_name, op_name, plain_name, tensors_by_key
+from ..graph.open_graph import Ends, OpenedGraph
+from ..graph.selection import select
+from ..graph.variables import FEED_TYPES
+from ..plan.plan import Plan
+from .backend import new_plan
+from .history import History, Timeline
+from .values import Values
+
+
+@dataclass
+class WholeModel:
+    """A graph with all signatures of the opened file.
+
+    Args:
+        timeline: the graph: the given one, or a copy with the ops of the other signatures.
+        values: the values of its variables.
+        signatures: the other signatures.
+        notes: the signatures that are left out, with the reasons.
+    """
+
+    timeline: Timeline
+    values: Values
+    signatures: dict[str, Ends] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def with_signatures(
+    timeline: Timeline, values: Values, opened: OpenedGraph, options: Any, value_source: Any
+) -> WholeModel:
+    """Returns a graph with all signatures of the opened file, for `Editor.save`.
+
+    Args:
+        timeline: the current graph, which does not change.
+        values: the values of its variables.
+        opened: the opened graph, with the current names of its ends.
+        options: the request.
+        value_source: the argument `values` of `Editor.save`.
+    """
+    whole = WholeModel(timeline, values)
+    own = opened.signature or ("" if options.outputs is None else "serving_default")
+    names = [one.name for one in opened.serving.signatures]
+    names = [name for name in names if name not in (options.signatures or {own})]
+    if not names or options.kind == "checkpoint" or opened.serving.opened.startswith("function "):
+        return whole
+    reason = _reason_to_leave_out(timeline.snapshot, options)
+    if reason:
+        whole.notes.append(f"not included: {_named(names)}, because {reason}")
+        return whole
+    index = timeline.snapshot.index
+    for name, (inputs, outputs) in opened.other_signatures.items():
+        lost = [tensor for tensor in (*inputs.values(), *outputs.values()) if op_name(tensor) not in index]
+        if lost:
+            whole.notes.append(f"not included: {_named([name])}, because {lost[0]!r} is not in the graph")
+        elif name in names:
+            whole.signatures[name] = inputs, outputs
+    elsewhere = [name for name in names if name not in opened.other_signatures]
+    if opened.serving.other is None or not opened.signature:
+        reason = "they are not in the graph, and cannot be read from its file"
+        whole.notes += [f"not included: {_named(elsewhere)}, because {reason}"] if elsewhere else []
+        return whole
+    return _merged(whole, opened, elsewhere, value_source)
+
+
+def _named(names: list[str]) -> str:
+    return f"{'signature' if len(names) == 1 else 'signatures'} {', '.join(map(repr, names))}"
+
+
+def _reason_to_leave_out(graph: Graph, options: Any) -> str:
+    """Returns why a file cannot have the other signatures; empty if it can."""
+    if not options.kind.startswith("saved_model"):
+        return f"the format {options.kind!r} has no place for them"
+    if options.signatures is not None:
+        return "signatures= does not list them"
+    cuts = [name for name in tensors_by_key(options.inputs).values()
+            if graph.types[graph.tensor(name, options.request)[0]] not in FEED_TYPES]  # fmt: skip
+    return f"inputs= cuts the graph at {few(list(map(repr, cuts)))}" if cuts else ""
+
+
+def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_source: Any) -> WholeModel:
+    """Copies a graph, and the ops of other signatures of its file, to a new graph.
+
+    The variables that the signatures share are in it once, with their current values. A variable that an edit has
+    removed has its value from the file.
+    """
+    from ..tf.graph_parts import graph_with_placeholders
+
+    base, current = whole.timeline.snapshot, History(whole.timeline.events).renamed
+    new = OpenedGraph(graph_with_placeholders({}, "save()"), opened.title)
+    timeline = Timeline(new)
+    values = Values(new, timeline)
+    given = whole.values if value_source is None or isinstance(value_source, str) else value_source
+    plan = new_plan(timeline.snapshot).copy(select(base), to="", control="include", values=given, collections="keep")
+    if plan.effect.faults:
+        problem = plan.effect.faults[0].problem
+        whole.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
+        return whole
+    keys, added = dict[str, str](), dict[str, Ends]()
+    for name in names:
+        try:
+            keys = keys or {key: current.get(op, op) for op, key in _keys(opened).items()}
+            result = _with_signature(plan, opened, name, keys)
+        except SurgeryError as error:
+            result = error.problem
+        if isinstance(result, str):
+            whole.notes.append(f"not included: {_named([name])}, because {result}")
+        else:
+            plan, added[name] = result
+    if not added:
+        return whole
+    timeline.apply(plan, values, record=False)
+    return WholeModel(timeline, values, {**whole.signatures, **added}, whole.notes)
+
+
+def _keys(opened: OpenedGraph) -> Mapping[str, str]:
+    """Returns variable of an opened signature -> its key in the checkpoint."""
+    if hasattr(opened.values, "keys"):
+        return cast(Mapping[str, str], opened.values.keys)
+    return cast(Mapping[str, str], opened.serving.other(opened.signature).values.keys)  # type: ignore[misc]
+
+
+def _with_signature(plan: Plan, opened: OpenedGraph, name: str, keys: dict[str, str]) -> tuple[Plan, Ends] | str:
+    """Returns a plan that also copies the ops of a signature, and the ends of the signature after it.
+
+    If that is not possible, returns the reason.
+
+    Args:
+        plan: the steps so far.
+        opened: the opened graph.
+        name: the name of the signature.
+        keys: key of a variable in the checkpoint -> the variable; new variables are added.
+
+    Raises:
+        SurgeryError: the signature cannot be read.
+    """
+    other = opened.serving.other(name)  # type: ignore[misc]
+    timeline = Timeline(other)
+    graph, base = timeline.snapshot, plan.after()
+    block = select(graph, outputs=[*other.inputs.values(), *other.outputs.values()])
+    scope = free_name(plain_name(name, "signature"), base.taken)
+    shared, new = dict[str, str](), dict[str, str]()
+    for op in graph.state.variables:
+        key = getattr(other.values, "keys", {}).get(op, op)
+        same = keys.get(key, "")
+        if same not in base.index:
+            new[key] = f"{scope}/{op}"
+            continue
+        here, there = base.nodes[base.index[same]], graph.nodes[graph.index[op]]
+        if any(here.attr[attr] != there.attr[attr] for attr in ("dtype", "shape")) or here.op != there.op:
+            return f"an edit changed its variable {same!r}"
+        shared[f"{op}:0"] = f"{same}:0"
+    rest = block.mask & ~graph.mask(graph.index[tensor.removesuffix(":0")] for tensor in shared)
+    more = plan.copy(
+        replace(block, mask=rest), to=scope, control="include", inputs=shared, values=Values(other, timeline),
+        collections="keep",
+    )  # fmt: skip
+    for fault in more.effect.faults:
+        return fault.problem
+    keys |= new
+    inputs, outputs = (
+        {key: f"{scope}/{tensor}" for key, tensor in side.items()} for side in (other.inputs, other.outputs)
+    )
+    return more, (inputs, outputs)

@@ -1,0 +1,290 @@
+"""A model that is opened and saved keeps what it has next to its graph, or the report names what is lost."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
+from tests.refusal import refuses
+
+X = np.array([[1.0, 2.0], [3.0, -4.0]], np.float32)
+FOLDERS = ("saved_model", "saved_model_tf2")
+
+
+class Model(tf.Module):
+    """Three signatures: two share a variable, one has a default, one has no input, and one reads a vocabulary."""
+
+    def __init__(self, vocabulary: Path) -> None:
+        super().__init__()
+        self.w = tf.Variable([[2.0, 1.0], [0.5, -1.0]], name="w")
+        self.b = tf.Variable([0.25, 0.5], name="b")
+        rows = tf.lookup.TextFileInitializer(
+            str(vocabulary),
+            tf.string,
+            tf.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64,
+            tf.lookup.TextFileIndex.LINE_NUMBER,
+        )
+        self.table = tf.lookup.StaticHashTable(rows, -1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], name="x"), tf.TensorSpec([], name="scale")])
+    def quality(self, x, scale=tf.constant(3.0)):  # noqa: B008
+        return {"zeta": tf.matmul(x, self.w) * scale, "alpha": x}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], name="x")])
+    def shifted(self, x):
+        return {"y": tf.matmul(x, self.w) + self.b}
+
+    @tf.function(input_signature=[])
+    def meta(self):
+        return {"names": tf.constant(["a", "b"])}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="words")])
+    def ids(self, words):
+        return {"ids": self.table.lookup(words)}
+
+
+CALLS: dict[str, dict[str, Any]] = {
+    "image_quality": {"x": X, "scale": np.float32(2.0)},
+    "shifted": {"x": X},
+    "meta": {},
+    "ids": {"words": np.array(["cat", "dog"])},
+}
+
+
+def by_module(folder: Path) -> dict[str, dict[str, Any]]:
+    """Writes a module with four signatures; returns their calls."""
+    vocabulary = folder.with_suffix(".txt")
+    vocabulary.write_text("ant\nbee\ncat\n")
+    model = Model(vocabulary)
+    served = {"image_quality": model.quality, "shifted": model.shifted, "meta": model.meta, "ids": model.ids}
+    tf.saved_model.save(model, str(folder), signatures=served)
+    vocabulary.unlink()
+    return CALLS
+
+
+def by_one_signature(folder: Path) -> dict[str, dict[str, Any]]:
+    """Writes a module with one signature, which is not called serving_default."""
+    vocabulary = folder.with_suffix(".txt")
+    vocabulary.write_text("ant\n")
+    model = Model(vocabulary)
+    tf.saved_model.save(model, str(folder), signatures={"image_quality": model.quality})
+    return {"image_quality": CALLS["image_quality"]}
+
+
+def by_keras(folder: Path) -> dict[str, dict[str, Any]]:
+    """Exports a Keras model with two inputs."""
+    import keras
+
+    a, b = keras.Input((2,), name="a"), keras.Input((2,), name="b")
+    keras.Model([a, b], keras.layers.Dense(2)(a) + b).export(str(folder), verbose=False)
+    return {"serve": {"a": X, "b": X}, "serving_default": {"a": X, "b": X}}
+
+
+def by_archive(folder: Path) -> dict[str, dict[str, Any]]:
+    """Exports two endpoints of a Keras model, which share its layer."""
+    import keras
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, name="d")])
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    spec = [keras.InputSpec(shape=(None, 2), dtype="float32", name="x")]
+    archive.add_endpoint("call", model.call, spec)
+    archive.add_endpoint("doubled", lambda x: 2.0 * model(x), spec)
+    archive.write_out(str(folder), verbose=False)
+    return {name: {"x": X} for name in ("call", "doubled", "serving_default")}
+
+
+def answers(folder: Any, calls: dict[str, dict[str, Any]]) -> dict[str, dict[str, bytes]]:
+    """Returns the results of signatures in plain TensorFlow, bit for bit."""
+    loaded = tf.saved_model.load(str(folder))
+    results = {name: loaded.signatures[name](**{key: tf.constant(value) for key, value in feeds.items()})
+               for name, feeds in calls.items()}  # fmt: skip
+    return {name: {key: repr(value.numpy().tolist()).encode() for key, value in result.items()}
+            for name, result in results.items()}  # fmt: skip
+
+
+def described(folder: Any) -> dict[str, Any]:
+    """Returns the arguments, results and defaults of each signature of a folder."""
+    (meta,) = saved_model_pb2.SavedModel.FromString((Path(folder) / "saved_model.pb").read_bytes()).meta_graphs
+    return {
+        name: (sorted(one.inputs), sorted(one.outputs), {k: tf.make_ndarray(v) for k, v in one.defaults.items()})
+        for name, one in meta.signature_def.items()
+        if not name.startswith("__")
+    }
+
+
+def kept(saved: Any, source: Path, calls: dict[str, dict[str, Any]]) -> None:
+    """Checks that a written folder describes and answers each signature as its source does."""
+    assert described(saved.path) == described(source)
+    there = {name: feeds for name, feeds in calls.items() if name in described(source)}
+    assert answers(saved.path, there) == answers(source, there)
+
+
+@pytest.mark.parametrize("format", FOLDERS)
+def test_a_folder_keeps_all_signatures_and_each_variable_once(tmp_path, format):
+    calls = by_module(tmp_path / "in")
+    ed = gs.open(tmp_path / "in", signature="image_quality")
+    assert "scale: float32 () = default" in str(next(one for one in ed.signatures if one.name == "image_quality"))
+    saved = ed.save(tmp_path / "out", format=format)
+    kept(saved, tmp_path / "in", calls)
+    assert (
+        len(tf.train.list_variables(str(tmp_path / "out" / "variables" / "variables")))
+        - (
+            format == "saved_model_tf2"  # the object graph is an entry too
+        )
+        == 2
+    ), saved.variables
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("format", FOLDERS)
+@pytest.mark.parametrize("write", [by_module, by_one_signature, by_keras, by_archive])
+def test_each_signature_that_is_opened_keeps_the_others(tmp_path, write, format):
+    calls = write(tmp_path / "in")
+    for name in described(tmp_path / "in"):
+        kept(
+            gs.open(tmp_path / "in", signature=name).save(tmp_path / f"{name}_out", format=format),
+            tmp_path / "in",
+            calls,
+        )
+        again = gs.open(tmp_path / f"{name}_out", signature=name).save(tmp_path / f"{name}_again", format=format)
+        kept(again, tmp_path / "in", calls)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["m.pb", "m.meta", "m.tflite"])
+@pytest.mark.parametrize("write", [by_module, by_archive])
+def test_a_format_without_signatures_names_the_other_signatures(tmp_path, write, name):
+    write(tmp_path / "in")
+    *others, own = sorted(described(tmp_path / "in"))
+    ed = gs.open(tmp_path / "in", signature=own)
+    notes = " ".join(ed.save(tmp_path / name).notes)
+    assert all(repr(other) in notes for other in others), notes
+
+
+@pytest.mark.parametrize("format", FOLDERS)
+def test_an_edit_of_one_signature_reaches_the_others_through_shared_variables(tmp_path, format):
+    by_module(tmp_path / "in")
+    ed = gs.open(tmp_path / "in", signature="shifted")
+    ed.apply(ed.plan().rename({"w": "weights"}).insert("Neg", on=ed.outputs["y"], name="neg"))
+    session = ed.session()
+    session.run(ed.graph.get_operation_by_name("weights/Assign"), {"weights/Initializer/value:0": np.eye(2)})
+    saved = ed.save(tmp_path / "out", format=format, outputs={"y": "neg:0"})
+    loaded = tf.saved_model.load(saved.path).signatures
+    assert set(loaded) >= set(CALLS), saved.notes
+    np.testing.assert_array_equal(loaded["shifted"](x=tf.constant(X))["y"], -(X + np.float32([0.25, 0.5])))
+    np.testing.assert_array_equal(loaded["image_quality"](x=tf.constant(X), scale=tf.constant(1.0))["zeta"], X)
+
+
+@pytest.mark.parametrize("format", FOLDERS)
+def test_signatures_that_the_request_does_not_list_are_named(tmp_path, format):
+    by_module(tmp_path / "in")
+    ed = gs.open(tmp_path / "in", signature="shifted")
+    saved = ed.save(tmp_path / "out", format=format, signatures={"other": ({"x": "x:0"}, {"y": ed.outputs["y"]})})
+    assert "not included: signatures 'ids', 'image_quality', 'meta', 'shifted', because signatures=" in str(saved)
+
+
+def test_a_graph_with_two_signatures_of_tf1_keeps_both(tmp_path):
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+        y = tf.multiply(x, tf.compat.v1.get_variable("v", initializer=2.0), name="y")
+        session.run(tf.compat.v1.global_variables_initializer())
+        made = tf.compat.v1.saved_model.predict_signature_def
+        builder = tf.compat.v1.saved_model.Builder(str(tmp_path / "in"))
+        served = {"one": made({"a": x}, {"l": y}), "two": made({"b": x}, {"m": tf.negative(y, name="n")})}
+        builder.add_meta_graph_and_variables(session, ["serve"], signature_def_map=served)
+        builder.save()
+    del graph
+    for options in ({}, {"raw": True}, {"signature": "two"}):
+        ed = gs.open(tmp_path / "in", **options)
+        ed.apply(ed.plan().rename({"y": "product"}))
+        kept(ed.save(tmp_path / "out", overwrite=True), tmp_path / "in", {"one": {"a": X[0]}, "two": {"b": X[0]}})
+
+
+@pytest.mark.parametrize("format", FOLDERS)
+def test_outputs_alone_take_the_inputs_of_the_model_that_they_need(tmp_path, format):
+    by_one_signature(tmp_path / "in")
+    ed = gs.open(tmp_path / "in")
+    ed.apply(ed.plan().insert("Neg", on=ed.outputs["alpha"], name="neg"))
+    ed.save(tmp_path / "out", format=format, outputs={"y": "neg:0"})
+    assert described(tmp_path / "out")["image_quality"] == (["x"], ["y"], {})
+    with tf.Graph().as_default() as graph:
+        tf.negative(tf.compat.v1.placeholder(tf.float32, [], name="x"), name="y")
+    for verify in (True, False):
+        with refuses(PlanError, "'x:0', which is not an input", "Type inputs=['x:0']"):
+            gs.open(graph).save(tmp_path / "none", format=format, outputs="y:0", verify=verify)
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_an_inlined_model_keeps_the_other_signatures_or_names_them(tmp_path, renamed):
+    calls = by_module(tmp_path / "in")
+    ed = gs.open(tmp_path / "in", signature="shifted")
+    if renamed:
+        ed.apply(ed.plan().rename({"w": "weights"}))
+    saved = ed.inlined().save(tmp_path / "out")
+    if renamed:
+        assert "not included: signatures 'ids', 'image_quality', 'meta', because" in str(saved)
+    else:
+        kept(saved, tmp_path / "in", calls)
+        assert len(saved.variables) == 2
+
+
+def test_a_function_of_a_signature_has_its_defaults(tmp_path):
+    by_one_signature(tmp_path / "in")
+    f = gs.open(tmp_path / "in").function()
+    np.testing.assert_array_equal(f(x=X)["zeta"], f(x=X, scale=3.0)["zeta"])
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("way", ["own", "set_signature", "reordered"])
+def test_a_tflite_file_has_the_signature_of_the_model(tmp_path, way):
+    by_one_signature(tmp_path / "in")
+    ed, outputs = gs.open(tmp_path / "in"), None
+    if way == "set_signature":
+        ed = gs.recipes.set_signature(ed, ed.outputs, ed.inputs)
+    elif way == "reordered":
+        outputs = {"zeta": ed.outputs["zeta"], "alpha": ed.outputs["alpha"]}
+    saved = ed.save(tmp_path / "m.tflite", outputs=outputs)
+    run = tf.lite.Interpreter(model_path=saved.path)
+    assert set(run.get_signature_list()) == {"image_quality"}
+    got = run.get_signature_runner("image_quality")(x=X)
+    want = gs.open(tmp_path / "in").function()(x=X)
+    for key in ("alpha", "zeta"):
+        np.testing.assert_allclose(got[key], want[key], rtol=1e-6)
+    assert "'scale'" in " ".join(saved.notes)
+
+
+def test_variables_without_a_value_are_listed_with_the_ways_to_give_them(tmp_path):
+    by_one_signature(tmp_path / "in")
+    shutil.rmtree(tmp_path / "in" / "variables")
+    ed = gs.open(tmp_path / "in")
+    assert ed.untrained() == {"w": "there is no variables/variables.index"}
+    assert "Initializer/value" not in str(ed).partition("scopes")[0]
+    requests = [lambda f=f: ed.save(tmp_path / "out", format=f) for f in FOLDERS]
+    requests += [lambda: ed.save(tmp_path / "m.pb", freeze=True), ed.function, ed.keras_layer]
+    for request in requests:
+        with refuses(
+            PlanError, "1 variable has no value, there is no variables/variables.index: w", "values={'w': array"
+        ):
+            request()
+    saved = ed.save(tmp_path / "out", values={"w": np.eye(2, dtype=np.float32)})
+    got = tf.saved_model.load(saved.path).signatures["image_quality"](x=tf.constant(X), scale=tf.constant(1.0))
+    np.testing.assert_array_equal(got["zeta"], X)
+
+
+def test_a_new_signature_keeps_the_name_and_the_defaults_of_the_opened_one(tmp_path):
+    by_module(tmp_path / "in")
+    ed = gs.open(tmp_path / "in", signature="image_quality")
+    model = gs.recipes.set_signature(ed, {"out": ed.outputs["zeta"]}, ed.inputs)
+    assert "the other signatures of the file are not in this model: 'ids', 'meta', 'shifted'" in str(model)
+    source = described(tmp_path / "in")["image_quality"]
+    assert described(model.save(tmp_path / "out").path) == {"image_quality": (source[0], ["out"], source[2])}
