@@ -256,7 +256,7 @@ def test_a_tflite_file_has_the_signature_of_the_model(tmp_path, way):
     saved = ed.save(tmp_path / "m.tflite", outputs=outputs)
     run = tf.lite.Interpreter(model_path=saved.path)
     assert set(run.get_signature_list()) == {"image_quality"}
-    got = run.get_signature_runner("image_quality")(x=X)
+    got = run.get_signature_runner("image_quality")(x=X, scale=np.float32(3.0))
     want = gs.open(tmp_path / "in").function()(x=X)
     for key in ("alpha", "zeta"):
         np.testing.assert_allclose(got[key], want[key], rtol=1e-6)

@@ -632,9 +632,9 @@ def _tflite(job: _Job) -> Saved:
     arguments = {export.name(tensor): name for name, tensor in inputs.items()}
     ends = [export.name(tensor) for tensor in outputs.values()]
     part = FrozenPart(nodes_of(export, request), ends, key, arguments, list(outputs))
-    folded = [name for tensor, name in arguments.items() if tensor not in part.inputs]
-    if folded:
-        export.notes.append(f"not an input of the file, because it has a default: {few(list(map(repr, folded)))}")
+    optional = [name for names in job.options.defaults(job.calls).values() for name in names]
+    if optional:
+        export.notes.append(f"the defaults of {few(list(map(repr, optional)))} are not included: feed these inputs")
     with tflite_process(TIMEOUT if timeout is None else timeout) as send:
         result = convert_to_tflite(part, send)
         if not result.model:
