@@ -100,7 +100,7 @@ class _Ends:
             if data and end in self._clients:
                 self._passed += len(data)
                 if 0 < self._left <= self._passed:
-                    self._cut_edge()
+                    self._cut()
                     return
             self._other[end].sendall(data)
         except OSError:
