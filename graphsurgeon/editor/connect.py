@@ -15,12 +15,13 @@ from ..graph.argument_types import GraphSource, TensorLike, TensorMap, ValueSour
 from ..graph.boundary import Tensor
 from ..graph.graph import Graph, Mask
 from ..graph.layers import expand_layers as layer_ends
-from ..graph.names import SINGLES, join_scope, op_name, tensor_name, valid_name
+from ..graph.names import SINGLES, join_scope, tensor_name, valid_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphan_mask
 from ..graph.reports import untrained_text
 from ..graph.selection import Query, Selection
 from ..graph.variables import FEED_TYPES
+from ..plan.dependencies import variable_ops
 from ..plan.plan import Plan
 from ..plan.steps import INITIAL
 from .editor import Editor
@@ -515,15 +516,11 @@ def _share(models: Iterable[_Model], request: str) -> None:
 
 def _parts_of(graph: Graph, variables: Iterable[str]) -> Mask:
     """Returns the ops that only initialize some variables, and their reads without other consumers."""
-    parts = np.zeros(graph.size, np.bool_)
+    parts = graph.mask([])
     for name in variables:
-        info = graph.state.variables[name]
-        for op in (*graph.consumers.row(graph.index[name]).tolist(), graph.index.get(op_name(info.initial_value), -1)):
-            readers = (
-                [*graph.consumers.row(op).tolist(), *graph.control_consumers.row(op).tolist()] if op >= 0 else [op]
-            )
-            named = graph.names[op] == info.initializer or graph.names[op].startswith(f"{name}/")
-            parts[op] |= named and all(i >= 0 and parts[i] for i in readers)
+        for op in sorted(variable_ops(graph, graph.state.variables[name]), reverse=True):  # consumers first
+            readers = [*graph.consumers.row(op).tolist(), *graph.control_consumers.row(op).tolist()]
+            parts[op] = op != graph.index[name] and parts[readers].all()
     return parts
 
 

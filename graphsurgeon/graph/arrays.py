@@ -158,10 +158,23 @@ def same_numbers(one: Any, other: Any) -> bool:
         return bool(np.array_equal(a, b))
     # `np.finfo` has no precision for short floats.
     close = float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1
-    wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    first, second = a.astype(wide), b.astype(wide)
-    scale = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
-    return bool(np.allclose(first, second, rtol=close, atol=close * scale, equal_nan=True))
+    return bool(np.allclose(widened(a), widened(b), rtol=close, atol=close * magnitude(a), equal_nan=True))
+
+
+def widened(array: NDArray[Any]) -> NDArray[Any]:
+    """Returns an array of floats in double precision, also one of a dtype that NumPy cannot compute with."""
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def magnitude(array: NDArray[Any]) -> float:
+    """Returns the largest absolute value of the finite numbers in an array; 0.0 if there is none.
+
+    Example:
+        >>> magnitude(np.array([1.0, -3.0, np.inf])), magnitude(np.zeros(0))
+        (3.0, 0.0)
+    """
+    wide = widened(array)
+    return float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0))
 
 
 def can_be_random(info: TensorInfo) -> bool:

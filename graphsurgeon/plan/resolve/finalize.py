@@ -126,9 +126,8 @@ def branch_fault(effect: PlanResult) -> Fault | None:
         joins = [one for one in effect.connections if above[after.index[one.to]]]
         joins = [one for one in joins if one.to != name or one.input == at]
         if joins:
-            number = effect.blame.get(joins[-1].to)
-            request = "check()" if number is None else request_of(effect.steps[number])
             problem = f"{name!r} would always take {after.name(source)!r}, whatever the condition is"
+            request, number = _join_request(effect, joins[-1])
             return Fault(request, problem, _join_suggestion(effect, joins[-1]), step=number)
     return None
 
@@ -149,12 +148,17 @@ def never_fault(effect: PlanResult) -> Fault | None:
     for root, never in exclusive_ops(after, after.mask(after.index[one.to] for one in joins), inside).items():
         join = next((one for one in joins if never[after.index[one.to]]), None)
         if join is not None:
-            number = effect.blame.get(join.to)
-            request = "check()" if number is None else request_of(effect.steps[number])
             problem = f"{join.to!r} would never run: its inputs are computed in branches of {after.name(root)!r} "
             how = f"Choose a tensor of the branch of {join.to!r}. If it is in no branch, choose the result of the cond"
+            request, number = _join_request(effect, join)
             return Fault(request, problem + "that exclude each other", how, step=number)
     return None
+
+
+def _join_request(effect: PlanResult, join: Connection) -> tuple[str, int | None]:
+    """Returns the request of the step that made a connection, and the number of the step if it is known."""
+    number = effect.blame.get(join.to)
+    return "check()" if number is None else request_of(effect.steps[number]), number
 
 
 def _in_branches(graph: Graph) -> Mask:

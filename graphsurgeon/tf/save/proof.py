@@ -18,7 +18,7 @@ import numpy as np
 from google.protobuf import text_format
 
 from ...errors import PlanError, counted, few
-from ...graph.arrays import same_numbers
+from ...graph.arrays import magnitude, same_numbers, widened
 from ...graph.compatibility import hazards
 from ...graph.graph import Graph
 from ...graph.provenance import orphan_mask
@@ -415,10 +415,8 @@ def _difference(expected: Any, got: Any, random: bool) -> str:
         return ""
     if a.dtype.kind in "OSUb" or np.issubdtype(a.dtype, np.integer):
         return "differs from the source"
-    dtype = np.complex128 if a.dtype.kind == "c" else np.float64
-    first, second = a.astype(dtype), b.astype(dtype)
-    scale = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
-    return f"differs from the source by {float(np.nanmax(np.abs(first - second))):.3g}, of {scale:.3g}"
+    gap = float(np.nanmax(np.abs(widened(a) - widened(b))))
+    return f"differs from the source by {gap:.3g}, of {magnitude(a):.3g}"
 
 
 # -- the files ------------------------------------------------------------------------------------

@@ -292,17 +292,15 @@ class SaveRequest:
         """
         if self.signatures is not None:
             return {key: (tensors_by_key(ins), tensors_by_key(outs)) for key, (ins, outs) in self.signatures.items()}
-        outputs, inputs = (
-            tensors_by_key(self.own_outputs if self.outputs is None else self.outputs),
-            tensors_by_key(self.inputs),
-        )
+        outputs = tensors_by_key(self.own_outputs if self.outputs is None else self.outputs)
+        inputs = tensors_by_key(self.inputs)
         if self.inputs is None:
             ends = [base.tensor(name, self.request)[0] for name in outputs.values()]
-            needed = [*backward(base, base.mask(ends)), False]
-            unused = [key for key, tensor in self.own_inputs.items()
-                      if not needed[base.index.get(op_name(tensor), base.size)]]  # fmt: skip
-            left_out = unused if self.outputs is not None else []
-            inputs = {key: tensor for key, tensor in self.own_inputs.items() if key not in left_out}
+            inputs = dict(self.own_inputs)
+            if self.outputs is not None:
+                needed = backward(base, base.mask(ends))
+                inputs = {key: tensor for key, tensor in inputs.items()
+                          if op_name(tensor) in base.index and needed[base.index[op_name(tensor)]]}  # fmt: skip
         own = {self.signature or "serving_default": (inputs, outputs)} if outputs else {}
         others = {key: (dict(ins), dict(outs)) for key, (ins, outs) in self.other_signatures.items()}
         return {**others, **own} if self.keeps_signatures else own
