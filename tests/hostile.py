@@ -117,20 +117,19 @@ def hostile(folder: Path, kind: str, target: Path, text: bool = False) -> Path:
     return folder
 
 
+def word_rows(vocabulary: Path) -> Any:
+    """Returns the rows of a table from the words of a file, one in each line, to their line numbers."""
+    index = tf.lookup.TextFileIndex
+    return tf.lookup.TextFileInitializer(str(vocabulary), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+
+
 def with_asset(folder: Path, name: str) -> Path:
     """Writes a SavedModel with a table that an asset fills; `name` is what the SavedModel calls the asset."""
     vocabulary = folder.with_name(folder.name + ".txt")
     vocabulary.write_text("a\nb\nc\n")
     with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
         x = tf1.placeholder(tf.string, [None], name="x")
-        file = tf.lookup.TextFileInitializer(
-            str(vocabulary),
-            tf.string,
-            tf.lookup.TextFileIndex.WHOLE_LINE,
-            tf.int64,
-            tf.lookup.TextFileIndex.LINE_NUMBER,
-        )
-        y = tf.identity(tf.lookup.StaticHashTable(file, -1).lookup(x), name="y")
+        y = tf.identity(tf.lookup.StaticHashTable(word_rows(vocabulary), -1).lookup(x), name="y")
         builder = tf1.saved_model.Builder(str(folder))
         signature = tf1.saved_model.predict_signature_def({"x": x}, {"y": y})
         assets = graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)

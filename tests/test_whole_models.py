@@ -13,6 +13,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from tests.hostile import word_rows
 from tests.refusal import refuses
 
 X = np.array([[1.0, 2.0], [3.0, -4.0]], np.float32)
@@ -26,14 +27,7 @@ class Model(tf.Module):
         super().__init__()
         self.w = tf.Variable([[2.0, 1.0], [0.5, -1.0]], name="w")
         self.b = tf.Variable([0.25, 0.5], name="b")
-        rows = tf.lookup.TextFileInitializer(
-            str(vocabulary),
-            tf.string,
-            tf.lookup.TextFileIndex.WHOLE_LINE,
-            tf.int64,
-            tf.lookup.TextFileIndex.LINE_NUMBER,
-        )
-        self.table = tf.lookup.StaticHashTable(rows, -1)
+        self.table = tf.lookup.StaticHashTable(word_rows(vocabulary), -1)
 
     @tf.function(input_signature=[tf.TensorSpec([None, 2], name="x"), tf.TensorSpec([], name="scale")])
     def quality(self, x, scale=tf.constant(3.0)):  # noqa: B008

@@ -14,6 +14,7 @@ from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.compatibility import Unconvertible
 from tests.fresh import process
 from tests.graphs import KINDS, look, model
+from tests.hostile import word_rows
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -239,9 +240,7 @@ def test_tables_and_assets_come_along(tmp_path):
     vocabulary.write_text("ant\nbee\n")
     with tf.Graph().as_default() as graph:
         words = tf1.placeholder(tf.string, [None], name="words")
-        lines, numbers = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
-        rows = tf.lookup.TextFileInitializer(str(vocabulary), tf.string, lines, tf.int64, numbers)
-        table = tf.lookup.StaticVocabularyTable(rows, 1)
+        table = tf.lookup.StaticVocabularyTable(word_rows(vocabulary), 1)
         tf.identity(table.lookup(words), name="ids")
     gs.open(graph).save(tmp_path / "f", inputs={"words": "words:0"}, outputs={"ids": "ids:0"})
     vocabulary.unlink()

@@ -13,6 +13,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.values.initialization import missing_checkpoint
 from tests.graphs import KINDS, put
+from tests.hostile import word_rows
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -114,12 +115,7 @@ def test_a_table_whose_file_is_not_there_is_named_and_may_read_another(tmp_path)
     (tmp_path / "words.txt").write_text("a\nb\n")
     with tf.Graph().as_default() as graph:
         tf.constant(str(tmp_path / "words.txt"), name="there")
-        table = tf.lookup.StaticVocabularyTable(
-            tf.lookup.TextFileInitializer(
-                str(tmp_path / "gone.txt"), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE,
-                tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER,
-            ), 1,
-        )  # fmt: skip
+        table = tf.lookup.StaticVocabularyTable(word_rows(tmp_path / "gone.txt"), 1)
         tf.identity(table.lookup(tf.constant("b")), name="out")
         (init_op,) = tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
     ed = gs.open(graph)
@@ -137,12 +133,7 @@ def test_a_file_whose_table_lacks_its_own_file_opens_with_a_warning(tmp_path):
     (tmp_path / "words.txt").write_text("a\nb\n")
     with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
         w = tf1.get_variable("w", initializer=3.0, use_resource=True)
-        table = tf.lookup.StaticHashTable(
-            tf.lookup.TextFileInitializer(
-                str(tmp_path / "words.txt"), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE,
-                tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER,
-            ), -1,
-        )  # fmt: skip
+        table = tf.lookup.StaticHashTable(word_rows(tmp_path / "words.txt"), -1)
         tf.identity(table.lookup(tf.constant("b")), name="out")
         session.run([w.initializer, *tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
         tf1.train.Saver().save(session, str(tmp_path / "m"))
