@@ -347,7 +347,7 @@ _ALL = (
     _edit("add_control", "make an op run after another", Arg("op", TEXT), Arg("after", TEXT), gesture="menu", key="e"),
     _edit("remove_control", "remove control inputs of an op", Arg("op", TEXT), Arg("after", TEXT_OR_NONE, None),
           gesture="menu", key="e"),
-    _edit("reroute_control", "make the waiting ops of an op wait for another", _old, _to, gesture="menu", key="e"),
+    _edit("reroute_control", "move control edges from one op to another", _old, _to, gesture="menu", key="e"),
     _edit("rename", "rename an op or a scope", _old, Arg("to", NAME), gesture="menu", key="e"),
     _edit("collapse", "collapse boxes into one call", _names, _called, gesture="menu", key="e"),
     _edit("inline", "inline calls", _names, gesture="menu", key="e"),
