@@ -1,8 +1,8 @@
 """Makes the animated recording of the README in a real JupyterLab: python tools/write_recording.py FILE.
 
-A hand opens a graph, marks a boundary, looks at the preview and applies it, with real mouse and key events. The
-pointer and the line at the foot, which names the gesture, are laid over the page; all the rest is the page. It needs
-what the browser tests need, and Pillow. Look at what it has made; `--frames FOLDER` keeps each frame as a PNG.
+A hand opens a trained model, marks the part to keep, and trains a new head on it, with real mouse and key events. The
+pointer and the line at the top, which names the gesture, are laid over the page; the rest is the page. It needs
+the packages of the browser tests, and Pillow. Look at the film; `--frames FOLDER` keeps each frame as a PNG.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
-from write_screenshot import BUILD, CELLS
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -25,6 +24,21 @@ from tests.browser.hands import IMPORTS, answered, box, fit, painted, said  # no
 from tests.lab import Server, open_notebook  # noqa: E402
 from tests.needs import need  # noqa: E402
 
+#: Writes the file that the shown cells open.
+BUILD = "\ngs.examples.classifier('.')"
+CELLS = [
+    "import keras\nimport graphsurgeon as gs",
+    "ed = gs.open('classifier')\ned",
+    "part = ed.screen.region.boundary\n"
+    "features = ed.keras_layer(part.inputs[0], part.outputs[0], trainable=False)\n"
+    "print(len(features.weights), 'trained weights are kept')",
+    "images, kinds = gs.examples.pictures(300, seed=7)\n"
+    "slanted = kinds // 2  # a new question: 0 for rows and columns, 1 for diagonals and crosses\n"
+    "model = keras.Sequential([features, keras.layers.Dense(1, activation='sigmoid')])\n"
+    "model.compile(keras.optimizers.Adam(0.1), 'binary_crossentropy', metrics=['accuracy'])\n"
+    "model.fit(images[:100], slanted[:100], epochs=20, verbose=0)\n"
+    "print(f'{model.evaluate(images[100:], slanted[100:], verbose=0)[1]:.0%} of new images are right')",
+]
 #: The largest that the recording may be, in bytes: a README must load.
 LIMIT = 3_000_000
 SIZE = {"width": 1240, "height": 960}
@@ -57,7 +71,7 @@ class Film:
 
     def __init__(self, page: Any) -> None:
         self.page, self.frames, self.milliseconds = page, list[Image.Image](), list[int]()
-        self._at = (SIZE["width"] * 0.8, SIZE["height"] * 0.8)
+        self.at = (SIZE["width"] * 0.8, SIZE["height"] * 0.8)
 
     def hold(self, milliseconds: int) -> None:
         """Shows what is on the page for so long."""
@@ -77,13 +91,13 @@ class Film:
     def to(self, what: Any, steps: int = 7) -> None:
         """Moves the pointer to the middle of something."""
         at = what.bounding_box()
-        x, y = self._at
+        x, y = self.at
         end = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
         for step in range(1, steps + 1):
             part = (step / steps) ** 2 * (3 - 2 * step / steps)  # slow, fast, slow
             self.page.mouse.move(x + (end[0] - x) * part, y + (end[1] - y) * part)
             self.hold(50)
-        self._at = end
+        self.at = end
 
     def click(self, what: Any, times: int = 1) -> None:
         """Goes to something and clicks it."""
@@ -110,52 +124,42 @@ class Film:
 
 
 def filmed(page: Any, server: Server) -> Film:
-    """Opens, marks, previews, applies; returns the film of it."""
+    """Opens a trained model, marks the part to keep, trains a new head on it; returns the film of it."""
     notebook = open_notebook(page, server, CELLS, "surgery.ipynb", run=False)
     notebook.run(IMPORTS + BUILD)
     page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
     page.evaluate(OVERLAY)
     film = Film(page)
     page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
-    film.say("Open a graph")
+    film.say("Open a trained model that Keras 3 does not load")
     film.click(page.locator(".jp-CodeCell").nth(1).locator(".jp-InputArea-editor"))
     page.keyboard.press("Shift+Enter")
     page.wait_for_selector(".gs-pane-source .gs-box")
     page.locator(".gs-status").scroll_into_view_if_needed()
     fit(page)
     answered(page)
-    film.hold(1500)
-    film.say("Double click: look inside")
-    film.click(box(page, "block1/"), 2)
-    box(page, "block1/sum").wait_for()
-    fit(page)
-    film.hold(1300)
-    film.say("Click and press  i:  the input")
-    film.click(box(page, "block1/sum"))
+    film.hold(2000)
+    film.say("Click and press  i:  the part to keep begins here")
+    film.click(box(page, "image"))
     film.press("i")
-    film.hold(1200)
-    film.say("Click and press  o:  the output")
-    film.click(box(page, "block2/sum"))
+    film.hold(1400)
+    film.say("Click and press  o:  it ends here")
+    film.click(box(page, "classifier/features/Max"))
     film.press("o")
     said(page, "Boundary: 1 in, 1 out")
-    film.hold(1600)
-    film.say("Press  c:  preview a copy. Nothing has changed yet")
-    film.press("c")
-    page.wait_for_selector(".gs-pane-destination [data-name^='copy/']")
-    answered(page)
     film.hold(2200)
-    film.say("Keep the code that does the same")
-    film.click(page.get_by_role("tab", name="Code"))
-    film.hold(2000)
-    film.say("Apply: all of it or none of it")
-    film.click(page.locator(".gs").get_by_role("button", name="Apply", exact=True))
-    said(page, "applied:")
-    answered(page)
-    film.hold(2600)
-    film.say("Undo")
-    film.press("Control+z")
-    answered(page)
-    film.hold(1600)
+    film.say("Make a Keras layer of it, and train a new head")
+    page.mouse.move(*film.at)
+    for number, result in ((2, "weights are kept"), (3, "% of new images are right")):
+        cell = page.locator(".jp-CodeCell").nth(number)
+        cell.scroll_into_view_if_needed()
+        painted(page)
+        film.hold(1600)
+        film.click(cell.locator(".jp-InputArea-editor"))
+        page.keyboard.press("Shift+Enter")
+        cell.locator(".jp-OutputArea-output", has_text=result).wait_for()
+        cell.scroll_into_view_if_needed()
+        film.hold(2600)
     notebook.close()
     return film
 
