@@ -1,6 +1,6 @@
 // A pane: a drawing, its view, and the mouse. Its owner receives the box, port or edge at the pointer, and decides what to do.
 import type { Camera } from "../state/cameras";
-import { button, fill, focus, h, hasFocus, s } from "../panels/dom";
+import { button, fill, focus, h, hasFocus, put, s } from "../panels/dom";
 import { icon } from "../panels/icons";
 import { around, entry, fresh, nearest } from "../state/places";
 import { Minimap } from "./minimap";
@@ -313,7 +313,7 @@ export class Pane {
   }
 
   #rove(key: string | null, keyboard: boolean): void {
-    for (const [k, item] of this.drawing.items) item.g.setAttribute("tabindex", k === key ? "0" : "-1");
+    for (const [k, item] of this.drawing.items) put(item.g, "tabindex", k === key ? "0" : "-1");
     this.#active = key;
     if (keyboard && key) focus(this.drawing.items.get(key)?.g);
   }

@@ -1,5 +1,5 @@
 // Draws a scene into a <g>. Elements are reused by name in the next scene, so that focus and style stay.
-import { clean, hasFocus, s } from "../panels/dom";
+import { arrange, clean, hasFocus, put as write, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
 import { gives, opens, overlap } from "../state/places";
 import {
@@ -40,7 +40,9 @@ export class Drawing {
   readonly items = new Map<string, Item>();
   scene: Scene | null = null;
   #byElement = new WeakMap<Element, Item | Edge>();
-  #edges: { g: SVGGElement; label: SVGElement | null; of: Edge }[] = [];
+  #edges = new Map<string, { g: SVGGElement; label: SVGElement | null; of: Edge; drawn: string }>();
+  /** The names of boxes by id. */
+  #names = new Map<string, string>();
   #marks = new Map<string, BoxMarks>();
   #ends = new Map<string, [number, number]>();
   #far = 0;
@@ -74,6 +76,7 @@ export class Drawing {
     this.scene = scene;
     this.hover(null);
     this.#ends.clear();
+    this.#names = new Map(scene.boxes.map(b => [b.id, b.name]));
     for (const e of scene.edges) {
       this.#end(e.from)[1] += e.n;
       this.#end(e.to)[0] += e.n;
@@ -100,7 +103,7 @@ export class Drawing {
         item.g.setAttribute("aria-level", String(levelOf(of)));
         if (opens(of)) item.g.setAttribute("aria-expanded", String(!("kind" in of)));
       }
-      item.g.setAttribute("transform", `translate(${of.x},${of.y})`);
+      write(item.g, "transform", `translate(${of.x},${of.y})`);
       // re-appending a focused element would blur it: only misplaced elements move
       if (item.g.parentNode !== layer) layer.append(item.g);
     };
@@ -138,7 +141,7 @@ export class Drawing {
       if (part) item.g.append(" ", drawShare(marks.region, item.of));
       if (chips.length) item.g.append(drawChips(chips, item.of));
       const ends = "kind" in item.of ? this.#end(item.of.id) : ([0, 0] as [number, number]);
-      item.g.setAttribute("aria-label", clean(labelOf(item.of, marks, chips, ends)).slice(0, 2000));
+      write(item.g, "aria-label", clean(labelOf(item.of, marks, chips, ends)).slice(0, 2000));
     }
     this.#hull(this.scene);
   }
@@ -160,11 +163,10 @@ export class Drawing {
     for (const item of this.items.values()) {
       const on = selected.has(item);
       item.g.classList.toggle("gs-selected", on);
-      item.g.setAttribute("aria-selected", String(on));
+      write(item.g, "aria-selected", String(on));
     }
-    for (const { g, of } of this.#edges) {
-      g.classList.toggle("gs-lit", this.#idSelected(of.from, names) || this.#idSelected(of.to, names));
-    }
+    for (const { g, of } of this.#edges.values())
+      g.classList.toggle("gs-lit", names.has(this.#nameOf(of.from)) || names.has(this.#nameOf(of.to)));
   }
 
   /** Fades the boxes of these entries of the legend, and their edges. */
@@ -177,7 +179,7 @@ export class Drawing {
       if (on) ids.add(item.of.id);
       item.g.classList.toggle("gs-faded", on);
     }
-    for (const { g, label, of } of this.#edges) {
+    for (const { g, label, of } of this.#edges.values()) {
       const on = ids.has(of.from) || ids.has(of.to);
       g.classList.toggle("gs-faded", on);
       label?.classList.toggle("gs-faded", on);
@@ -284,7 +286,7 @@ export class Drawing {
     }
     for (const { g, of } of this.items.values())
       if (!("kind" in of)) g.classList.toggle("gs-away", !!names && !kept.some(box => overlap(box, of)));
-    for (const { g, label, of } of this.#edges) {
+    for (const { g, label, of } of this.#edges.values()) {
       const away = ids.has(of.from) || ids.has(of.to);
       g.classList.toggle("gs-away", away);
       label?.classList.toggle("gs-away", away);
@@ -360,7 +362,7 @@ export class Drawing {
   }
 
   lightEdge(edge: Edge | null): void {
-    for (const { g, of } of this.#edges) g.classList.toggle("gs-chosen", of === edge);
+    for (const { g, of } of this.#edges.values()) g.classList.toggle("gs-chosen", of === edge);
   }
 
   /** Marks the edges that a stroke has crossed. */
@@ -370,22 +372,33 @@ export class Drawing {
   }
 
   #drawEdges(scene: Scene): void {
-    this.#edges = [...scene.edges]
-      .sort((a, b) => Number(isQuiet(b)) - Number(isQuiet(a)))
-      .map(of => {
-        const g = s("g", {
-          class: ["gs-edge", of.control && "gs-control", isQuiet(of) && "gs-quiet-edge", of.state && `gs-is-${of.state}`]
-            .filter(Boolean)
-            .join(" "),
-        });
+    const old = this.#edges;
+    this.#edges = new Map();
+    for (const of of [...scene.edges].sort((a, b) => Number(isQuiet(b)) - Number(isQuiet(a)))) {
+      let key = [this.#nameOf(of.from), this.#nameOf(of.to), of.control].join(" ");
+      while (this.#edges.has(key)) key += "+";
+      const drawn = JSON.stringify({ ...of, id: 0, from: 0, to: 0 }),
+        was = old.get(key);
+      let { g, label } = was ?? { g: s("g"), label: null };
+      if (was?.drawn !== drawn) {
+        const state = of.state && `gs-is-${of.state}`;
+        write(g, "class", ["gs-edge", of.control && "gs-control", isQuiet(of) && "gs-quiet-edge", state].filter(Boolean).join(" "));
         drawEdge(g, of);
-        this.#byElement.set(g, of);
-        const label = of.label ? drawEdgeLabel(of) : null;
-        if (label) this.#byElement.set(label, of);
-        return { g, label, of };
-      });
-    this.#layers.edges.replaceChildren(...this.#edges.map(e => e.g));
-    this.#layers.labels.replaceChildren(...this.#edges.flatMap(e => e.label ?? []));
+        label = of.label ? drawEdgeLabel(of) : null;
+      }
+      this.#byElement.set(g, of);
+      if (label) this.#byElement.set(label, of);
+      this.#edges.set(key, { g, label, of, drawn });
+    }
+    const edges = [...this.#edges.values()];
+    arrange(
+      this.#layers.edges,
+      edges.map(e => e.g),
+    );
+    arrange(
+      this.#layers.labels,
+      edges.flatMap(e => e.label ?? []),
+    );
   }
 
   /** One soft shape around all boxes of the region and the edges between them. */
@@ -406,13 +419,10 @@ export class Drawing {
     ] as const) {
       if (hasFocus(layer)) continue;
       const sorted = [...list].sort((a, b) => ("depth" in a && "depth" in b ? a.depth - b.depth : 0) || a.y - b.y || a.x - b.x);
-      const wanted = sorted.map(b => this.items.get(("kind" in b ? "b:" : "g:") + b.name)!.g);
-      // only misplaced elements move: the browser styles and lays out each moved element again
-      let at = layer.firstElementChild;
-      for (const g of wanted) {
-        if (g === at) at = g.nextElementSibling;
-        else layer.insertBefore(g, at);
-      }
+      arrange(
+        layer,
+        sorted.map(b => this.items.get(("kind" in b ? "b:" : "g:") + b.name)!.g),
+      );
     }
   }
 
@@ -422,9 +432,8 @@ export class Drawing {
     return e;
   }
 
-  #idSelected(id: string, names: ReadonlySet<string>): boolean {
-    const box = this.scene?.boxes.find(b => b.id === id);
-    return !!box && names.has(box.name);
+  #nameOf(id: string): string {
+    return this.#names.get(id) ?? "";
   }
 }
 

@@ -1,5 +1,5 @@
 // Draws a box, a group heading or an edge into a reused element.
-import { clean, figure, s } from "../panels/dom";
+import { clean, figure, put, s } from "../panels/dom";
 import { type Chip, count, share, subOf } from "../state/marks";
 import { SIGN } from "../model/signs";
 import { type FlowWay, reach } from "../state/neighbors";
@@ -179,15 +179,13 @@ function widthOf(e: Edge): number {
 
 /** An edge: line and arrow head; the wide invisible line is easier to hit. */
 export function drawEdge(g: SVGGElement, e: Edge): void {
-  const wide = widthOf(e);
-  const parts: SVGElement[] = [
-    s("path", { class: "gs-edge-hit", d: e.d }),
-    s("path", { class: "gs-line", d: e.d, "stroke-width": wide.toFixed(2) }),
-  ];
-  const head = arrow(e.d, 6 + (e.state === "joined" ? 6 : wide));
-  if (head) parts.push(s("path", { class: "gs-arrow", d: head }));
-  if (e.state === "removed") parts.push(badge(e.lx, e.ly, e.state));
-  g.replaceChildren(...parts);
+  const wide = widthOf(e),
+    head = arrow(e.d, 6 + (e.state === "joined" ? 6 : wide));
+  if (!g.firstChild) g.append(...["gs-edge-hit", "gs-line", "gs-arrow"].map(name => s("path", { class: name })));
+  for (const [i, d] of [e.d, e.d, head ?? ""].entries()) put(g.children[i]!, "d", d);
+  put(g.children[1]!, "stroke-width", wide.toFixed(2));
+  g.querySelector(".gs-badge")?.remove();
+  if (e.state === "removed") g.append(badge(e.lx, e.ly, e.state));
 }
 
 /** The edges into a box, or out of it, and rings around the boxes at their other ends, as one path for each kind. */

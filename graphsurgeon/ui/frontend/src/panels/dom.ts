@@ -46,6 +46,23 @@ export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((c): c is Node | string => !!c).map(c => (typeof c === "string" ? clean(c) : c)));
 }
 
+/** Makes `wanted` the children of `element`, in this order. Only misplaced children move: the browser styles and lays out each moved
+ * one again. */
+export function arrange(element: Element, wanted: readonly Element[]): void {
+  const kept = new Set(wanted);
+  for (const child of [...element.children]) if (!kept.has(child)) child.remove();
+  let at = element.firstElementChild;
+  for (const child of wanted) {
+    if (child === at) at = child.nextElementSibling;
+    else element.insertBefore(child, at);
+  }
+}
+
+/** Sets an attribute that does not have this value yet. */
+export function put(element: Element, name: string, value: string): void {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
 function set(element: Element, props: Props): void {
   for (const [name, value] of Object.entries(props)) {
     if (name === "on") for (const [event, call] of Object.entries(value as object)) element.addEventListener(event, call as EventListener);

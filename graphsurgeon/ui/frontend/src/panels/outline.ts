@@ -1,5 +1,5 @@
 // The outline: the tree of scopes on the left, for orientation and for screen readers.
-import { bring, figure, fill, h, handled, hasFocus } from "./dom";
+import { arrange, bring, figure, h, handled, hasFocus, put } from "./dom";
 import { icon } from "./icons";
 import type { Mode } from "../model/verbs";
 import type { Row } from "../model/types";
@@ -26,8 +26,12 @@ export class Outline {
 
   update(rows: Row[], selected: ReadonlySet<string>): void {
     const had = hasFocus(this.#tree);
-    this.#rows = rows.map(row => ({ row, element: this.#line(row) }));
-    fill(this.#tree, ...this.#rows.map(r => r.element));
+    const old = new Map(this.#rows.map(r => [JSON.stringify(r.row), r]));
+    this.#rows = rows.map(row => old.get(JSON.stringify(row)) ?? { row, element: this.#line(row) });
+    arrange(
+      this.#tree,
+      this.#rows.map(r => r.element),
+    );
     if (!rows.some(r => r.name === this.#active)) this.#active = rows[0]?.name ?? "";
     this.#rove(this.#active, had);
     this.select(selected);
@@ -36,7 +40,7 @@ export class Outline {
   select(selected: ReadonlySet<string>): void {
     for (const { row, element } of this.#rows) {
       element.classList.toggle("gs-selected", selected.has(row.name));
-      element.setAttribute("aria-selected", String(selected.has(row.name)));
+      put(element, "aria-selected", String(selected.has(row.name)));
     }
     // the selection of the picture is visible here, too
     const first = this.#rows.find(r => selected.has(r.row.name))?.element;
@@ -93,7 +97,7 @@ export class Outline {
     this.#active = name;
     for (const { row, element } of this.#rows) {
       const on = row.name === name;
-      element.tabIndex = on ? 0 : -1;
+      put(element, "tabindex", on ? "0" : "-1");
       if (on && focus && document.activeElement !== element) element.focus({ preventScroll: false });
     }
   }
