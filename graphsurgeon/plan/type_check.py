@@ -10,8 +10,9 @@ import numpy as np
 
 from ..graph.boundary import Tensor
 from ..graph.control_flow import loops_of
-from ..graph.graph import Graph, Ints, TensorInfo, shape_from, shape_text
+from ..graph.graph import Graph, Ints, Mask, TensorInfo, shape_from, shape_text
 from ..graph.traversal import backward, forward
+from ..graph.variables import FEED_TYPES
 from .fault import Fault
 from .mutable_graph import MutableGraph
 
@@ -63,14 +64,15 @@ def fitting_text(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), ex
         info: the required dtype and shape.
         readers: the ops that would read the tensor. Tensors that are computed from them or are in another loop are not
             proposed.
-        exclude: the tensor that the ops read now, which is not proposed either.
+        exclude: the tensor that the ops read now, which is not proposed either. If it is computed from an input of the
+            graph, each proposed tensor is too: a weight cannot replace data, even if its shape fits.
     """
     tensors = _fitting_tensors(graph, info, list(readers), exclude)
     if not tensors:
         other = "other " if exclude else ""
-        return (
-            f"No {other}tensor of {graph.title} is {base_dtype(info.dtype)} {shape_text(info.shape)}; convert one first"
-        )
+        data = " that is computed from an input" if exclude and _data_mask(graph)[exclude[0]] else ""
+        wanted = f"{base_dtype(info.dtype)} {shape_text(info.shape)}"
+        return f"No {other}tensor of {graph.title}{data} is {wanted}; convert one first"
     return "These would fit: " + ", ".join(map(repr, tensors))
 
 
@@ -78,11 +80,19 @@ def _fitting_tensors(graph: Graph, info: TensorInfo, readers: Sequence[int], exc
     below = forward(graph, graph.mask(readers))
     loop = loops_of(graph)
     frames = {int(loop[op]) for op in readers}
+    possible = ~below
+    if exclude is not None and (computed := _data_mask(graph))[exclude[0]]:
+        possible &= computed
     data = not any(is_training_op(graph, op) for op in readers)
     tensors = (
-        t for t in _similar_tensors(graph, info, data) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames)
+        t for t in _similar_tensors(graph, info, data) if possible[t[0]] and (not frames or int(loop[t[0]]) in frames)
     )
     return [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
+
+
+def _data_mask(graph: Graph) -> Mask:
+    """Returns the inputs of the graph and the ops that are computed from them."""
+    return forward(graph, graph.typed(FEED_TYPES), control=False)
 
 
 def accepting_text(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:

@@ -51,8 +51,8 @@ def test_a_tensor_that_does_not_fit_is_told_where_it_would(step):
     }[step]
     (fault,) = make(Plan(net())).check()
     wanted = {
-        "connect": "No other tensor of tiny is float32 (3,); convert one first",
-        "reroute": "No other tensor of tiny is float32 (3,); convert one first. 'a:0' would fit input 1 of 'z'",
+        "connect": "No other tensor of tiny that is computed from an input is float32 (3,); convert one first",
+        "reroute": "is float32 (3,); convert one first. 'a:0' would fit input 1 of 'z'",
         "swap": "'b:0' would fit input 0 of 'y', input 0 of 'z' and input 1 of 'z'",
     }[step]
     reads(fault, wanted)
@@ -216,9 +216,21 @@ def test_what_only_initializes_or_restores_a_variable_is_proposed_last():
         ("restore", "NoOp", ["^save/Assign"]), variables=[w],
     )  # fmt: skip
     assert fitting_text(g, TensorInfo("float32", ())) == "These would fit: 'w:0', 'w/read:0', 'x:0', 'y:0'"
-    assert fitting_text(g, TensorInfo("float32", ()), exclude=g.tensor("x:0")).endswith(
-        "'w:0', 'w/read:0', 'y:0', 'step:0'"
+    assert fitting_text(g, TensorInfo("float32", ()), exclude=g.tensor("w/read:0")).endswith(
+        "'w:0', 'x:0', 'y:0', 'step:0'"
     )
+
+
+def test_a_weight_or_constant_is_not_proposed_in_place_of_data():
+    kinds = {name: [("float32", (None, 4))] for name in ("x", "h", "other", "out")}
+    kinds |= {"w": [("float32", (4, 4))], "k": [("float32", (1, 4))]}
+    g = plain(
+        ("w", "VariableV2", []), ("k", "Fill", []), ("x", "Placeholder", []), ("h", "MatMul", ["x", "w"]),
+        ("other", "Mul", ["x", "k"]), ("out", "Neg", ["h"]), outputs=kinds,
+    )  # fmt: skip
+    info = TensorInfo("float32", (None, 4))
+    assert fitting_text(g, info, [g.index["out"]], g.tensor("h:0")) == "These would fit: 'x:0', 'other:0'"
+    assert fitting_text(g, info, [g.index["h"]], g.tensor("w:0")) == "These would fit: 'k:0', 'x:0', 'other:0'"
 
 
 def test_where_only_helpers_fit_they_are_proposed():
