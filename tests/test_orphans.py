@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.recipes.recipe_context import unread
+from graphsurgeon.graph.ends import outputs_of
 from graphsurgeon.recipes.signature import rows
 from tests.graphs import tf1
 
@@ -90,7 +90,7 @@ DOORS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "replace": lambda ed, s, path: living(ed, ed.plan().replace(tf.identity, "Neg")),
     "rename": lambda ed, s, path: (living(ed, ed.plan().rename("y", to="w")), saved(ed, path / "a.meta")),
     "names to rename": lambda ed, s, path: rows(ed),
-    "outputs to name": lambda ed, s, path: unread(ed.snapshot),
+    "outputs to name": lambda ed, s, path: outputs_of(ed.snapshot),
     "set_input": lambda ed, s, path: living(ed, gs.recipes.set_input(ed, "x", shape=[3])),
     "picture": lambda ed, s, path: "left" in str(ed.to_svg()),
 }  # fmt: skip

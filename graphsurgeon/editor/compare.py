@@ -14,6 +14,7 @@ from ..errors import Kind, LayoutError, PlanError, SelectionError, SurgeryError,
 from ..graph.argument_types import FeedDict, GraphSource, Named, OpLike, PathLike, TensorLike
 from ..graph.diff import Diff, attribute_bytes, pair
 from ..graph.diff import diff as core_diff
+from ..graph.ends import placeholders_in
 from ..graph.graph import Graph
 from ..graph.lazy_graph import graph_identity
 from ..graph.names import op_name, outer_name, tensor_name
@@ -24,8 +25,9 @@ from ..graph.tf_types import TFSession
 from ..graph.trace import FirstDifference, refuse_no_tolerance
 from ..graph.training import unseeded_ops
 from ..plan.dependencies import needed_ops
+from ..plan.editor_like import described
 from ..plan.plan import Plan
-from ..running.feeds import default_fetches, placeholders, random_feeds, resolve_feeds
+from ..running.feeds import default_fetches, random_feeds, resolve_feeds
 from ..running.trace import trace
 from .applied import Applied
 from .editor import Editor
@@ -224,7 +226,7 @@ class _CopyByName:
 
     def outputs(self) -> list[str]:
         """Returns the outputs of both graphs: the known ones, or all without consumers whose ops only compute."""
-        opened_outputs = [name for name in self.source.opened.ends[1] if name in self]
+        opened_outputs = [name for name in described(self.source).ends[1] if name in self]
         return opened_outputs or [name for name in default_fetches(self.source, "compare()", "outputs") if name in self]
 
 
@@ -266,7 +268,8 @@ def _all_feeds(
 ) -> dict[str, Any]:
     """Returns the feeds of the original: the given ones, and random feeds for other placeholders."""
     needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
-    ends = [name for name in [*needed.boundary.inputs, *placeholders(source, needed)] if name not in feeds]
+    ends = [*needed.boundary.inputs, *placeholders_in(needed.graph, needed.mask)]
+    ends = [name for name in ends if name not in feeds]
     return {**feeds, **random_feeds(source, dict.fromkeys(ends), np.random.RandomState(seed), "compare")}
 
 

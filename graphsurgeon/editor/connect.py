@@ -223,7 +223,7 @@ def connect(
         fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
         new_inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
         new_outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
-        destination.opened = replace(destination.opened, inputs=new_inputs, outputs=new_outputs, ends=((), ()))
+        destination.opened = replace(destination.opened, inputs=new_inputs, outputs=new_outputs)
     return destination
 
 

@@ -16,7 +16,7 @@ from ..graph.explain import Path, WhyNot, explain
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layer, Layers, match_layers, ops_of_layers
 from ..graph.lazy_graph import lazy_graph_of
-from ..graph.names import op_name, rename_input
+from ..graph.names import op_name
 from ..graph.op_packages import refusal_text
 from ..graph.open_graph import OpenedGraph, Signature
 from ..graph.pattern_match import STEPS, Matches, match
@@ -27,6 +27,7 @@ from ..graph.security import Risks, origins, risks
 from ..graph.selection import OpView, Selection, name_patterns, select
 from ..graph.tf_types import TFSession
 from ..graph.trace import Trace
+from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import registered_recipes
 from ..plan.resolve.remove import RemovalBlockers, find_removal_blockers
@@ -95,17 +96,12 @@ class Editor:
     @property
     def inputs(self) -> dict[str, str]:
         """The inputs of an opened function: argument -> current name of its tensor."""
-        return {key: rename_input(tensor, self.history.renamed) for key, tensor in self.opened.inputs.items()}
+        return dict(described(self).inputs)
 
     @property
     def outputs(self) -> dict[str, str]:
         """The outputs of an opened function: result -> current name of its tensor."""
-        return {key: rename_input(tensor, self.history.renamed) for key, tensor in self.opened.outputs.items()}
-
-    @property
-    def _opened_now(self) -> OpenedGraph:
-        """The opened graph, with the current names of its inputs and outputs."""
-        return replace(self.opened, **self.opened.ends_as(self.history.renamed))
+        return dict(described(self).outputs)
 
     @property
     def layers(self) -> Layers:
@@ -196,12 +192,12 @@ class Editor:
         if (waiting := lazy_graph_of(self.snapshot.owner)) is not None:
             waiting.judge()
         lost += filter(None, [refusal_text(self.snapshot)])
-        renamed, results = self.history.renamed, tuple(self.outputs.values())
+        renamed = self.history.renamed
         new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)
         reach = "" if self.opened.live else self.risks().words
         lost += [f"{reach}; ed.risks() lists them"] if reach else []
         lost += self.journal.words if self.journal is not None else []
-        return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results, new_ops)
+        return summary(self.snapshot, self.orphans, lost, described(self), self.layers, new_ops)
 
     def __repr__(self) -> str:
         return f"<Editor of {self.title}: {counted(self.snapshot.size, 'ops')}>"
@@ -458,7 +454,7 @@ class Editor:
             SelectionError: if there is no such op, or the selection is empty.
         """
         selection = what if isinstance(what, Selection) else self._resolver(f"removal_blockers({what!r})").ops(what)
-        return find_removal_blockers(self.snapshot, selection, self.opened.signature_tensors(self.history.renamed))
+        return find_removal_blockers(self.snapshot, selection, described(self).end_texts())
 
     def match(
         self,
@@ -1065,7 +1061,7 @@ class Editor:
         outputs, inputs = resolver.named_tensors(outputs), resolver.named_tensors(inputs)
         try:
             saved = save(
-                self._timeline, self.values, self._opened_now, path, values, outputs=outputs, inputs=inputs,
+                self._timeline, self.values, described(self), path, values, outputs=outputs, inputs=inputs,
                 signatures=resolver.signatures(signatures), format=format, freeze=freeze, scope=scope, names=names,
                 device=device, tags=tags, feeds=resolver.keyed(feeds), verify=verify, timeout=timeout,
                 overwrite=overwrite,
@@ -1271,7 +1267,7 @@ class Editor:
         """
         resolver = self._resolver("inlined()")
         calls = tuple(resolver.op(one) for one in calls)
-        now = replace(self._opened_now, layers=self.layers)
+        now = replace(described(self), layers=self.layers)
         if self.history.renamed:  # the new editor does not have the names of the variables in the file
             now = replace(now, serving=replace(now.serving, other=None))
         opened, call = inlined(self.snapshot, now, self.values, calls)

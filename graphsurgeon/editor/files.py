@@ -60,7 +60,7 @@ def save(
     Args:
         timeline: the current graph.
         values: the values of its variables.
-        opened: the opened graph, whose inputs and outputs are the default.
+        opened: the description of the model, whose signatures are the default.
         path: the file or folder to write.
         value_source: the argument `values` of `Editor.save`.
         settings: the other arguments of `Editor.save`.
@@ -74,15 +74,15 @@ def save(
     settings |= {
         "names": _renames(settings["names"]),
         "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
-        "own_inputs": opened.inputs, "own_outputs": opened.outputs, "signature": opened.signature, "initial": initial,
-        "all_defaults": {one.name: one.defaults for one in opened.serving.signatures}
-        | {opened.signature or "serving_default": opened.defaults},
-    }  # fmt: skip
-    options = SaveRequest(path, **settings, untrained={}, other_signatures={}, init_ops=([], {}))
+        "initial": initial,
+    }
+    options = SaveRequest(path, **settings, untrained={}, model=opened)
     whole = with_signatures(timeline, values, opened, options, value_source)
     if whole.timeline is not timeline:
         timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
-    options = replace(options, other_signatures=whole.signatures, init_ops=values.init_ops)
+    init_ops, feeds = values.init_ops
+    model = replace(opened, other_signatures=whole.signatures, init_ops=init_ops, asset_feeds=feeds)
+    options = replace(options, model=model)
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
         variables = [info for info in base.state.variables.values() if not info.local]

@@ -9,14 +9,14 @@ from typing import Any
 from ..errors import PlanError, SelectionError, counted, few, one_or_all, warn
 from ..graph.boundary import region
 from ..graph.calls import CallTree
+from ..graph.ends import placeholders_in
 from ..graph.graph import Graph
 from ..graph.layers import Layers, update_layers
 from ..graph.names import op_name, tensor_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
-from ..graph.variables import PLACEHOLDER_TYPES
-from ..plan.editor_like import EditorLike
+from ..plan.editor_like import EditorLike, described
 from .values import Values
 
 
@@ -33,7 +33,7 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
     from ..tf.functions.graph_function import graph_function, tensors_of, updates_left_out
 
     request, graph, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.layers
-    opened = _opened_now(editor)
+    opened = described(editor)
     packed = opened.packed if outputs is None else None
     also = tuple(map(ReferenceResolver(graph, layers, request).op, also if isinstance(also, list | tuple) else [also]))
     ends = opened.outputs if outputs is None else outputs
@@ -70,7 +70,7 @@ def layer_of(
     from ..tf.functions.graph_function import tensors_of, updates_left_out
     from ..tf.functions.keras_layer import keras_layer, note_separate_weights
 
-    graph, opened, layers = editor.snapshot, _opened_now(editor), editor.layers
+    graph, opened, layers = editor.snapshot, described(editor), editor.layers
     request = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
     takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", request)
     _refuse_no_outputs(opened, gives, request)
@@ -79,7 +79,7 @@ def layer_of(
     run_too = () if inputs is None else updates_left_out(graph, takes, gives)
     _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, request)
     if hasattr(training, "opened"):
-        about = (training.snapshot, _opened_now(training), training.layers)
+        about = (training.snapshot, described(training), training.layers)
         there = _boundary(*about, inputs, outputs, "keras_layer", request)
         training = (training.snapshot, *there, _value_source(training, None), _training_facts(training))
     elif training is not None:
@@ -88,12 +88,6 @@ def layer_of(
     layer = keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
     note_separate_weights(graph, layer)
     return layer
-
-
-def _opened_now(editor: EditorLike) -> OpenedGraph:
-    """Returns the opened graph, with the current names of its inputs and outputs."""
-    opened: OpenedGraph = editor.opened
-    return replace(opened, **opened.ends_as(editor.history.renamed))
 
 
 def _training_facts(editor: EditorLike) -> Any:
@@ -119,7 +113,7 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
 
     graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
     request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
-    takes, gives = _boundary(graph, _opened_now(editor), editor.layers, inputs, outputs, "keras_model", request)
+    takes, gives = _boundary(graph, described(editor), editor.layers, inputs, outputs, "keras_model", request)
     several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:
@@ -209,8 +203,7 @@ def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str,
 def _selected_tensors(selection: Selection, verb: str) -> SelectionError:
     """Returns the error for a selection that is given instead of tensors. It lists the boundary tensors."""
     graph, edge = selection.graph, selection.boundary
-    fed = [f"{graph.names[op]}:0" for op in selection.numbers if graph.types[op] in PLACEHOLDER_TYPES]
-    takes, gives = [*edge.inputs, *fed], [*edge.outputs]
+    takes, gives = [*edge.inputs, *placeholders_in(graph, selection.mask)], [*edge.outputs]
     how = f"inputs={one_or_all(takes)!r}, outputs={one_or_all(gives)!r}"
     if len(takes) > _LISTED_MOST or len(gives) > _LISTED_MOST:
         how = "inputs=selection.boundary.inputs, outputs=selection.boundary.outputs"
@@ -274,4 +267,4 @@ def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[A
     )
     about = {"code": opened.code + call, "session": None, "values": values.in_other(expansion.graph), "layers": layers}
     about |= {"outputs": moved_ends(opened.outputs), "other_signatures": others}
-    return replace(opened, graph=expansion.graph, ends=((), ()), lack="", **about), call
+    return replace(opened, graph=expansion.graph, lack="", **about), call

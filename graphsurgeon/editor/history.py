@@ -38,10 +38,9 @@ def before(editor: EditorLike) -> Any:
     if event.before is None:
         return editor
     renamed = event.applied.effect.renamed
-    about = editor.opened.ends_as(History(live_events[:-1]).renamed)
     title = f"{editor.title} before step {event.number}"
     make: Any = type(editor)
-    older = make(OpenedGraph(event.before, title, **about))
+    older = make(editor.opened.renamed(History(live_events[:-1]).renamed).of(event.before, title))
     then, now = (one.snapshot.state.variables for one in (older, editor))
     current_names = {renamed.get(name, name): name for name in then}
     pairs = {new: old for new, old in current_names.items() if new in now}

@@ -7,46 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import counted, few
+from ..graph.ends import outputs_of
 from ..graph.functions import count_calls
 from ..graph.graph import Graph, Mask
 from ..graph.layers import NO_LAYERS, Layers
 from ..graph.names import op_name
 from ..graph.op_packages import unknown_rows
-from ..graph.open_graph import ServingInfo
+from ..graph.open_graph import OpenedGraph, ServingInfo
 from ..graph.security import SAVERS
+from ..graph.training import training_ops
 from ..graph.traversal import backward, follow_chain, forward
-from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
-from ..view.helper_ops import training_ops
+from ..graph.variables import VARIABLE_TYPES
 
-NOTHING = ServingInfo()
-_HELPER_TYPES = (
-    "NoOp",
-    "Assign",
-    "AssignVariableOp",
-    "Assert",
-    "SaveV2",
-    "RestoreV2",
-    "VarIsInitializedOp",
-    "Const",
-    "ReadVariableOp",
-    "Placeholder",
-    "PlaceholderV2",
-)
-
-#: Unused ops of gradients and shape computations; listed after other outputs.
-_HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
-#: Ops with several results, each read through a separate Identity or Exit.
-_CALL_TYPES = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
-           "StatefulPartitionedCall", "Switch")  # fmt: skip
+NOTHING = OpenedGraph()
 
 
 def summary(
     graph: Graph,
     orphans: frozenset[str] = frozenset(),
     warnings: Sequence[str] = (),
-    serving: ServingInfo = NOTHING,
+    model: OpenedGraph = NOTHING,
     layers: Layers = NO_LAYERS,
-    results: Sequence[str] = (),
     new_ops: frozenset[str] = frozenset(),
 ) -> str:
     """Returns name, size, inputs, outputs, scopes, layers, variables, collections, op types, warnings of a graph.
@@ -55,25 +36,25 @@ def summary(
         graph: the graph.
         orphans: names of ops left without a role.
         warnings: sentences for the last lines.
-        serving: the signatures of the file, and the one that was opened.
+        model: the description of the model; if a function was opened, only its results and new ops are outputs.
         layers: its Keras layers; inputs and outputs are listed by the names of layers.
-        results: names of the tensors that a function returns; other tensors of the function are not outputs.
         new_ops: names of the ops that plans have added; those without consumers are outputs.
     """
     edges = len(graph.data.node)
     head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
     if len(graph.control.node):
         head += f", {counted(len(graph.control.node), 'control edges')}"
-    rows = _signature_rows(serving)
+    rows = _signature_rows(model.serving)
     hidden_counts: dict[str, int] = {}
-    alive = [i for i in range(graph.size) if graph.names[i] not in orphans]
     saving = _saver_ops(graph)
     starts = {op_name(info.initial_value) for info in graph.state.variables.values() if info.initial_value}
-    fed = [i for i in alive if graph.types[i].startswith("Placeholder") and graph.names[i] not in starts]
-    ends = [i for i in _outputs(graph, results, new_ops) if graph.names[i] not in orphans]
-    result_ops = {graph.index[op] for op in map(op_name, results) if op in graph.index}
+    inputs, results = ({op_name(tensor): None for tensor in ends} for ends in model.within(graph.index).ends)
+    likely = (op for op in map(op_name, outputs_of(graph)) if not results or op in new_ops)
+    ends = [graph.index[op] for op in dict.fromkeys([*results, *likely]) if op not in orphans]
+    fed = [i for i, kind in enumerate(graph.types) if kind.startswith("Placeholder") or graph.names[i] in inputs]
+    fed = [i for i in fed if graph.names[i] not in starts and graph.names[i] not in orphans]
     apart = saving | training_ops(graph)
-    apart[list(result_ops)] = False
+    apart[[graph.index[op] for op in results]] = False
     for word, items_of_word, beside in (("inputs", fed, saving), ("outputs", ends, apart)):
         own = [i for i in items_of_word if not beside[i]] or items_of_word
         rows.append((word, [_end(graph, layers, i) for i in own]))
@@ -142,43 +123,3 @@ def _end(graph: Graph, layers: Layers, i: int) -> str:
     outer = [path for path in by if "/" not in path] or by
     label = f"{outer[-1]} ({name})" if outer and outer[-1] != name else name
     return f"{label}  {info}" if info else label
-
-
-def _outputs(graph: Graph, results: Sequence[str], new_ops: frozenset[str]) -> list[int]:
-    """Returns the known outputs, then likely outputs. For a function, only ops added by plans are likely outputs."""
-    result_ops = [graph.index[op] for op in map(op_name, results) if op in graph.index]
-    return list(
-        dict.fromkeys([*result_ops, *(i for i in outputs_of(graph) if not result_ops or graph.names[i] in new_ops)])
-    )
-
-
-def outputs_of(graph: Graph) -> list[int]:
-    """Returns the ops with an output without consumers, results first; helpers are left out."""
-    has_consumers = np.zeros(graph.size, np.bool_)
-    has_consumers[graph.data.node] = True
-    quiet = graph.typed([*_HELPER_TYPES, *VARIABLE_TYPES])
-    candidates = np.flatnonzero(~has_consumers & ~quiet)
-    exits = np.flatnonzero((graph.type_array == "Exit") & has_consumers).tolist()
-    loop_scopes = {graph.names[i].rpartition("/")[0] for i in exits}
-    candidates = np.array(
-        [i for i in candidates.tolist() if not _is_leftover(graph, i, has_consumers, loop_scopes)], np.int64
-    )
-    # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients.
-    fed = forward(graph, graph.typed(FEED_TYPES), control=False)
-    helper = graph.typed(_HELPERS)
-    rank = 4 * training_ops(graph)[candidates] + 2 * ~fed[candidates] + helper[candidates]
-    order = candidates[np.argsort(rank, kind="stable")].tolist()
-    return [i for i in order if graph.outputs(i) is None or graph.outputs(i)]
-
-
-def _is_leftover(graph: Graph, i: int, has_consumers: Mask, loop_scopes: set[str]) -> bool:
-    """Returns whether an op is an unused result of a loop, cond or call that has another, used result."""
-    if graph.types[i] == "Exit":
-        return graph.names[i].rpartition("/")[0] in loop_scopes
-    if graph.types[i] != "Identity" or len(graph.data.row(i)) != 1:
-        return False
-    block = int(graph.data.row(i)[0])
-    if graph.types[block] == "Switch":
-        ends = graph.input_names(block)
-        return len(ends) == 2 and ends[0] == ends[1]  # the two sides of a cond's own pivot
-    return graph.types[block] in _CALL_TYPES and bool(has_consumers[graph.consumers.row(block)].any())

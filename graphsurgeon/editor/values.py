@@ -13,14 +13,14 @@ from typing import Any
 from ..errors import PlanError, counted, few, warn
 from ..graph.graph import Graph
 from ..graph.lazy_graph import graph_identity, materialized_graph
-from ..graph.names import op_name
+from ..graph.names import op_name, rename_input
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphans_of
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFGraph, TFSession
 from ..graph.traversal import backward
 from ..graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
-from .history import Event, Timeline
+from .history import Event, History, Timeline
 
 
 @dataclass
@@ -91,6 +91,7 @@ class Values:
 
     def __init__(self, opened: OpenedGraph, timeline: Timeline) -> None:
         self._session, self._source = opened.session, opened.values
+        self._init_ops, self._asset_feeds = opened.init_ops, opened.asset_feeds
         self._timeline = timeline
         self._first = weakref.ref(graph_identity(opened.graph))
         self._has_initial_source = opened.values is not None or bool(opened.lack)
@@ -143,18 +144,20 @@ class Values:
         return values
 
     @property
-    def init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """The initialization ops that the opened or copied files list, and the values to feed to them."""
-        names, feeds = list(getattr(self._source, "init_ops", ())), dict(getattr(self._source, "asset_feeds", {}))
-        copied, paths = self._copied_init_ops
-        return list(dict.fromkeys([*names, *copied])), feeds | paths
-
-    @property
-    def _copied_init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """The same for files that plans have copied from; ops that are not in the current graph are left out."""
-        pairs = [pair for event in self._timeline.log.now() for pair in event.applied.made.init_ops]
-        here = [(name, fed) for name, fed in pairs if name in self.snapshot.index]
-        return [name for name, _ in here], {tensor: path for _, fed in here for tensor, path in fed.items()}
+    def init_ops(self) -> tuple[list[str], dict[str, str]]:
+        """The current init ops of the opened file and of files that plans have copied from, and their feeds."""
+        events = self._timeline.log.now()
+        found: list[Any] = [(self._init_ops, self._asset_feeds, events)]
+        for number, event in enumerate(events, 1):
+            found += [([op], feeds, events[number:]) for op, feeds in event.applied.made.init_ops]
+        names, paths = list[str](), dict[str, str]()
+        for ops, feeds, later in found:
+            now = History(later).renamed
+            here = [op for op in (now.get(op, op) for op in ops) if op in self.snapshot.index and op not in names]
+            names += here
+            if here or later is events:
+                paths |= {rename_input(tensor, now): path for tensor, path in feeds.items()}
+        return names, paths
 
     @property
     def graph(self) -> Any:
@@ -298,7 +301,7 @@ class Values:
 
     def in_other(self, graph: TFGraph) -> Any:
         """Returns the values for variables of the same names in another graph, in the form of a source of values."""
-        from ..tf.values.sessions import SessionValues
+        from ..tf.values.sessions import SessionValues, fill_tables
         from ..tf.values.variables import variable_infos
 
         here, variables = self.graph, self.snapshot.state.variables
@@ -307,8 +310,8 @@ class Values:
             {one: dict(names) for one, names in self._ids.items()} | {graph_identity(graph): both}
         )
         untrained = partial(self.untrained, local=True)
-        copied = self._copied_init_ops
-        return SessionValues(self.reader, self._source, untrained, graph, self.uninitialized, same, copied)
+        fill = partial(fill_tables, init_ops=[] if self._init_ops else None, as_found=self._source is not None)
+        return SessionValues(self.reader, fill, untrained, graph, self.uninitialized, same, self.init_ops)
 
     def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew.
@@ -429,6 +432,9 @@ class Values:
         from ..tf.values.variables import variable_infos
 
         graph, source, new = session.graph, self._source, session is not own
+        current_names = self._current_names(graph)
+        init_ops = [current_names.get(op, op) for op in self._init_ops]
+        feeds = {rename_input(tensor, current_names): path for tensor, path in self._asset_feeds.items()}
         pending = self._pending_events(session, events)
         if not new and not pending and self._graph_versions.get(session) == graph.version:
             return ValueReport()
@@ -440,7 +446,7 @@ class Values:
             source.fill(session)
         initialized, before = self._initialized_before(graph, own, targets, request)
         settled_events = frozenset() if own is None else self._applied_events.get(own, frozenset())
-        ran = getattr(source, "init_ops", ()) if filed else ()
+        ran = self._init_ops if filed else ()
         if ran:  # the initialization ops of the file may have set more variables
             more = [info for info in targets if info.op not in initialized]
             initialized |= initialized_variables(session, within_reach(graph, [*initialized, *ran], more), request)
@@ -454,7 +460,7 @@ class Values:
                 self._variables_in_file(graph, [info.op for _, info in bare]),
                 self._current_names,
             )
-            run_init_ops(session, source, self._current_names)
+            run_init_ops(session, init_ops, feeds)
         for event in pending:
             if event.number in settled_events:
                 fill_new_tables(session, event.applied.made)
@@ -463,7 +469,7 @@ class Values:
             due.initial, report.initial = [], []
         apply_assignment(due, [infos[name] for name in removed if name in infos])
         if new and own is None and not filed:
-            run_init_ops(session, source, self._current_names)
+            run_init_ops(session, init_ops, feeds)
         if new:
             fill_tables(session, as_found=source is not None and graph is self._opened_graph())
         for event in pending:

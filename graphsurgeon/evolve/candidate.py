@@ -11,9 +11,9 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..editor.open import open
-from ..editor.summary import outputs_of
 from ..errors import PlanError, counted, few
 from ..graph.argument_types import GraphSource, TensorLike
+from ..graph.ends import outputs_of
 from ..graph.names import free_name, op_name, tensor_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import COLLECTION
@@ -299,12 +299,12 @@ def candidate(thing: GraphSource, output: TensorLike | None = None, inputs: Iter
         n for n, kind in zip(graph.names, graph.types, strict=True) if kind.startswith("Placeholder")
     ]  # fmt: skip
     if output is None:
-        ends = [graph.names[i] for i in outputs_of(graph) if graph.names[i] not in editor.orphans]
+        ends = outputs_of(graph)
         if len(ends) != 1:
-            choices = few([repr(f"{n}:0") for n in ends], 5)
+            choices = few(list(map(repr, ends)), 5)
             how = f"Choose one in output=: {choices}" if ends else "Name the output: output='y:0'"
             raise PlanError("candidate(graph)", f"the graph has {counted(len(ends), 'outputs')}", how)
-        output = f"{ends[0]}:0"
+        output = ends[0]
     return Candidate(editor, tuple(input_names), editor.tensor(str(getattr(output, "name", output))).name)
 
 

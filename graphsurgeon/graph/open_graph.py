@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .graph import TensorInfo
 from .layers import NO_LAYERS, Layers
 from .lazy_graph import LiveGraphAttribute
-from .names import rename_input
+from .names import op_name, rename_input
 from .tf_types import TFSession
 
 
@@ -99,7 +99,7 @@ class OpenedFile:
 
 @dataclass(frozen=True)
 class OpenedGraph:
-    """An opened graph, with its source.
+    """An opened graph, with its source and the description of its model: the ends of its signatures, and init ops.
 
     Args:
         graph: the live graph; the live graph of a file may be deferred or pending.
@@ -111,7 +111,8 @@ class OpenedGraph:
         defaults: argument -> array, for the arguments of the function that have a default.
         signature: the name of the signature that has these inputs and outputs; empty for other functions.
         other_signatures: the other signatures of the file whose tensors are in the graph.
-        ends: names of the tensors that all signatures of a file feed and fetch; default: of the inputs and outputs.
+        init_ops: the ops that run once after the values are set, for example to fill tables.
+        asset_feeds: tensor -> path of its asset: the feeds of these ops.
         serving: the signatures of a SavedModel, and the opened signature.
         packed: for a function: makes its return value from its results.
         lack: why a variable has no value, if the file with the values is missing.
@@ -131,7 +132,8 @@ class OpenedGraph:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     signature: str = ""
     other_signatures: Mapping[str, Ends] = field(default_factory=dict)
-    ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    init_ops: Sequence[str] = ()
+    asset_feeds: Mapping[str, str] = field(default_factory=dict)
     serving: ServingInfo = field(default_factory=ServingInfo)
     packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
@@ -140,39 +142,71 @@ class OpenedGraph:
     assets: frozenset[str] = frozenset()
     file: OpenedFile | None = None
 
-    def __post_init__(self) -> None:
-        if not any(self.ends):
-            object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
+    @property
+    def served_name(self) -> str:
+        """The name of the signature of the inputs and outputs in a file."""
+        return self.signature or "serving_default"
 
-    def ends_as(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Returns the ends of all signatures after ops are renamed, as arguments of another `OpenedGraph`.
+    def defaults_of(self, name: str) -> Mapping[str, Any]:
+        """Returns the defaults of a signature: argument -> array."""
+        if name == self.served_name:
+            return self.defaults
+        return next((one.defaults for one in self.serving.signatures if one.name == name), {})
+
+    @property
+    def signatures(self) -> dict[str, Ends]:
+        """The signatures whose tensors are in the graph, by name; the opened one or the function first."""
+        own = {self.signature: (self.inputs, self.outputs)} if self.inputs or self.outputs else {}
+        return {**own, **self.other_signatures}
+
+    @property
+    def ends(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The input and output tensors of the opened signature or function; if neither is opened, of all signatures."""
+        sides = [(self.inputs, self.outputs)] if self.outputs else self.signatures.values()
+        inputs, outputs = (tuple(dict.fromkeys(t for one in sides for t in one[side].values())) for side in (0, 1))
+        return inputs, outputs
+
+    def renamed(self, names: Mapping[str, str]) -> OpenedGraph:
+        """Returns the description of the same model after ops are renamed.
 
         Args:
             names: op -> its new name.
         """
 
-        def renamed(inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Ends:
-            first, last = (
-                {key: rename_input(tensor, names) for key, tensor in side.items()} for side in (inputs, outputs)
-            )
-            return first, last
+        def new(ends: Mapping[str, str]) -> dict[str, str]:
+            return {key: rename_input(tensor, names) for key, tensor in ends.items()}
 
-        inputs, outputs = renamed(self.inputs, self.outputs)
-        first, last = (tuple(rename_input(tensor, names) for tensor in ends) for ends in self.ends)
-        others = {name: renamed(*ends) for name, ends in self.other_signatures.items()}
-        return {"inputs": inputs, "outputs": outputs, "other_signatures": others, "ends": (first, last)}
+        others = {name: (new(inputs), new(outputs)) for name, (inputs, outputs) in self.other_signatures.items()}
+        feeds = {rename_input(tensor, names): path for tensor, path in self.asset_feeds.items()}
+        return replace(
+            self, inputs=new(self.inputs), outputs=new(self.outputs), other_signatures=others,
+            init_ops=[names.get(op, op) for op in self.init_ops], asset_feeds=feeds,
+        )  # fmt: skip
 
-    def signature_tensors(self, names: Mapping[str, str]) -> dict[str, str]:
-        """Returns the input and output tensors of signatures and of a function -> a description of each.
+    def of(self, graph: Any, title: str) -> OpenedGraph:
+        """Returns the description of the same model in another graph with the same names, without values and layers."""
+        serving = replace(self.serving, other=None)  # the variables of this graph have no keys in the file
+        return replace(
+            self, graph=graph, title=title, code="", session=None, values=None, serving=serving, lack="",
+            layers=NO_LAYERS, origin=None, file=None,
+        )  # fmt: skip
 
-        Args:
-            names: op -> its current name.
-        """
+    def within(self, ops: Container[str]) -> OpenedGraph:
+        """Returns the same description without the inputs and outputs that are not among some ops."""
+
+        def there(ends: Mapping[str, str]) -> dict[str, str]:
+            return {key: tensor for key, tensor in ends.items() if op_name(tensor) in ops}
+
+        others = {name: (there(inputs), there(outputs)) for name, (inputs, outputs) in self.other_signatures.items()}
+        return replace(self, inputs=there(self.inputs), outputs=there(self.outputs), other_signatures=others)
+
+    def end_texts(self) -> dict[str, str]:
+        """Returns the input and output tensors of signatures and of a function -> a description of each."""
         out: dict[str, str] = {}
-        words = (("the input", "an input"), ("the output", "an output"))
-        for (singular, one), tensors, names_map in zip(words, self.ends, (self.inputs, self.outputs), strict=True):
-            texts = {tensor: f"{singular} {key!r}" for key, tensor in names_map.items()}
-            out |= {rename_input(tensor, names): texts.get(tensor, one) for tensor in (*texts, *tensors)}
+        for side, word in enumerate(("input", "output")):
+            own = {tensor: f"the {word} {key!r}" for key, tensor in (self.inputs, self.outputs)[side].items()}
+            others = (tensor for ends in self.other_signatures.values() for tensor in ends[side].values())
+            out |= dict.fromkeys(others, f"an {word}") | own
         return out
 
     @property

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -33,6 +34,11 @@ _PASSING = frozenset(
     {"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch", "TensorArrayGradV3", "TensorArrayGrad"}
 )
 _CALLS = ("StatefulPartitionedCall", "While", "If", "Case")
+_TRAINS = re.compile(
+    r"(?i)gradients?(_\d+)?|grads?|.*optimi[sz]er.*|train_op|adam\w*|rmsprop\w*|momentum(_\d+)?|sgd|adagrad\w*|adadelta"
+    r"|ftrl|gradientdescent(_\d+)?|exponentialmovingaverage(_\d+)?|clip_by_\w+"
+)
+_UPDATES = re.compile(r"(Resource|Sparse)*(Sparse)?Apply\w+")
 
 
 @dataclass
@@ -498,3 +504,21 @@ def _variables_read(graph: Graph, region: Mask) -> set[int]:
     """Returns the variables that ops of a region read, except variables that they only write."""
     edges = zip(graph.data.rows[hit := region[graph.data.rows]].tolist(), graph.data.node[hit].tolist(), strict=True)
     return {op for row, op in edges if graph.types[op] in VARIABLE_TYPES and graph.types[row] not in ASSIGNING}
+
+
+def training_ops(graph: Graph) -> Mask:
+    """Returns the gradients and updates: ops in scopes with typical names, and ops that apply a gradient."""
+    types, _, number = graph.kinds
+    applies = np.array([_UPDATES.fullmatch(kind) is not None for kind in types], np.bool_)
+    return np.asarray(in_scopes(graph, _TRAINS) | (applies[number] if len(types) else False), np.bool_)
+
+
+def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
+    """Returns the ops in scopes whose names match, at any depth."""
+    scopes = graph.scopes
+    leaves = [path.rpartition("/")[2] for path in scopes.names]
+    matching = {leaf: names.fullmatch(leaf) is not None for leaf in set(leaves)}
+    inside = [matching[leaf] for leaf in leaves]
+    for i, parent in enumerate(scopes.parents.tolist()):
+        inside[i] = inside[i] or (i > 0 and inside[parent])
+    return np.asarray(np.asarray(inside, np.bool_)[scopes.home], np.bool_)

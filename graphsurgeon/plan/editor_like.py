@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ..graph.compatibility import Compatibility
@@ -160,3 +161,12 @@ class EditorLike(Protocol):
 
     def removal_blockers(self, name: Any) -> Any:
         """What prevents the removal of an op."""
+
+
+def described(editor: EditorLike) -> OpenedGraph:
+    """Returns the description of the model of an editor, with the current names of its graph.
+
+    Each function that writes a model, or makes another object of it, reads this description.
+    """
+    init_ops, feeds = editor.values.init_ops
+    return replace(editor.opened.renamed(editor.history.renamed), init_ops=init_ops, asset_feeds=feeds)

@@ -10,8 +10,9 @@ from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import few, one_of
 from ..graph.argument_types import GraphSource, TensorMap, ValueSource
+from ..graph.ends import outputs_of
 from ..graph.names import tensor_name
-from .recipe_context import RecipeContext, recipe_context, unread
+from .recipe_context import RecipeContext, recipe_context
 from .signature import set_signature
 
 _MODES = ("after", "beside", "shared")
@@ -93,7 +94,7 @@ def merge(
 def _model(thing: Any) -> Editor:
     """Returns an editor with inputs and outputs. For a plain graph, outputs are the tensors without a consumer."""
     ed = thing if isinstance(thing, Editor) else open(thing)
-    return ed if ed.outputs else set_signature(ed, unread(ed.snapshot))
+    return ed if ed.outputs else set_signature(ed, outputs_of(ed.snapshot))
 
 
 def _end(thing: Any) -> str:

@@ -12,13 +12,15 @@ import numpy as np
 from ..editor.editor import Editor
 from ..editor.history import layers_of
 from ..errors import Kind, PlanError, TrustError, few
+from ..graph.ends import outputs_of
 from ..graph.functions import op_types_in_calls
 from ..graph.graph import Graph
-from ..graph.names import free_name, rename_input, tensor_name
+from ..graph.names import free_name, tensor_name
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.trace import Trace
+from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.resolve.remove import protected_ops
 
@@ -147,9 +149,9 @@ def recipe_context(thing: Any, request: str, ends: Any = None) -> RecipeContext:
         SelectionError: if a tensor does not exist.
     """
     if isinstance(thing, Editor):
-        plan, end_tensors = thing.plan(), [tensor for ends in (thing.inputs, thing.outputs) for tensor in ends.values()]
+        plan, end_tensors = thing.plan(), described(thing).end_texts()
     elif isinstance(thing, Plan):
-        plan, end_tensors = thing, []
+        plan, end_tensors = thing, {}
     else:
         problem = f"{type(thing).__name__} is neither an editor nor a plan"
         raise PlanError(request, problem, "Give gs.open(...), or ed.plan()")
@@ -172,7 +174,7 @@ def run_first(thing: Any, graph: Graph) -> tuple[str, ...]:
     """
     entry_names = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
     if isinstance(thing, Editor):
-        entry_names += [rename_input(name, thing.history.renamed) for name in thing.values.init_ops[0]]
+        entry_names += described(thing).init_ops
     names = dict.fromkeys(name.partition(":")[0] for name in entry_names)
     return tuple(name for name in names if name in graph.index)
 
@@ -207,23 +209,13 @@ def results(thing: Any, outputs: Any, context: RecipeContext) -> list[str]:
     """
     names = tensors(context.graph, outputs, context.request)
     if not names and isinstance(thing, Editor):
-        names = [name for name in thing.outputs.values() if name.partition(":")[0] in context.graph.index]
+        names = list(described(thing).within(context.graph.index).outputs.values())
     if not names:
         raise context.refused(
             "no outputs were given",
-            f"Type outputs=[...]; nothing reads {few(unread(context.graph)) or 'no tensor'}",
+            f"Type outputs=[...]; nothing reads {few(outputs_of(context.graph)) or 'no tensor'}",
         )
     return names
-
-
-def unread(graph: Graph) -> list[str]:
-    """Returns the tensors without a consumer that may be outputs."""
-    last = np.flatnonzero((graph.consumers.degrees == 0) & ~graph.typed(_NO_RESULTS) & ~orphan_mask(graph)).tolist()
-    return [f"{graph.names[i]}:0" for i in last if graph.outputs(i)]
-
-
-#: Ops that are not outputs, even without a consumer.
-_NO_RESULTS = ("Assert", "Const", "NoOp", "Placeholder", "RestoreV2", "SaveV2", "VarIsInitializedOp")
 
 
 def below(graph: Graph, name: str) -> dict[str, str]:

@@ -9,13 +9,14 @@ from typing import Any
 from ..editor.editor import Editor
 from ..errors import PlanError, few
 from ..graph.argument_types import TensorLike, TensorsLike
+from ..graph.ends import outputs_of, placeholders_in
 from ..graph.names import expand_wildcard, tensor_name
 from ..graph.open_graph import ServingInfo
 from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
 from ..plan.plan import Plan
-from .recipe_context import RecipeContext, recipe_context, results, tensors, unread
-from .split import block, keys_of, part, placeholders
+from .recipe_context import RecipeContext, recipe_context, results, tensors
+from .split import block, keys_of, part
 
 
 def rename(thing: Editor | Plan, names: Mapping[str, str]) -> Plan:
@@ -65,7 +66,7 @@ def rows(editor: Editor) -> list[str]:
     context = RecipeContext(editor.plan(), graph, frozenset(), (), "rename()")
     inputs, outputs = editor.inputs, editor.outputs
     parts = tuple(f"{name}/" for name in graph.state.variables)
-    ends = [end for end in (*inputs.values(), *(outputs.values() or unread(graph))) if not end.startswith(parts)]
+    ends = [end for end in (*inputs.values(), *(outputs.values() or outputs_of(graph))) if not end.startswith(parts)]
     fed = [graph.names[op] for op in context.typed("Placeholder", "PlaceholderV2")]
     scopes = [name for name in graph.scopes.index if name and "/" not in name]
     candidates = [*(end.partition(":")[0] for end in ends), *fed, *scopes, *graph.state.variables]
@@ -163,7 +164,7 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
         more = few([repr(f"{name}:0") for name in lost])
         problem = f"the ops that compute {few(map(repr, targets))} also read {more}, which no input feeds"
         raise context.refused(problem, f"Add it: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
-    tensors_read = {*map(graph.name, region.inputs), *placeholders(region)}
+    tensors_read = {*map(graph.name, region.inputs), *placeholders_in(graph, region.mask)}
     unread = [name for name in fed if name not in tensors_read]
     if unread:
         problem = f"no output needs {few(map(repr, unread))}"
@@ -182,7 +183,7 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     others = [repr(one.name) for one in opened.serving.signatures if one.name != opened.signature]
     notes = (f"the other signatures of the file are not in this model: {', '.join(others)}",) if others else ()
     new_part.editor.opened = replace(
-        new_part.editor.opened, inputs=takes, outputs=gives, ends=((), ()), signature=opened.signature,
+        new_part.editor.opened, inputs=takes, outputs=gives, signature=opened.signature,
         defaults=defaults, serving=ServingInfo(notes=notes),
     )  # fmt: skip
     return new_part.editor

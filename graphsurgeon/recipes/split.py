@@ -13,6 +13,7 @@ from ..errors import PlanError, few
 from ..graph.argument_types import FeedDict, TensorsLike
 from ..graph.arrays import same_numbers
 from ..graph.boundary import entering_tensors
+from ..graph.ends import placeholders_in
 from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
 from ..graph.parts import refuse_part, required_ops
@@ -43,13 +44,6 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
     entries = entering_tensors(graph, mask, frozenset(inputs))
     ends = tuple(graph.tensor(name) for name in outputs)
     return replace(selection_from(graph, mask), inputs=tuple(one for one in inputs if one in entries), outputs=ends)
-
-
-def placeholders(selection: Selection) -> list[str]:
-    """Returns the outputs of the placeholders in a selection."""
-    return [
-        f"{selection.graph.names[op]}:0" for op in selection.numbers if selection.graph.types[op] in PLACEHOLDER_TYPES
-    ]
 
 
 def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -91,10 +85,10 @@ def part(
     for fault in plan.check():
         raise PlanError(request, fault.problem, fault.suggestion)
     applied, graph = new_editor.apply(plan), selection.graph
-    inputs_read = [*(graph.name(tensor) for tensor in selection.inputs), *placeholders(selection)]
+    inputs_read = [*map(graph.name, selection.inputs), *placeholders_in(graph, selection.mask)]
     ends = [{tensor: applied[tensor].name for tensor in names} for names in (inputs_read, outputs)]
     ends_by_key = [{keys[there]: here for there, here in end.items()} for end in ends]
-    new_editor.opened = replace(new_editor.opened, inputs=ends_by_key[0], outputs=ends_by_key[1], ends=((), ()))
+    new_editor.opened = replace(new_editor.opened, inputs=ends_by_key[0], outputs=ends_by_key[1])
     return ModelPart(new_editor, *ends)
 
 
@@ -160,7 +154,7 @@ def split_at(
     fed = tensors(context.graph, inputs, context.request)
     before, after, early, late = _sides(context, cuts, targets, fed)
     wishes = {tensor: key for key, tensor in named.items()} if isinstance(named, Mapping) else {}
-    keys = keys_of(ed, [*cuts, *fed, *targets, *placeholders(before | after)], wishes)
+    keys = keys_of(ed, [*cuts, *fed, *targets, *placeholders_in(context.graph, (before | after).mask)], wishes)
     each = (before, [*cuts, *early], "first half"), (after, late, "second half")
     one, other = (
         part(ed, region, keys, part_outputs, f"{ed.title}, {word}", f"split_at(), {word}")

@@ -22,13 +22,14 @@ from ..graph.compatibility import (
     with_advice,
 )
 from ..graph.conditions import skipping_predicates
+from ..graph.ends import placeholders_in
 from ..graph.functions import CALLS
 from ..graph.graph import Graph
 from ..graph.names import op_name, tensor_name, tensors_by_key
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.traversal import backward, forward
-from ..graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
+from ..graph.variables import READING_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import EditorLike
 from ..plan.recipe_registry import registered_recipes
 from ..plan.step_code import request_of as code_of
@@ -84,8 +85,7 @@ def _unfreezable(
     """Returns the obstacles for a graph that cannot be frozen, so nothing was converted."""
     graph = editor.snapshot
     part = select(graph, inputs=fed or None, outputs=targets).mask
-    names = [f"{graph.names[op]}:0" for op in np.flatnonzero(part & graph.typed(PLACEHOLDER_TYPES)).tolist()]
-    part_inputs = tuple(dict.fromkeys([*fed, *names]))
+    part_inputs = tuple(dict.fromkeys([*fed, *placeholders_in(graph, part)]))
     blocked = _with_fixes(editor, blockers(graph, conversion), part_inputs, fed, targets)
     return Compatibility(editor.title, target, "", blocked, int(part.sum()), part_inputs, tuple(targets))
 

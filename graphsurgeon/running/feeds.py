@@ -11,13 +11,13 @@ import numpy as np
 from ..errors import Kind, PlanError, SelectionError, about, few
 from ..graph.arrays import can_be_random, load_arrays
 from ..graph.control_flow import outside_control_flow
+from ..graph.ends import placeholders_in
 from ..graph.functions import BRANCHING, CALLS, callees_of, reachable_functions
 from ..graph.graph import TensorInfo
 from ..graph.names import tensor_name
 from ..graph.op_packages import unknown_words
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
-from ..graph.selection import Selection
 from ..graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from ..plan.dependencies import READERS
 from ..plan.editor_like import EditorLike
@@ -38,8 +38,7 @@ def resolve_feeds(editor: EditorLike, feeds: Any, request: str, random: bool = F
         SelectionError: a tensor does not exist.
     """
     graph = editor.snapshot
-    open_ends = np.flatnonzero(graph.typed(PLACEHOLDER_TYPES)).tolist()
-    ends = list(editor.inputs) or [f"{graph.names[op]}:0" for op in open_ends]
+    ends = list(editor.inputs) or placeholders_in(graph, graph.typed(PLACEHOLDER_TYPES))
     example = repr(ends[0] if ends else "x:0")
     if isinstance(feeds, (str, PathLike)):
         path = str(feeds)
@@ -128,12 +127,6 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
     if other.any():
         raise PlanError(label, f"{array[other].ravel()[0]!s} is not a value of {info.dtype}", suggestion)
     return cast
-
-
-def placeholders(editor: EditorLike, needed: Selection) -> list[str]:
-    """Returns the names of the output tensors of the placeholders in a selection."""
-    graph = editor.snapshot
-    return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
 
 
 def missing_feeds(editor: EditorLike, names: Iterable[str], request: str, why: str = "") -> PlanError:

@@ -25,9 +25,10 @@ from ..graph.arrays import pack_arrays
 from ..graph.calls import CallTree
 from ..graph.concurrency import gc_paused
 from ..graph.control_flow import outside_control_flow
+from ..graph.ends import placeholders_in
 from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Graph, TensorInfo
-from ..graph.names import compose_renamings, op_name, outer_name, placeholder_name, rename_input, tensor_name
+from ..graph.names import op_name, outer_name, placeholder_name, tensor_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.parts import lost_writes, refuse_inner
 from ..graph.references import ReferenceResolver
@@ -36,9 +37,9 @@ from ..graph.tensor_stats import Watch
 from ..graph.trace import Trace
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES
-from ..plan.editor_like import EditorLike
+from ..plan.editor_like import EditorLike, described
 from ..plan.plan import Plan, without_muted
-from .feeds import default_fetches, missing_feeds, placeholders, random_feeds, refuse_no_seed, resolve_feeds
+from .feeds import default_fetches, missing_feeds, random_feeds, refuse_no_seed, resolve_feeds
 
 GRAPH, REQUEST, FEEDS, ANSWER, FAULT = "graph.meta", "request.json", "feeds.npz", "trace.npz", "fault.json"
 STOP = b"stop\n"
@@ -170,7 +171,7 @@ def trace(
     graph = editor.snapshot
     refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in targets], "trace()")
     needed = _ops_to_run(editor, targets, fed)
-    open_ends = [name for name in placeholders(editor, needed) if name not in fed]
+    open_ends = [name for name in placeholders_in(needed.graph, needed.mask) if name not in fed]
     if open_ends and random is None:
         raise missing_feeds(editor, open_ends, request)
     draw = np.random.RandomState(random)
@@ -231,8 +232,8 @@ def _applied_editor(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
     plan = without_muted(plan)
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
-    about = editor.opened.ends_as(compose_renamings(editor.history.renamed, plan.effect.renamed))
-    result: EditorLike = make(OpenedGraph(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
+    now = described(editor).renamed(plan.effect.renamed).of(editor.graph, editor.title)
+    result: EditorLike = make(replace(now, values=source, lack=editor.opened.lack))
     try:
         result.apply(materialized(plan) if plan.steps else plan)
     except PlanError as error:
@@ -242,11 +243,6 @@ def _applied_editor(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
         raise type(error)("trace(plan=...)", error.problem, suggestion) from None
     result.session(session if session is not None else editor.values.reader())
     return result
-
-
-def _current_name(editor: EditorLike, tensor: str) -> str:
-    """Returns the current name of a tensor of the graph that was opened."""
-    return rename_input(tensor, editor.history.renamed)
 
 
 def _recorded_names(editor: EditorLike, ops: Any) -> frozenset[str]:
@@ -280,7 +276,7 @@ def feeds_needed(editor: EditorLike, fetches: Any = None) -> dict[str, TensorInf
     """Returns the placeholders that a run needs; see `Editor.feeds_needed`."""
     graph = editor.snapshot
     needed = _ops_to_run(editor, resolve_fetches(editor, fetches), ())
-    return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
+    return {name: graph.info(*graph.tensor(name)) for name in placeholders_in(needed.graph, needed.mask)}
 
 
 def _ops_to_run(editor: EditorLike, fetches: Sequence[str], fed: Iterable[str]) -> Selection:
@@ -309,10 +305,8 @@ def resolve_fetches(editor: EditorLike, fetches: Any, request: str = "trace", ke
     """
     graph = editor.snapshot
     if fetches is None:
-        default = [now for end in editor.opened.ends[1] if op_name(now := _current_name(editor, end)) in graph.index]
-        if default:
-            return default
-        return default_fetches(editor, f"{request}()", key)
+        default = described(editor).within(graph.index).ends[1]
+        return list(default) or default_fetches(editor, f"{request}()", key)
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     if not several:
         problem = "the list is empty"

@@ -17,7 +17,7 @@ from ..graph.graph import Graph
 from ..graph.lazy_graph import lazy_graph_of
 from ..graph.op_packages import refusal_text
 from ..graph.selection import Selection
-from ..plan.editor_like import EditorLike
+from ..plan.editor_like import EditorLike, described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..view.first_picture import pinned_ops
@@ -335,7 +335,7 @@ class Screen:
             unfolded: keys of the open folds, scopes with their ``/``.
         """
         tree = self.tree_of(unfolded)
-        return static_picture(tree, unfolded, self.direction, pinned_ops(tree, self.source.opened.ends))
+        return static_picture(tree, unfolded, self.direction, pinned_ops(tree, described(self.source).ends))
 
     @property
     def whole(self) -> Graph:

@@ -21,7 +21,7 @@ from ..graph.layers import Layers, scopes_of
 from ..graph.lazy_graph import materialized_graph
 from ..graph.selection import Selection, select
 from ..plan.dependencies import needed_ops
-from ..plan.editor_like import EditorLike
+from ..plan.editor_like import EditorLike, described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..plan.steps import CopyStep, MutedStep, unwrap_muted
@@ -185,7 +185,7 @@ class Stage:
 
     def ends(self, pane: str) -> Known:
         """Returns the inputs and outputs that have separate boxes in a pane."""
-        return self.subject(pane).opened.ends
+        return described(self.subject(pane)).ends
 
     def draft(self, state: State) -> Plan:
         """Returns the plan being made, moved to the current graphs."""

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..graph.graph import Graph, Ints, Mask
+from ..graph.training import in_scopes
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
 from .boxes import Item
-from .helper_ops import ORPHAN, SERVES, behind, in_scopes
+from .helper_ops import ORPHAN, SERVES, behind
 from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints, Mask
+from ..graph.training import training_ops
 from ..graph.traversal import connected_parts
 from ..graph.variables import ASKING_TYPES
 
@@ -24,11 +25,6 @@ VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVaria
 SMALL = 12
 """The maximum number of ops of a graph in which nothing is hidden."""
 
-_TRAINS = re.compile(
-    r"(?i)gradients?(_\d+)?|grads?|.*optimi[sz]er.*|train_op|adam\w*|rmsprop\w*|momentum(_\d+)?|sgd|adagrad\w*|adadelta"
-    r"|ftrl|gradientdescent(_\d+)?|exponentialmovingaverage(_\d+)?|clip_by_\w+"
-)
-_UPDATES = re.compile(r"(Resource|Sparse)*(Sparse)?Apply\w+")
 _SAVERS = frozenset({"Save", "SaveV2", "SaveSlices", "Restore", "RestoreV2", "RestoreSlice"})
 _SAVE_SCOPE = re.compile(r"save(_\d+)?")
 _NEVER = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")  # an input is never a helper
@@ -69,24 +65,6 @@ class Filters:
     hidden: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
     training: str = "scopes"
-
-
-def training_ops(graph: Graph) -> Mask:
-    """Returns the gradients and updates: ops in scopes with typical names, and ops that apply a gradient."""
-    types, _, number = graph.kinds
-    applies = np.array([_UPDATES.fullmatch(kind) is not None for kind in types], np.bool_)
-    return np.asarray(in_scopes(graph, _TRAINS) | (applies[number] if len(types) else False), np.bool_)
-
-
-def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
-    """Returns the ops in scopes whose names match, at any depth."""
-    scopes = graph.scopes
-    leaves = [path.rpartition("/")[2] for path in scopes.names]
-    matching = {leaf: names.fullmatch(leaf) is not None for leaf in set(leaves)}
-    inside = [matching[leaf] for leaf in leaves]
-    for i, parent in enumerate(scopes.parents.tolist()):
-        inside[i] = inside[i] or (i > 0 and inside[parent])
-    return np.asarray(np.asarray(inside, np.bool_)[scopes.home], np.bool_)
 
 
 def behind(leaf: str) -> bool:

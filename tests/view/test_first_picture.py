@@ -7,7 +7,8 @@ import re
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.tf.open.source import signature_ends
+from graphsurgeon.graph.open_graph import OpenedGraph
+from graphsurgeon.tf.open.signature import signature_tensors, signatures
 from graphsurgeon.view.boxes import LABEL, SUB, width
 from graphsurgeon.view.edge_routes import samples
 from graphsurgeon.view.first_picture import MOST, first_unfolded, pinned_ops
@@ -29,7 +30,8 @@ def read(corpus):
 
     def one(id):
         nodes, meta = corpus._reader.protos(id)
-        return Graph.read(nodes.node, title=id), signature_ends(meta) if meta is not None else ((), ())
+        served = {} if meta is None else {one.name: signature_tensors(meta, one.name) for one in signatures(meta)}
+        return Graph.read(nodes.node, title=id), OpenedGraph(other_signatures=served).ends
 
     return one
 

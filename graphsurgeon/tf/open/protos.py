@@ -38,7 +38,7 @@ from ...graph.variables import (
 from ..messages import control_flow_pb2, queue_runner_pb2, saver_pb2, types_pb2, variable_pb2
 from ..protos import decode, encode
 from ..registry import collection_message, is_registered_op, op_definition
-from ..values.file_values import CheckpointValues, asset_files, asset_path, point_at
+from ..values.file_values import CheckpointValues, asset_files, asset_path, init_ops_of, point_at
 from . import files
 from .layers import code_in, is_keras_file
 from .outputs import FileOutputs, dims_of_proto, dtype_name, expand_arguments
@@ -421,6 +421,6 @@ def _graph_risks(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: s
     graph = file_snapshot(graph_def, meta, title, request)
     if meta is not None:
         saver = meta.saver_def if meta.saver_def.restore_op_name else None
-        load = CheckpointValues(graph, saver, "", meta if folder is not None else None).load
+        load = CheckpointValues(graph, saver, "", init_ops_of(meta, graph) if folder is not None else None).load
     result = risks(graph, load, frozenset(inside.values()), whole=True)
     return Risks(result.title, (*outside, *result.items), result.harmless, result.unknown)

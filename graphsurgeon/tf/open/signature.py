@@ -23,7 +23,7 @@ from ..protos import encode
 from ..registry import op_definition
 from ..run.errors import errors_as
 from ..values.checkpoints import Checkpoint
-from ..values.file_values import asset_files, asset_path
+from ..values.file_values import INIT, asset_files, asset_path
 from .call_sites import capture_tensors, object_paths
 from .outputs import array_in, dims_of_proto, dtype_name
 
@@ -194,7 +194,6 @@ class FlattenedFunction:
         return {name for name in ops if self.nodes[name].op != "NoOp"}
 
 
-_INIT = "__saved_model_init_op"
 #: Most ops have these types, and they call no functions.
 _OWN = frozenset({"AssignVariableOp", "Const", "ReadVariableOp", "RestoreV2", "VarHandleOp", "VarIsInitializedOp"})
 _PARTS = ("/Assign", "/Initializer/key", "/Initializer/value", "/IsInitialized", "/Read/ReadVariableOp")
@@ -395,9 +394,9 @@ class _SignatureExtractor:
 
     def _runs(self, nodes: Mapping[str, Any]) -> list[str]:
         """Returns the ops that the loader runs once."""
-        if _INIT not in self.meta.signature_def:
+        if INIT not in self.meta.signature_def:
             return []
-        start = op_name(self.meta.signature_def[_INIT].outputs[_INIT].name)
+        start = op_name(self.meta.signature_def[INIT].outputs[INIT].name)
 
         def passes(name: str) -> bool:
             return nodes[name].op in ("NoOp", "Identity")

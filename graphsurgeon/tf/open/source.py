@@ -27,7 +27,15 @@ from ..importing import tf
 from ..messages import graph_pb2, meta_graph_pb2
 from ..protos import empty_graph, encode, naming_memory
 from ..values.checkpoints import Checkpoint
-from ..values.file_values import CheckpointValues, KeyedValues, ValueSource, asset_files, asset_path, point_at
+from ..values.file_values import (
+    CheckpointValues,
+    KeyedValues,
+    ValueSource,
+    asset_files,
+    asset_path,
+    init_ops_of,
+    point_at,
+)
 from . import files
 from .call_sites import functions, meta_with_call
 from .crash_guards import fatal_error, refuse_names
@@ -325,18 +333,17 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
     if hasattr(proto, "meta_graphs"):
         proto = _choose_meta_graph(proto, wish.tags, request)
         folder = path.parent if path is not None else None
-        paths: dict[str, str] = {}
-        root = folder.resolve() if folder is not None else None
-        for asset in asset_files(proto) if root is not None else ():
-            paths[op_name(asset.tensor_info.name)] = asset_path(str(root), asset.filename, request)
-        point_at(proto, paths)
-        assets, signature_list = frozenset(paths.values()), signatures(proto)
+        root, stored = (str(folder.resolve()), asset_files(proto)) if folder is not None else ("", [])
+        feeds = {asset.tensor_info.name: asset_path(root, asset.filename, request) for asset in stored}
+        point_at(proto, {op_name(tensor): path for tensor, path in feeds.items()})
+        assets, signature_list = frozenset(feeds.values()), signatures(proto)
         name = _signature_of(signature_list, wish.signature, request) if wish.function is None else ""
         if wish.function is not None or (not wish.raw and name and proto.object_graph_def.nodes):
             result = _from_served(proto, signature_list, name, folder, request, wish)
             return replace(result, assets=assets | result.assets)
         file_graph = _read_meta(proto, request, wish)
-        values = _saved_values(proto, folder, file_graph)
+        init_ops = init_ops_of(proto, file_graph) if folder is not None else []
+        values = _saved_values(proto, folder, file_graph, init_ops, feeds)
         clear = not wish.raw and (name == "serving_default" or len(signature_list) == 1)
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None or clear else ({}, {})
         in_graph = all(op_name(tensor) in file_graph.index for tensor in (*inputs.values(), *outputs.values()))
@@ -344,7 +351,7 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
             inputs, outputs = {}, {}  # a damaged signature: the graph can still be viewed
         return OpenedGraph(
             file_graph.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
-            ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=ServingInfo(signature_list),
+            serving=ServingInfo(signature_list), init_ops=init_ops, asset_feeds=feeds,
             signature=name * bool(outputs), defaults=_defaults_of(signature_list, name) if outputs else {},
             other_signatures=_others(proto, signature_list, name * bool(outputs), file_graph),
             lack=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not None else "",
@@ -359,14 +366,14 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
         return replace(_from_served(meta, (), "", None, request, wish), code=wish.code(title))
     if hasattr(proto, "graph_def"):
         notes = bind_inputs(proto.graph_def, proto)
-        file_graph, ends = _read_meta(proto, request, wish), signature_ends(proto)
+        file_graph = _read_meta(proto, request, wish)
         values = _checkpoint_values(proto, path, file_graph)
         lack = ""
         if path is not None and values is None:
             lack = linked_away(str(_prefix(path)), str(path.parent)) or f"there is no {_prefix(path).name}.index"
         return OpenedGraph(
-            file_graph.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack,
-            serving=ServingInfo(notes=notes),
+            file_graph.owner, "meta graph", "gs.open(meta_graph)", values=values, lack=lack,
+            other_signatures=_others(proto, signatures(proto), "", file_graph), serving=ServingInfo(notes=notes),
         )  # fmt: skip
     if hasattr(proto, "node"):
         notes = bind_inputs(proto)
@@ -506,22 +513,6 @@ def _read_meta(meta: Any, request: str, wish: _OpenOptions) -> Graph:
     return file_graph
 
 
-def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the tensors that the signatures of a MetaGraphDef feed, and those that they fetch, without duplicates."""
-    signature_defs = [s for key, s in sorted(meta.signature_def.items()) if not key.startswith("__")]
-
-    def names(infos: Any) -> list[str]:
-        tensor_names = []
-        for _, info in sorted(infos.items()):
-            # For a sparse tensor, its `values` tensor is used.
-            parts = [info.name, info.coo_sparse.values_tensor_name]
-            tensor_names += [*parts, *(part.name for part in info.composite_tensor.components)]
-        return [name for name in tensor_names if name]
-
-    fed = dict.fromkeys(name for s in signature_defs for name in names(s.inputs))
-    return tuple(fed), tuple(dict.fromkeys(name for s in signature_defs for name in names(s.outputs)))
-
-
 def _choose_meta_graph(saved: Any, tags: Any, request: str) -> Any:
     stored_tags = [sorted(m.meta_info_def.tags) for m in saved.meta_graphs]
     if tags is None:
@@ -579,9 +570,11 @@ def _checkpoint_values(meta: Any, path: Path | None, file_graph: Graph) -> Value
     return CheckpointValues(file_graph, meta.saver_def, prefix)
 
 
-def _saved_values(meta: Any, folder: Path | None, file_graph: Graph) -> ValueSource | None:
+def _saved_values(
+    meta: Any, folder: Path | None, file_graph: Graph, init_ops: Sequence[str], asset_feeds: Mapping[str, str]
+) -> ValueSource | None:
     if folder is None:
         return None
     prefix = str(folder / "variables" / "variables")
     has_index = os.path.exists(prefix + ".index") and not linked_away(prefix, str(folder))
-    return CheckpointValues(file_graph, meta.saver_def if has_index else None, prefix, meta, str(folder))
+    return CheckpointValues(file_graph, meta.saver_def if has_index else None, prefix, init_ops, asset_feeds)

@@ -20,6 +20,7 @@ from google.protobuf import text_format
 from ...errors import PlanError, counted, few
 from ...graph.arrays import magnitude, same_numbers, widened
 from ...graph.compatibility import hazards
+from ...graph.ends import placeholders_in
 from ...graph.graph import Graph
 from ...graph.provenance import orphan_mask
 from ...graph.tf_types import TFSession, TFTensor
@@ -205,8 +206,7 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
     ends = [base.tensor(name) for name in outputs]
     mask = backward(base, base.mask([op for op, port in ends if (op, port) not in cuts]), cuts)
     inside = np.flatnonzero(mask).tolist()
-    fed = dict.fromkeys(inputs) | {f"{base.names[i]}:0": None for i in inside
-                                   if base.types[i] in PLACEHOLDER_TYPES and (i, 0) not in cuts}  # fmt: skip
+    fed = dict.fromkeys([*inputs, *placeholders_in(base, mask)])
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
     tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
     acts = _effect_finder(base)

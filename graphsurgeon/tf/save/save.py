@@ -26,11 +26,11 @@ from ...graph.compatibility import Unconvertible, blockers
 from ...graph.concurrency import gc_paused
 from ...graph.functions import own_gradient
 from ...graph.graph import Graph
-from ...graph.names import op_name, tensors_by_key
-from ...graph.open_graph import Ends
+from ...graph.names import tensors_by_key
+from ...graph.open_graph import Ends, OpenedGraph
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, untrained_text
-from ...graph.selection import select
+from ...graph.selection import select, selection_from
 from ...graph.tf_types import TFGraph, TFOp, TFTensor
 from ...graph.traversal import backward, reachable_from
 from ...graph.variables import FEED_TYPES, VariableInfo
@@ -44,6 +44,7 @@ from ..protos import encode, naming_memory
 from ..run.errors import errors_as
 from ..run.sessions import require_trusted
 from ..values.checkpoint_names import saved_names, slices
+from ..values.file_values import INIT
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
 from .converters import TIMEOUT, FrozenPart, convert_to_tflite, tflite_file, tflite_process
@@ -70,7 +71,6 @@ from .write import (
 )
 
 tf1 = tf.compat.v1
-_INIT = "__saved_model_init_op"
 
 
 def write_saved_model(
@@ -79,7 +79,7 @@ def write_saved_model(
     signatures: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]],
     tags: str | Iterable[str],
     saver: Any,
-    init_ops: list[str],
+    init_ops: Sequence[str],
     request: str,
     defaults: Mapping[str, Mapping[str, Any]],
 ) -> Any:
@@ -113,7 +113,7 @@ def write_saved_model(
         for name, array in defaults.get(key, {}).items():
             about.defaults[name].CopyFrom(tf.make_tensor_proto(array, export.tensor(ins[name]).dtype.base_dtype))
     if init is not None:
-        meta.signature_def[_INIT].outputs[_INIT].name = init.name
+        meta.signature_def[INIT].outputs[INIT].name = init.name
     tables = mutable_tables(graph)
     if tables:
         export.notes.append(f"the content of {tables} is not included: such tables start empty")
@@ -184,8 +184,9 @@ _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "
 class SaveRequest:
     """The arguments of `Editor.save`, and additional facts.
 
-    `feeds` maps names of tensors to arrays. `untrained` maps variables with only initial values to the reason.
-    `initial` is true if the user allows initial values.
+    `model` is the description of the model, with the signatures that the file has. `feeds` maps names of tensors to
+    arrays. `untrained` maps variables with only initial values to the reason. `initial` is true if the user allows
+    initial values.
     """
 
     path: Any
@@ -198,12 +199,7 @@ class SaveRequest:
     names: Mapping[str, str]
     device: str | Mapping[str, str]
     tags: str | Iterable[str]
-    own_inputs: Mapping[str, str]
-    own_outputs: Mapping[str, str]
-    signature: str
-    other_signatures: Mapping[str, Ends]
-    all_defaults: Mapping[str, Mapping[str, Any]]
-    init_ops: tuple[list[str], Mapping[str, str]]
+    model: OpenedGraph
     feeds: Mapping[str, Any]
     verify: bool
     timeout: float | None
@@ -282,8 +278,8 @@ class SaveRequest:
         """Whether the file has all signatures of the opened file."""
         return self.kind.startswith("saved_model") and self.signatures is None
 
-    def all_signatures(self, base: Graph) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-        """Returns name -> (inputs, outputs), both name -> tensor; by default the signatures of the opened file.
+    def all_signatures(self, base: Graph) -> dict[str, Ends]:
+        """Returns name -> (inputs, outputs), both name -> tensor; by default the signatures of the model.
 
         If only outputs are given, the inputs are the inputs of the opened signature that the outputs need.
 
@@ -292,22 +288,18 @@ class SaveRequest:
         """
         if self.signatures is not None:
             return {key: (tensors_by_key(ins), tensors_by_key(outs)) for key, (ins, outs) in self.signatures.items()}
-        outputs = tensors_by_key(self.own_outputs if self.outputs is None else self.outputs)
-        inputs = tensors_by_key(self.inputs)
-        if self.inputs is None:
-            ends = [base.tensor(name, self.request)[0] for name in outputs.values()]
-            inputs = dict(self.own_inputs)
-            if self.outputs is not None:
-                needed = backward(base, base.mask(ends))
-                inputs = {key: tensor for key, tensor in inputs.items()
-                          if op_name(tensor) in base.index and needed[base.index[op_name(tensor)]]}  # fmt: skip
-        own = {self.signature or "serving_default": (inputs, outputs)} if outputs else {}
-        others = {key: (dict(ins), dict(outs)) for key, (ins, outs) in self.other_signatures.items()}
-        return {**others, **own} if self.keeps_signatures else own
+        model, outputs = self.model, self.model.outputs
+        inputs = model.inputs if self.inputs is None else tensors_by_key(self.inputs)
+        if self.outputs is not None:
+            outputs = tensors_by_key(self.outputs)
+            ends = base.mask(base.tensor(name, self.request)[0] for name in outputs.values())
+            inputs = model.within(selection_from(base, backward(base, ends))).inputs if self.inputs is None else inputs
+        own = {model.served_name: (inputs, outputs)} if outputs else {}
+        return {**model.other_signatures, **own} if self.keeps_signatures else own
 
     def defaults(self, calls: Mapping[str, Ends]) -> dict[str, dict[str, Any]]:
         """Returns signature -> its defaults: argument -> array."""
-        return {key: {name: value for name, value in self.all_defaults.get(key, {}).items() if name in ins}
+        return {key: {name: value for name, value in self.model.defaults_of(key).items() if name in ins}
                 for key, (ins, _) in calls.items()}  # fmt: skip
 
 
@@ -406,7 +398,7 @@ class _Job:
         Args:
             present: ops that will run first in any case; they are not returned.
         """
-        first = [name for name in self.made.there(self.options.init_ops[0]) if name not in present]
+        first = [name for name in self.made.there(self.options.model.init_ops) if name not in present]
         if first:
             self.made.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
@@ -467,11 +459,11 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
         starts, ends = new_placeholders, ends if new_placeholders else [*ends, *starts]
     inside = _frozen_untrained(base, starts, ends, options) if options.constant else {}
     values = _live(values) if options.constant else values
-    extra_ops = options.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
+    extra_ops = options.model.init_ops if kind == "saved_model" or _reads_tables(base, ends) else []
     export = export_graph(base, starts, ends, values if options.constant else None, options.device, request, extra_ops)
     if kind == "saved_model":
         _refuse_missing_inputs(export, signatures, request)
-    add_assets(export, base, options.init_ops[1])
+    add_assets(export, base, options.model.asset_feeds)
     calls = _calls(base, options, signatures)
     job = _Job(base, export, options, path, values, calls, export.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
@@ -522,16 +514,9 @@ def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
     """Returns the calls that verify a file: its signatures, the given outputs, or the last tensors without effects."""
     if signatures:
         return signatures
-    outputs, inputs = tensors_by_key(options.outputs), tensors_by_key(options.inputs)
-    if not outputs:
-        own_outputs = options.own_outputs.values()
-        outputs = (
-            tensors_by_key(list(own_outputs))
-            if own_outputs and all(t.partition(":")[0] in base.index for t in own_outputs)
-            else {}
-        )
-        outputs, inputs = outputs or sinks(base), {}
-    return {"": (inputs, outputs)} if outputs else {}
+    own = options.model.within(base.index).outputs if options.outputs is None else tensors_by_key(options.outputs)
+    outputs = own or sinks(base)
+    return {"": (tensors_by_key(options.inputs), outputs)} if outputs else {}
 
 
 def _live(values: Any) -> Any:
@@ -670,7 +655,7 @@ def _write_saved_model(job: _Job) -> Saved:
     options, path, saver = job.options, job.path, job.saver()
     with staging_dir(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
-        about = options.tags, saver, options.init_ops[0], job.request, options.defaults(job.calls)
+        about = options.tags, saver, options.model.init_ops, job.request, options.defaults(job.calls)
         meta = write_saved_model(job.made, new, job.calls, *about)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [options.tags] if isinstance(options.tags, str) else list(options.tags)

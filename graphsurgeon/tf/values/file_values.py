@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from ...errors import OpenError
@@ -18,6 +19,9 @@ from ..importing import tf
 from ..messages import meta_graph_pb2, tensor_pb2, types_pb2
 from ..run.errors import error_text, errors_as, suggested_fix
 from .checkpoints import Checkpoint, StoredValue, refuse_incomplete
+
+INIT = "__saved_model_init_op"
+"""The signature of a SavedModel that has the op to run once after its values are set."""
 
 
 def asset_files(meta: Any) -> list[Any]:
@@ -71,6 +75,24 @@ def point_at(meta: Any, paths: Mapping[str, str]) -> None:
             node.attr["value"].tensor.CopyFrom(path)
 
 
+def init_ops_of(meta: Any, graph: Graph) -> list[str]:
+    """Returns the names of the ops of a SavedModel that must run once after its values are set.
+
+    Args:
+        meta: its MetaGraphDef.
+        graph: the snapshot of its graph.
+    """
+    if INIT in meta.signature_def:
+        return [op_name(str(meta.signature_def[INIT].outputs[INIT].name))]
+    named = (_collection_names(graph, key)[:1] for key in ("saved_model_main_op", "legacy_init_op"))
+    return next(filter(None, named), [])
+
+
+def _collection_names(graph: Graph, collection: str) -> list[str]:
+    """Returns the names of the ops of a collection, whose items may also be tensors."""
+    return [item.name.partition(":")[0] for item in graph.state.collections.get(collection, ())]
+
+
 #: The number of bytes that can be restored in about a second.
 _MUCH = 512 << 20
 
@@ -99,21 +121,25 @@ class CheckpointValues(ValueSource):
         base: the graph as it is in the file, with the saver's ops.
         saver: SaverDef, or None if there is nothing to restore.
         prefix: path of the checkpoint without a suffix.
-        meta: MetaGraphDef of a SavedModel, whose init op is run after the restore.
-        folder: the SavedModel folder, for its assets.
+        init_ops: for a SavedModel, the ops to run after the restore; None for a MetaGraph, whose tables are filled.
+        asset_feeds: the feeds of these ops.
     """
 
-    def __init__(self, base: Graph, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
-        self._read, self._saver, self._prefix, self._meta, self._folder = base, saver, prefix, meta, folder
-        self._tables = self._collection_names("table_initializer") if meta is None else []
+    def __init__(
+        self,
+        base: Graph,
+        saver: Any,
+        prefix: str,
+        init_ops: Sequence[str] | None = None,
+        asset_feeds: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._read, self._saver, self._prefix = base, saver, prefix
+        self._tables = _collection_names(base, "table_initializer") if init_ops is None else []
+        self._init_ops, self._asset_feeds = init_ops or (), asset_feeds
 
     @property
     def _graph(self) -> TFGraph:
         return self._read.live
-
-    def _collection_names(self, collection: str) -> list[str]:
-        """Returns the names of the ops of a collection, whose items may also be tensors."""
-        return [item.name.partition(":")[0] for item in self._read.state.collections.get(collection, ())]
 
     def fill(self, session: TFSession) -> None:
         """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
@@ -246,40 +272,17 @@ class CheckpointValues(ValueSource):
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
         fill_tables(session, there, as_found=True)
         request, how = f"values from {self._prefix!r}", "Look at that op: gs.open(folder, raw=True)"
-        for name in self.init_ops:
+        for name in self._init_ops:
             with errors_as(
                 OpenError, request, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError, TypeError
             ):
-                session.run(_named_op(session.graph, name), self.asset_feeds)
-
-    @property
-    def asset_feeds(self) -> dict[str, str]:
-        """Tensor that names an asset -> the path of its file: the feeds of the init op."""
-        if self._meta is None:
-            return {}
-        request = f"values from {self._prefix!r}"
-        return {a.tensor_info.name: asset_path(self._folder, a.filename, request) for a in asset_files(self._meta)}
+                session.run(_named_op(session.graph, name), self._asset_feeds)
 
     @property
     def load(self) -> dict[str, str]:
         """Op -> its role when the values are loaded."""
         restore = self._saver.restore_op_name if self._saver is not None else ""
-        return dict.fromkeys(self.init_ops, "init op") | ({op_name(restore): "restore op"} if restore else {})
-
-    @property
-    def init_ops(self) -> list[str]:
-        """Names of the ops of a SavedModel that must run once after its values are set."""
-        if self._meta is None:
-            return []
-        signature = self._meta.signature_def
-        if "__saved_model_init_op" in signature:
-            name = signature["__saved_model_init_op"].outputs["__saved_model_init_op"].name
-            return [op_name(str(name))]
-        for key in ("saved_model_main_op", "legacy_init_op"):
-            names = self._collection_names(key)
-            if names:
-                return names[:1]
-        return []
+        return dict.fromkeys(self._init_ops, "init op") | ({op_name(restore): "restore op"} if restore else {})
 
 
 class KeyedValues(ValueSource):

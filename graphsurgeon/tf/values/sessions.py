@@ -130,27 +130,27 @@ class SessionValues:
 
     Args:
         session: a function that returns the other session.
-        inner: the `ValueSource` of the other session, if any, which can fill tables.
+        fill_tables: a function that fills the tables of a session.
         untrained: a function that returns the variables with only initial values in the other session.
         graph: the graph whose variables are set.
         uninitialized: names of variables without a value in the other session.
         same: graph -> variable -> number, for this graph and earlier ones. A variable has the same number in all
             graphs.
-        copied: the names of ops that fill tables and that plans have copied from files; and their feeds.
+        init_ops: the init ops of the files that the graph is from; and their feeds.
     """
 
     def __init__(
         self,
         session: Callable[[], TFSession],
-        inner: Any,
+        fill_tables: Callable[[TFSession], None],
         untrained: Callable[[], dict[str, str]],
         graph: TFGraph,
         uninitialized: frozenset[str],
         same: MutableMapping[Any, dict[str, int]],
-        copied: tuple[list[str], dict[str, Any]],
+        init_ops: tuple[list[str], dict[str, str]],
     ) -> None:
-        self._session, self._inner, self.untrained, self._uninitialized = session, inner, untrained, uninitialized
-        self.same, self._copied = same, copied
+        self._session, self.untrained, self._uninitialized, self.same = session, untrained, uninitialized, same
+        self._fill_tables, self._init_ops = fill_tables, init_ops
         self._names = frozenset(variable_infos(graph)) - uninitialized
 
     def fill(self, session: TFSession) -> None:
@@ -173,21 +173,8 @@ class SessionValues:
 
     def start(self, session: TFSession) -> None:
         """Fills the tables of `session`."""
-        if self._inner is not None:
-            self._inner.start(session)
-        else:
-            fill_tables(session)
-        run_once(session, *self._copied)
-
-    @property
-    def init_ops(self) -> list[str]:
-        """Names of the ops that must run once, for the source or for plans."""
-        return [*getattr(self._inner, "init_ops", ()), *self._copied[0]]
-
-    @property
-    def asset_feeds(self) -> dict[str, str]:
-        """The feeds of the ops in `init_ops`."""
-        return {**getattr(self._inner, "asset_feeds", {}), **self._copied[1]}
+        self._fill_tables(session)
+        run_once(session, *self._init_ops)
 
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
@@ -305,14 +292,10 @@ def set_without_initializers(
     return restored_ops
 
 
-def run_init_ops(session: TFSession, source: Any, called: Callable[[TFGraph], Mapping[str, str]]) -> None:
-    """Runs the ops of the file that must run once, such as those that fill its tables, unless an edit removed them.
-
-    If an edit renamed the op of an asset, the op is not fed: it already contains the path of the asset.
-    """
+def run_init_ops(session: TFSession, names: Iterable[str], feeds: Mapping[str, str]) -> None:
+    """Runs the ops of the file that must run once, such as those that fill its tables, unless an edit removed them."""
     graph = session.graph
-    now = called(graph)
-    for name in getattr(source, "init_ops", ()):
-        feeds = {end: path for end, path in source.asset_feeds.items() if has_op(graph, op_name(end))}
+    there = {end: path for end, path in feeds.items() if has_op(graph, op_name(end))}
+    for name in names:
         with suppress(KeyError, tf.errors.OpError):
-            session.run(graph.get_operation_by_name(now.get(name, name)), feeds)
+            session.run(graph.get_operation_by_name(name), there)

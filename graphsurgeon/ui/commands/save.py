@@ -10,7 +10,7 @@ from ...errors import PlanError, about, counted
 from ...graph.atomic_files import TargetExistsError, ensure_writable, write_atomic
 from ...graph.graph import Graph
 from ...graph.names import tensor_name
-from ...plan.editor_like import EditorLike
+from ...plan.editor_like import EditorLike, described
 from ...view.first_picture import ends
 from ...view.tree import Tree
 from ..drafts import parse_literal
@@ -186,8 +186,8 @@ def ends_code(ends: Mapping[str, str]) -> str:
 
 def default_ends(editor: EditorLike) -> tuple[dict[str, str], dict[str, str]]:
     """Returns the inputs and outputs of the opened graph, by their current names; else those of its picture."""
-    now = editor.opened.ends_as(editor.history.renamed)
-    return (now["inputs"], now["outputs"]) if now["outputs"] else _ends(editor.snapshot)
+    now = described(editor)
+    return (dict(now.inputs), dict(now.outputs)) if now.outputs else _ends(editor.snapshot)
 
 
 def _ends(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
