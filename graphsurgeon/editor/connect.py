@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..graph.reports import untrained_text
 from ..graph.selection import Query, Selection
 from ..graph.variables import FEED_TYPES
 from ..plan.dependencies import variable_ops
+from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.steps import INITIAL
 from .editor import Editor
@@ -123,6 +124,10 @@ class _Model:
     given: set[str] = field(default_factory=set)  # its tensors that other graphs read
     shared: list[str] = field(default_factory=list)  # its variables that it shares with an earlier graph
 
+    def moved(self, tensor: str) -> str:
+        """Returns the tensor of the supergraph that a tensor of this graph becomes."""
+        return self.replaced.get(tensor) or join_scope(self.name, tensor)
+
 
 def connect(
     graphs: Mapping[str, GraphSource],
@@ -219,11 +224,12 @@ def connect(
     initial = _untrained_reasons(plan, models, request)
     applied = destination.apply(plan)
     applied.made.untrained.update(initial)
-    if any(model.editor.inputs or model.editor.outputs for model in order):
+    sources = {one.name: (described(one.editor), one.moved) for one in order}
+    if any(model.inputs or model.outputs for model, _ in sources.values()):
         fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
         new_inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
         new_outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
-        destination.opened = replace(destination.opened, inputs=new_inputs, outputs=new_outputs)
+        destination.opened = destination.opened.made_of(sources, new_inputs, new_outputs)
     return destination
 
 

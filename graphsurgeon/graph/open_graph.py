@@ -191,6 +191,45 @@ class OpenedGraph:
             layers=NO_LAYERS, origin=None, file=None,
         )  # fmt: skip
 
+    def made_of(
+        self,
+        models: Mapping[str, tuple[OpenedGraph, Callable[[str], str | None]]],
+        inputs: Mapping[str, str],
+        outputs: Mapping[str, str],
+    ) -> OpenedGraph:
+        """Returns this graph with the description of a model that is made of other models.
+
+        The name of their signature is kept if it is the same, and so are the defaults of inputs. Notes list the rest.
+
+        Args:
+            models: name of a model, empty if there is only one -> its description, and a function from its inputs to
+                tensors of this graph.
+            inputs, outputs: argument or result -> tensor of this graph.
+        """
+        defaults, names, notes = dict[str | None, Any](), dict[str, None](), list[str]()
+        for name, (model, moved) in models.items():
+            names |= dict.fromkeys(filter(None, [model.signature]))
+            there = {key: moved(tensor) for key, tensor in model.inputs.items() if key in model.defaults}
+            defaults = {tensor: model.defaults[key] for key, tensor in there.items()} | defaults
+            kept = {tensor: defaults[tensor] for tensor in inputs.values() if tensor in defaults}
+            lost = {"default": [key for key, tensor in there.items() if kept.get(tensor) is not model.defaults[key]]}
+            lost["default"] *= bool(name)  # a part of a model has not all its inputs
+            lost["other signature"] = [one.name for one in model.serving.signatures if one.name != model.signature]
+            notes += [
+                f"the {word}{'s' * (len(keys) > 1)} of {repr(name) if name else 'the file'} "
+                f"{'are' if len(keys) > 1 else 'is'} not in this model: {', '.join(map(repr, keys))}"
+                for word, keys in lost.items()
+                if keys
+            ]
+        if len(names) > 1:
+            all_names = ", ".join(map(repr, names))
+            notes.append(f"the signatures {all_names} become one, which is saved as 'serving_default'")
+        return replace(
+            self, inputs=inputs, outputs=outputs, signature="".join(names) if len(names) == 1 else "",
+            defaults={key: defaults[tensor] for key, tensor in inputs.items() if tensor in defaults},
+            serving=ServingInfo(notes=tuple(notes)),
+        )  # fmt: skip
+
     def within(self, ops: Container[str]) -> OpenedGraph:
         """Returns the same description without the inputs and outputs that are not among some ops."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..editor.editor import Editor
@@ -11,9 +10,9 @@ from ..errors import PlanError, few
 from ..graph.argument_types import TensorLike, TensorsLike
 from ..graph.ends import outputs_of, placeholders_in
 from ..graph.names import expand_wildcard, tensor_name
-from ..graph.open_graph import ServingInfo
 from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
+from ..plan.editor_like import described
 from ..plan.plan import Plan
 from .recipe_context import RecipeContext, recipe_context, results, tensors
 from .split import block, keys_of, part
@@ -152,7 +151,8 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     outputs, inputs = context.resolver.named_tensors(outputs), context.resolver.named_tensors(inputs)
     targets = results(ed, outputs, context)
     fed = tensors(graph, inputs, context.request)
-    own = [name for name in ed.inputs.values() if name.partition(":")[0] in graph.index] if inputs is None else []
+    model = described(ed).within(graph.index)
+    own = list(model.inputs.values()) if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in targets])
     needed = required_ops(graph, last, frozenset(starts))
@@ -177,15 +177,7 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
         else {keys[name]: here for name, here in new_part.inputs.items()}
     )
     gives = {key: new_part.outputs[name] for key, name in _keys_of_tensors(outputs, targets, keys).items()}
-    opened, old = ed.opened, ed.inputs
-    defaults = {key: value for key, value in opened.defaults.items()
-                if key in takes and new_part.inputs.get(old.get(key, "")) == takes[key]}  # fmt: skip
-    others = [repr(one.name) for one in opened.serving.signatures if one.name != opened.signature]
-    notes = (f"the other signatures of the file are not in this model: {', '.join(others)}",) if others else ()
-    new_part.editor.opened = replace(
-        new_part.editor.opened, inputs=takes, outputs=gives, signature=opened.signature,
-        defaults=defaults, serving=ServingInfo(notes=notes),
-    )  # fmt: skip
+    new_part.editor.opened = new_part.editor.opened.made_of({"": (model, new_part.inputs.get)}, takes, gives)
     return new_part.editor
 
 

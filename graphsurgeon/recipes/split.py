@@ -20,6 +20,7 @@ from ..graph.parts import refuse_part, required_ops
 from ..graph.selection import Selection, selection_from
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
+from ..plan.editor_like import described
 from .recipe_context import RecipeContext, recipe_context, results, tensors, trace_targets, verification_errors
 
 
@@ -88,7 +89,7 @@ def part(
     inputs_read = [*map(graph.name, selection.inputs), *placeholders_in(graph, selection.mask)]
     ends = [{tensor: applied[tensor].name for tensor in names} for names in (inputs_read, outputs)]
     ends_by_key = [{keys[there]: here for there, here in end.items()} for end in ends]
-    new_editor.opened = replace(new_editor.opened, inputs=ends_by_key[0], outputs=ends_by_key[1])
+    new_editor.opened = new_editor.opened.made_of({"": (described(ed), ends[0].get)}, *ends_by_key)
     return ModelPart(new_editor, *ends)
 
 
