@@ -163,8 +163,9 @@ def connect(
         values: name -> the source of the values of that graph, as in `Plan.copy`. Live graphs without a session need
             it. ``"initial"``, for one graph or for all, uses initial values for variables without other values. To
             reset one variable, give ``variables={"its/name": "initial"}``.
-        variables: as in `Plan.copy`, for all graphs. Default: a copy of each variable. A variable that several opened
-            TF2 or Keras models share stays one variable; ``{"*": "copy"}`` copies it for each.
+        variables: as in `Plan.copy`, for all graphs. Default: a copy of each variable. A variable that several of the
+            graphs share, for example two signatures of a file, stays one variable; ``{"*": "copy"}`` copies it for
+            each.
         device: as in `Plan.copy`; a graph with cleared devices runs on any machine.
         collections: as in `Plan.copy`.
         title: the name of the new graph.
@@ -500,24 +501,24 @@ def _share(models: Iterable[_Model], request: str) -> None:
 
     A variable with another value in each graph is not shared; a warning lists it.
     """
-    earlier: dict[int, tuple[_Model, str]] = {}
+    earlier: dict[Any, tuple[_Model, str]] = {}
     differing = []
     for model in models:
-        names = model.editor.history.renamed
-        for was, handle in model.editor.values.handles().items():
-            name = names.get(was, was)
-            if name not in model.editor.snapshot.index:
-                continue
-            first, variable = earlier.setdefault(id(handle), (model, name))
+        graph = model.editor.snapshot
+        known = model.editor.values.identities() or {name: (graph.owner, name) for name in graph.state.variables}
+        for name, identity in known.items():
+            first, variable = earlier.setdefault(identity, (model, name))
             if first is model or first.values is not first.editor or model.values is not model.editor:
                 continue
-            if np.array_equal(first.editor.value(variable), model.editor.value(name), equal_nan=True):
+            kind, same = graph.types[graph.index[name]], first.editor.value(variable)
+            if kind == "VarHandleOp" and np.array_equal(same, model.editor.value(name), equal_nan=True):
                 model.replaced[f"{name}:0"] = f"{join_scope(first.name, variable)}:0"
                 model.shared.append(name)
             else:
                 differing.append(join_scope(model.name, name))
     if differing:
-        warn(f"{request}: {few(map(repr, differing))} of several models, with different values: each has its own copy")
+        why = "with different values, or reference variables"
+        warn(f"{request}: {few(map(repr, differing))} of several models, {why}: each has its own copy")
 
 
 def _parts_of(graph: Graph, variables: Iterable[str]) -> Mask:

@@ -143,6 +143,13 @@ class Values:
         values: Mapping[str, Any] = getattr(self._source, "handles", dict)()
         return values
 
+    def identities(self) -> dict[str, Any]:
+        """Returns variable -> its identity: the same for another editor of the same object or file; if it is known."""
+        names = History(self._timeline.events).renamed
+        known: Mapping[str, Any] = getattr(self._source, "identities", dict)()
+        now = {names.get(was, was): identity for was, identity in known.items()}
+        return {name: now[name] for name in self.snapshot.state.variables if name in now}
+
     @property
     def init_ops(self) -> tuple[list[str], dict[str, str]]:
         """The current init ops of the opened file and of files that plans have copied from, and their feeds."""
@@ -311,7 +318,9 @@ class Values:
         )
         untrained = partial(self.untrained, local=True)
         fill = partial(fill_tables, init_ops=[] if self._init_ops else None, as_found=self._source is not None)
-        return SessionValues(self.reader, fill, untrained, graph, self.uninitialized, same, self.init_ops)
+        return SessionValues(
+            self.reader, fill, untrained, self.identities, graph, self.uninitialized, same, self.init_ops
+        )
 
     def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew.

@@ -230,6 +230,10 @@ class OpenedGraph:
             serving=ServingInfo(notes=tuple(notes)),
         )  # fmt: skip
 
+    def noted(self, note: str) -> OpenedGraph:
+        """Returns the same description with another note about the file."""
+        return replace(self, serving=replace(self.serving, notes=(*self.serving.notes, note)))
+
     def within(self, ops: Container[str]) -> OpenedGraph:
         """Returns the same description without the inputs and outputs that are not among some ops."""
 

@@ -162,6 +162,9 @@ def split_at(
         for region, part_outputs, word in each
     )
     halves = one, other
+    both = [name for name in one.editor.snapshot.state.variables if name in other.editor.snapshot.state.variables]
+    for half in halves if both else ():
+        half.editor.opened = half.editor.opened.noted(f"each half has its own copy of {few(map(repr, both))}")
     if verify:
         _prove(context, ed, halves, targets, fed, feeds)
     return Halves(*(half.editor for half in halves))

@@ -227,6 +227,10 @@ class OpenedValues:
         """Returns an empty dict, because a TF2 variable always has a value."""
         return {}
 
+    def identities(self) -> dict[str, int]:
+        """Returns variable op -> identity of the captured variable."""
+        return {name: id(handle) for name, handle in self.handles().items()}
+
     def handles(self) -> dict[str, Any]:
         """Returns variable op -> handle of the captured variable, for variables that still exist."""
         live = {name: handle() for name, handle in self._handles.items()}

@@ -110,6 +110,10 @@ class ValueSource(Protocol):
         """Returns variable -> the reason why it has only an initial value; empty for a checkpoint."""
         return {}
 
+    def identities(self) -> dict[str, Any]:
+        """Returns variable op -> its identity, which is the same in another source of the same object or file."""
+        return {}
+
     def start(self, session: TFSession) -> None:
         """Fills the tables, if the source has ops for it."""
 
@@ -196,6 +200,10 @@ class CheckpointValues(ValueSource):
         start: Any = _named_op(self._graph, self._saver.restore_op_name)
         ops = reachable_from([start], lambda op: op.control_inputs)
         return frozenset(t.op.name for op in ops for t in op.inputs if t.op.type in VARIABLE_TYPES)
+
+    def identities(self) -> dict[str, Any]:
+        """Returns variable op -> the checkpoint, and its name there."""
+        return {op: (os.path.realpath(self._prefix), op) for op in self._read.state.variables}
 
     def stored(self) -> dict[str, StoredValue] | None:
         """Returns variable op -> its unread value in the checkpoint; None if the saver sets more than variables.
@@ -317,6 +325,10 @@ class KeyedValues(ValueSource):
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that have a key."""
         return frozenset(self.keys)
+
+    def identities(self) -> dict[str, Any]:
+        """Returns variable op -> the checkpoint, and the key there."""
+        return {op: (os.path.realpath(self._prefix), key) for op, key in self.keys.items()}
 
     def stored(self) -> dict[str, StoredValue]:
         """Returns variable op -> its value in the checkpoint, unread.

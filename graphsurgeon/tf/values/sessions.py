@@ -132,6 +132,7 @@ class SessionValues:
         session: a function that returns the other session.
         fill_tables: a function that fills the tables of a session.
         untrained: a function that returns the variables with only initial values in the other session.
+        identities: a function that returns variable -> its identity in the other session.
         graph: the graph whose variables are set.
         uninitialized: names of variables without a value in the other session.
         same: graph -> variable -> number, for this graph and earlier ones. A variable has the same number in all
@@ -144,13 +145,14 @@ class SessionValues:
         session: Callable[[], TFSession],
         fill_tables: Callable[[TFSession], None],
         untrained: Callable[[], dict[str, str]],
+        identities: Callable[[], dict[str, Any]],
         graph: TFGraph,
         uninitialized: frozenset[str],
         same: MutableMapping[Any, dict[str, int]],
         init_ops: tuple[list[str], dict[str, str]],
     ) -> None:
         self._session, self.untrained, self._uninitialized, self.same = session, untrained, uninitialized, same
-        self._fill_tables, self._init_ops = fill_tables, init_ops
+        self._fill_tables, self._init_ops, self.identities = fill_tables, init_ops, identities
         self._names = frozenset(variable_infos(graph)) - uninitialized
 
     def fill(self, session: TFSession) -> None:
