@@ -116,10 +116,23 @@ def described(folder: Any) -> dict[str, Any]:
     }
 
 
-def kept(saved: Any, source: Path, calls: dict[str, dict[str, Any]]) -> None:
-    """Checks that a written folder describes and answers each signature as its source does."""
-    assert described(saved.path) == described(source)
-    there = {name: feeds for name, feeds in calls.items() if name in described(source)}
+def kept(saved: Any, source: Path, calls: dict[str, dict[str, Any]], chosen: str = "") -> None:
+    """Checks that a written folder describes and answers each signature as its source does.
+
+    Args:
+        saved: the report on the folder.
+        source: the folder that was opened.
+        calls: the feeds of each signature.
+        chosen: the signature that was chosen by name; if the source has no default signature, it is the default too.
+    """
+    want, there = described(source), {name: feeds for name, feeds in calls.items() if name in described(source)}
+    if chosen and "serving_default" not in want:
+        want["serving_default"] = want[chosen]
+        assert f"signature {chosen!r} is also 'serving_default'" in str(saved)
+        assert answers(saved.path, {"serving_default": calls[chosen]}) == {
+            "serving_default": answers(source, {chosen: calls[chosen]})[chosen]
+        }
+    assert described(saved.path) == want
     assert answers(saved.path, there) == answers(source, there)
 
 
@@ -129,7 +142,7 @@ def test_a_folder_keeps_all_signatures_and_each_variable_once(tmp_path, format):
     ed = gs.open(tmp_path / "in", signature="image_quality")
     assert "scale: float32 () = default" in str(next(one for one in ed.signatures if one.name == "image_quality"))
     saved = ed.save(tmp_path / "out", format=format)
-    kept(saved, tmp_path / "in", calls)
+    kept(saved, tmp_path / "in", calls, "image_quality")
     assert (
         len(tf.train.list_variables(str(tmp_path / "out" / "variables" / "variables")))
         - (
@@ -149,9 +162,10 @@ def test_each_signature_that_is_opened_keeps_the_others(tmp_path, write, format)
             gs.open(tmp_path / "in", signature=name).save(tmp_path / f"{name}_out", format=format),
             tmp_path / "in",
             calls,
+            name,
         )
         again = gs.open(tmp_path / f"{name}_out", signature=name).save(tmp_path / f"{name}_again", format=format)
-        kept(again, tmp_path / "in", calls)
+        kept(again, tmp_path / f"{name}_out", calls, name)
 
 
 @pytest.mark.deep
@@ -201,7 +215,8 @@ def test_a_graph_with_two_signatures_of_tf1_keeps_both(tmp_path):
     for options in ({}, {"raw": True}, {"signature": "two"}):
         ed = gs.open(tmp_path / "in", **options)
         ed.apply(ed.plan().rename({"y": "product"}))
-        kept(ed.save(tmp_path / "out", overwrite=True), tmp_path / "in", {"one": {"a": X[0]}, "two": {"b": X[0]}})
+        calls = {"one": {"a": X[0]}, "two": {"b": X[0]}}
+        kept(ed.save(tmp_path / "out", overwrite=True), tmp_path / "in", calls, str(options.get("signature", "")))
 
 
 @pytest.mark.parametrize("format", FOLDERS)
@@ -228,7 +243,7 @@ def test_an_inlined_model_keeps_the_other_signatures_or_names_them(tmp_path, ren
     if renamed:
         assert "not included: signatures 'ids', 'image_quality', 'meta', because" in str(saved)
     else:
-        kept(saved, tmp_path / "in", calls)
+        kept(saved, tmp_path / "in", calls, "shifted")
         assert len(saved.variables) == 2
 
 
@@ -282,3 +297,99 @@ def test_a_new_signature_keeps_the_name_and_the_defaults_of_the_opened_one(tmp_p
     assert "the other signatures of the file are not in this model: 'ids', 'meta', 'shifted'" in str(model)
     source = described(tmp_path / "in")["image_quality"]
     assert described(model.save(tmp_path / "out").path) == {"image_quality": (source[0], ["out"], source[2])}
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+@pytest.mark.parametrize("format", ["saved_model", "meta_graph"])
+def test_the_init_op_and_the_assets_of_a_file_follow_a_rename(tmp_path, renamed, format):
+    vocabulary = tmp_path / "words.txt"
+    vocabulary.write_text("ant\nbee\ncat\n")
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        words = tf.compat.v1.placeholder(tf.string, [None], name="words")
+        table = tf.lookup.StaticHashTable(word_rows(vocabulary), -1)
+        count = tf.compat.v1.get_variable("count", initializer=1.0)
+        ids = tf.cast(table.lookup(words), tf.float32)
+        ends = {"ids": tf.multiply(ids, count, name="ids")}
+        session.run(tf.compat.v1.global_variables_initializer())
+        fill = tf.group(table.initializer, name="fill")
+        builder = tf.compat.v1.saved_model.Builder(str(tmp_path / "in"))
+        made = tf.compat.v1.saved_model.predict_signature_def({"words": words}, ends)
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], signature_def_map={"serving_default": made}, main_op=fill,
+            assets_collection=graph.get_collection("asset_filepaths"),
+        )  # fmt: skip
+        builder.save()
+    vocabulary.unlink()
+    ed = gs.open(tmp_path / "in")
+    (path,) = ed.values.init_ops[1]
+    if renamed:
+        ed.apply(ed.plan().rename({"fill": "first", path.removesuffix(":0"): "place"}))
+        assert ed.values.init_ops == (["first"], {"place:0": str(tmp_path / "in" / "assets" / "words.txt")})
+    feeds = {ed.inputs["words"]: ["cat", "dog"]}
+    assert ed.session().run(ed.outputs["ids"], feeds).tolist() == [2.0, -1.0]
+    assert ed.trace(feeds).results[ed.outputs["ids"]].tolist() == [2.0, -1.0]
+    for source in (ed, ed.inlined()):
+        assert source.session().run(ed.outputs["ids"], feeds).tolist() == [2.0, -1.0]
+        saved = source.save(tmp_path / "out" if format == "saved_model" else tmp_path / "out.meta", overwrite=True)
+        assert "1 outputs as before" in str(saved) or "1 output as before" in str(saved), saved
+    if format == "saved_model":
+        kept(saved, tmp_path / "in", {"serving_default": {"words": np.array(["cat", "dog"])}})
+        assert (tmp_path / "out" / "assets" / "words.txt").read_text() == "ant\nbee\ncat\n"
+
+
+def test_the_halves_of_a_split_keep_the_signature_and_its_defaults(tmp_path):
+    by_module(tmp_path / "in")
+    ed = gs.open(tmp_path / "in", signature="image_quality")
+    product = next(ed.snapshot.name((op, 0)) for op in range(ed.snapshot.size) if ed.snapshot.types[op] == "MatMul")
+    halves = gs.recipes.split_at(ed, {"product": product}, {"zeta": ed.outputs["zeta"]})
+    for half, (takes, gives, optional) in zip(
+        halves, ((["x"], ["product"], []), (["product", "scale"], ["zeta"], ["scale"])), strict=True
+    ):
+        assert "the other signatures of the file are not in this model: 'ids', 'meta', 'shifted'" in str(half)
+        written = described(half.save(tmp_path / gives[0]).path)["image_quality"]
+        assert (*written[:2], list(written[2])) == (takes, gives, optional)
+
+
+@pytest.mark.parametrize("how", ["connect", "merge"])
+def test_two_signatures_of_a_file_share_their_variables_after_they_are_joined(tmp_path, how):
+    by_module(tmp_path / "in")
+    one, two = (gs.open(tmp_path / "in", signature=name) for name in ("image_quality", "shifted"))
+    two.apply(two.plan().rename({"w": "weights"}))
+    if how == "connect":
+        whole = gs.connect({"first": one, "second": two.inlined()})
+    else:
+        whole = gs.recipes.merge(one, two, "shared")
+    assert sorted(whole.snapshot.state.variables) == ["first/w", "second/b"]
+    assert "the signatures 'image_quality', 'shifted' become one, which is saved as 'serving_default'" in str(whole)
+    assert "the other signatures of 'second' are not in this model: 'ids', 'image_quality', 'meta'" in str(whole)
+    saved = whole.save(tmp_path / "out")
+    ((name, (takes, gives, optional)),) = described(saved.path).items()
+    x = ["first_x", "second_x"] if how == "connect" else ["x"]
+    assert (name, takes, gives, list(optional)) == (
+        "serving_default",
+        sorted([*x, "scale"]),
+        ["alpha", "y", "zeta"],
+        ["scale"],
+    )
+    loaded = tf.saved_model.load(saved.path).signatures["serving_default"]
+    got = loaded(**dict.fromkeys(x, tf.constant(X)), scale=tf.constant(2.0))
+    np.testing.assert_array_equal(got["zeta"], 2.0 * X @ np.float32([[2.0, 1.0], [0.5, -1.0]]))
+    np.testing.assert_array_equal(got["y"], X @ np.float32([[2.0, 1.0], [0.5, -1.0]]) + np.float32([0.25, 0.5]))
+    apart = gs.connect({"first": one, "second": two}, variables={"*": "copy"})
+    assert len(apart.snapshot.state.variables) == 3
+
+
+def test_reference_variables_that_two_graphs_share_are_copied_and_named():
+    tf.compat.v1.disable_resource_variables()
+    try:
+        with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+            x = tf.compat.v1.placeholder(tf.float32, [], name="x")
+            tf.multiply(x, tf.compat.v1.get_variable("v", initializer=2.0), name="y")
+            session.run(tf.compat.v1.global_variables_initializer())
+            with pytest.warns(
+                UserWarning, match="'b/v' of several models, with different values, or reference variables"
+            ):
+                gs.connect({"a": session, "b": session}, {"a/y:0": "b/x:0"})
+    finally:
+        tf.compat.v1.enable_resource_variables()
+    del graph

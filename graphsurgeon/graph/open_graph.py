@@ -143,13 +143,19 @@ class OpenedGraph:
     file: OpenedFile | None = None
 
     @property
-    def served_name(self) -> str:
-        """The name of the signature of the inputs and outputs in a file."""
-        return self.signature or "serving_default"
+    def served_names(self) -> list[str]:
+        """The names of the signature of the inputs and outputs in a file.
+
+        A signature that was chosen by name is also the default, if the file that it is from has no default.
+        """
+        names = [self.signature or "serving_default"]
+        chosen = self.file is not None and "signature" in self.file.options
+        default = "serving_default" in [*names, *(one.name for one in self.serving.signatures)]
+        return names if default or not chosen else [*names, "serving_default"]
 
     def defaults_of(self, name: str) -> Mapping[str, Any]:
         """Returns the defaults of a signature: argument -> array."""
-        if name == self.served_name:
+        if name in self.served_names:
             return self.defaults
         return next((one.defaults for one in self.serving.signatures if one.name == name), {})
 

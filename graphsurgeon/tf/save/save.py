@@ -294,7 +294,8 @@ class SaveRequest:
             outputs = tensors_by_key(self.outputs)
             ends = base.mask(base.tensor(name, self.request)[0] for name in outputs.values())
             inputs = model.within(selection_from(base, backward(base, ends))).inputs if self.inputs is None else inputs
-        own = {model.served_name: (inputs, outputs)} if outputs else {}
+        names = model.served_names if self.keeps_signatures else model.served_names[:1]
+        own = dict.fromkeys(names, (inputs, outputs)) if outputs else {}
         return {**model.other_signatures, **own} if self.keeps_signatures else own
 
     def defaults(self, calls: Mapping[str, Ends]) -> dict[str, dict[str, Any]]:
@@ -453,9 +454,9 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
         called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
         return _module(_Job(base, ExportedGraph(base.live, {}), options, path, values, called, 0, uninitialized))
     if signatures:
-        new_placeholders = (
-            _cut_before(base, starts, ends) if len(signatures) == 1 else []
-        )  # one signature may compute the input of another signature
+        served = list(signatures.values())
+        # One of several signatures may compute the input of another one.
+        new_placeholders = _cut_before(base, starts, ends) if served.count(served[0]) == len(served) else []
         starts, ends = new_placeholders, ends if new_placeholders else [*ends, *starts]
     inside = _frozen_untrained(base, starts, ends, options) if options.constant else {}
     values = _live(values) if options.constant else values
