@@ -393,3 +393,22 @@ def test_reference_variables_that_two_graphs_share_are_copied_and_named():
     finally:
         tf.compat.v1.enable_resource_variables()
     del graph
+
+
+def test_variables_keep_their_attributes_in_a_folder_of_tf2(tmp_path):
+    inner = tf.Module()
+    inner.kernel = tf.Variable([2.0], name="k")
+    model = tf.Module()
+    model.inner, model.items, model.bias = inner, [tf.Variable([1.0], name="item")], tf.Variable([0.5], name="b")
+    spec = [tf.TensorSpec([1], name="x")]
+    one = tf.function(lambda x: {"y": x * inner.kernel + model.items[0]}, input_signature=spec)
+    two = tf.function(lambda x: {"y": x + model.bias}, input_signature=spec)
+    tf.saved_model.save(model, str(tmp_path / "in"), signatures={"one": one, "two": two})
+    ed = gs.open(tmp_path / "in", signature="one")
+    ed.apply(ed.plan().rename({"k": "weights"}))
+    saved = ed.save(tmp_path / "out", format="saved_model_tf2")
+    loaded = tf.saved_model.load(saved.path)
+    assert (loaded.inner.kernel.numpy().tolist(), loaded.bias.numpy().tolist()) == ([2.0], [0.5])
+    loaded.inner.kernel.assign([3.0])
+    assert loaded.signatures["one"](x=tf.constant([1.0]))["y"].numpy().tolist() == [4.0]
+    assert "variables are not attributes under the paths of the opened file: items/0" in str(saved)

@@ -81,8 +81,9 @@ def save(
     if whole.timeline is not timeline:
         timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
     init_ops, feeds = values.init_ops
+    paths = {**opened.variable_paths, **whole.variable_paths}
     model = replace(opened, other_signatures=whole.signatures, init_ops=init_ops, asset_feeds=feeds)
-    options = replace(options, model=model)
+    options = replace(options, model=replace(model, variable_paths=paths))
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
         variables = [info for info in base.state.variables.values() if not info.local]

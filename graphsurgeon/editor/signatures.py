@@ -26,12 +26,14 @@ class WholeModel:
         timeline: the graph: the given one, or a copy with the ops of the other signatures.
         values: the values of its variables.
         signatures: the other signatures.
+        variable_paths: paths of the variables that only the other signatures have, as in `OpenedGraph`.
         notes: the signatures that are left out, with the reasons.
     """
 
     timeline: Timeline
     values: Values
     signatures: dict[str, Ends] = field(default_factory=dict)
+    variable_paths: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -105,11 +107,11 @@ def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_sour
         problem = plan.effect.faults[0].problem
         whole.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
         return whole
-    keys, added = dict[str, str](), dict[str, Ends]()
+    keys, added, paths = dict[str, str](), dict[str, Ends](), dict[str, str]()
     for name in names:
         try:
             keys = keys or {key: current.get(op, op) for op, key in _keys(opened).items()}
-            result = _with_signature(plan, opened, name, keys)
+            result = _with_signature(plan, opened, name, keys, paths)
         except SurgeryError as error:
             result = error.problem
         if isinstance(result, str):
@@ -119,7 +121,7 @@ def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_sour
     if not added:
         return whole
     timeline.apply(plan, values, record=False)
-    return WholeModel(timeline, values, {**whole.signatures, **added}, whole.notes)
+    return WholeModel(timeline, values, {**whole.signatures, **added}, paths, whole.notes)
 
 
 def _keys(opened: OpenedGraph) -> Mapping[str, str]:
@@ -129,7 +131,9 @@ def _keys(opened: OpenedGraph) -> Mapping[str, str]:
     return cast(Mapping[str, str], opened.serving.other(opened.signature).values.keys)  # type: ignore[misc]
 
 
-def _with_signature(plan: Plan, opened: OpenedGraph, name: str, keys: dict[str, str]) -> tuple[Plan, Ends] | str:
+def _with_signature(
+    plan: Plan, opened: OpenedGraph, name: str, keys: dict[str, str], paths: dict[str, str]
+) -> tuple[Plan, Ends] | str:
     """Returns a plan that also copies the ops of a signature, and the ends of the signature after it.
 
     If that is not possible, returns the reason.
@@ -139,6 +143,7 @@ def _with_signature(plan: Plan, opened: OpenedGraph, name: str, keys: dict[str, 
         opened: the opened graph.
         name: the name of the signature.
         keys: key of a variable in the checkpoint -> the variable; new variables are added.
+        paths: the paths of new variables, which are added.
 
     Raises:
         SurgeryError: the signature cannot be read.
@@ -167,6 +172,7 @@ def _with_signature(plan: Plan, opened: OpenedGraph, name: str, keys: dict[str, 
     for fault in more.effect.faults:
         return fault.problem
     keys |= new
+    paths |= {f"{scope}/{op}": path for op, path in other.variable_paths.items() if f"{scope}/{op}" in new.values()}
     inputs, outputs = (
         {key: f"{scope}/{tensor}" for key, tensor in side.items()} for side in (other.inputs, other.outputs)
     )

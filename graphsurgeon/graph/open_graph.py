@@ -11,7 +11,7 @@ from typing import Any
 from .graph import TensorInfo
 from .layers import NO_LAYERS, Layers
 from .lazy_graph import LiveGraphAttribute
-from .names import op_name, rename_input
+from .names import join_scope, op_name, rename_input
 from .tf_types import TFSession
 
 
@@ -113,6 +113,7 @@ class OpenedGraph:
         other_signatures: the other signatures of the file whose tensors are in the graph.
         init_ops: the ops that run once after the values are set, for example to fill tables.
         asset_feeds: tensor -> path of its asset: the feeds of these ops.
+        variable_paths: variable -> its path of attributes from the saved object, with slashes; if it is known.
         serving: the signatures of a SavedModel, and the opened signature.
         packed: for a function: makes its return value from its results.
         lack: why a variable has no value, if the file with the values is missing.
@@ -134,6 +135,7 @@ class OpenedGraph:
     other_signatures: Mapping[str, Ends] = field(default_factory=dict)
     init_ops: Sequence[str] = ()
     asset_feeds: Mapping[str, str] = field(default_factory=dict)
+    variable_paths: Mapping[str, str] = field(default_factory=dict)
     serving: ServingInfo = field(default_factory=ServingInfo)
     packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
@@ -187,6 +189,7 @@ class OpenedGraph:
         return replace(
             self, inputs=new(self.inputs), outputs=new(self.outputs), other_signatures=others,
             init_ops=[names.get(op, op) for op in self.init_ops], asset_feeds=feeds,
+            variable_paths={names.get(op, op): path for op, path in self.variable_paths.items()},
         )  # fmt: skip
 
     def of(self, graph: Any, title: str) -> OpenedGraph:
@@ -212,9 +215,10 @@ class OpenedGraph:
                 tensors of this graph.
             inputs, outputs: argument or result -> tensor of this graph.
         """
-        defaults, names, notes = dict[str | None, Any](), dict[str, None](), list[str]()
+        defaults, names, notes, paths = dict[str | None, Any](), dict[str, None](), list[str](), dict[str, str]()
         for name, (model, moved) in models.items():
             names |= dict.fromkeys(filter(None, [model.signature]))
+            paths |= {join_scope(name, op): join_scope(name, path) for op, path in model.variable_paths.items()}
             there = {key: moved(tensor) for key, tensor in model.inputs.items() if key in model.defaults}
             defaults = {tensor: model.defaults[key] for key, tensor in there.items()} | defaults
             kept = {tensor: defaults[tensor] for tensor in inputs.values() if tensor in defaults}
@@ -233,7 +237,7 @@ class OpenedGraph:
         return replace(
             self, inputs=inputs, outputs=outputs, signature="".join(names) if len(names) == 1 else "",
             defaults={key: defaults[tensor] for key, tensor in inputs.items() if tensor in defaults},
-            serving=ServingInfo(notes=tuple(notes)),
+            variable_paths=paths, serving=ServingInfo(notes=tuple(notes)),
         )  # fmt: skip
 
     def noted(self, note: str) -> OpenedGraph:

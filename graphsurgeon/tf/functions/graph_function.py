@@ -206,8 +206,11 @@ def function_module(
     values: Any,
     request: str,
     defaults: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-) -> tuple[Any, dict[str, Any]]:
-    """Returns a `tf.Module` of one function for each signature, over the same variables; and the functions to serve.
+    paths: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Any, dict[str, Any], list[str]]:
+    """Returns a `tf.Module` of one function for each signature, over the same variables, and the functions to serve.
+
+    The variables are also attributes of the module, by their paths. Paths that the module cannot have are returned.
 
     Args:
         base: snapshot of the graph.
@@ -215,6 +218,7 @@ def function_module(
         values: as in `graph_function`.
         request: the request, for messages.
         defaults: name -> the defaults of `graph_function`.
+        paths: variable -> its path of attributes from the module.
 
     Raises:
         the errors of `graph_function`.
@@ -231,7 +235,25 @@ def function_module(
             setattr(module, key, function)
     # TensorFlow reads defaults from a function that is not concrete.
     served = {key: f.__dict__["__call__"] if defaults.get(key) else concrete_of(f) for key, f in functions.items()}
-    return module, served
+    own = {path: variables[op] for op, path in paths.items() if op in variables}
+    return module, served, [path for path, variable in own.items() if not _attached(module, path, variable)]
+
+
+def _attached(module: Any, path: str, variable: Any) -> bool:
+    """Makes a variable an attribute of a module by its path; returns whether that is possible."""
+    *scopes, leaf = path.split("/")
+    if any(part.isdigit() for part in (*scopes, leaf)):
+        return False  # an item of a list
+    for scope in scopes:
+        if not hasattr(module, scope):
+            setattr(module, scope, tf.Module())
+        module = getattr(module, scope)
+        if type(module) is not tf.Module:
+            return False
+    free = not hasattr(module, leaf)
+    if free:
+        setattr(module, leaf, variable)
+    return free
 
 
 def concrete_of(function: GraphFunction) -> Any:

@@ -37,7 +37,7 @@ from ..values.file_values import (
     point_at,
 )
 from . import files
-from .call_sites import functions, meta_with_call
+from .call_sites import functions, meta_with_call, object_paths
 from .crash_guards import fatal_error, refuse_names
 from .files import linked_away, refuse_linked_away
 from .layers import file_layers, is_keras_file, keras_model, saved_layers
@@ -431,7 +431,8 @@ def _from_served(
     file_graph = _read_graph(
         served_part.meta.graph_def, request, wish, served_part.meta
     )  # this package has made the collections, so they are not damaged
-    notes = tuple(served_part.notes)
+    notes, ways = tuple(served_part.notes), object_paths(meta.object_graph_def)
+    paths = {op: ways[number] for op, number in served_part.objects.items() if number in ways}
     if served_part.bare:
         notes = (*notes, f"no value for {counted(served_part.bare, 'variables')}: {lack or 'not in the checkpoint'}")
     if name and wish.signature is None and name != "serving_default" and len(signature_list) > 1:
@@ -441,7 +442,8 @@ def _from_served(
         file_graph.owner, "saved model" if signature_list else str(wish.function), wish.code("saved_model"),
         inputs=served_part.inputs, outputs=served_part.outputs, values=KeyedValues(served_part.keys, prefix),
         signature=name, defaults=_defaults_of(signature_list, name),
-        lack=lack, serving=ServingInfo(signature_list, name or f"function {wish.function}", served_part.left, notes),
+        variable_paths=paths, lack=lack,
+        serving=ServingInfo(signature_list, name or f"function {wish.function}", served_part.left, notes),
         layers=saved_layers(folder, file_graph, meta.object_graph_def, served_part.objects),
         assets=frozenset({checkpoint.prefix} if checkpoint is not None else ()),
     )  # fmt: skip

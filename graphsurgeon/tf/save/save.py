@@ -452,7 +452,10 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
         raise PlanError(request, problem, "Name its tensors: inputs=..., outputs=...")
     if kind == "saved_model_tf2":
         called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
-        return _module(_Job(base, ExportedGraph(base.live, {}), options, path, values, called, 0, uninitialized))
+        pairs = {old: new for key, (ins, _) in signatures.items() for old, new in zip(ins, called[key][0], strict=True)}
+        notes = [f"the argument {old!r} is called {new!r}" for old, new in pairs.items() if old != new]
+        export = ExportedGraph(base.live, {}, notes)
+        return _module(_Job(base, export, options, path, values, called, 0, uninitialized))
     if signatures:
         served = list(signatures.values())
         # One of several signatures may compute the input of another one.
@@ -674,7 +677,10 @@ _WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_grap
 
 def _module(job: _Job) -> Saved:
     path, request = job.path, job.request
-    module, served = function_module(job.base, job.calls, job.values, request, job.options.defaults(job.calls))
+    about = job.options.defaults(job.calls), job.options.model.variable_paths
+    module, served, lost = function_module(job.base, job.calls, job.values, request, *about)
+    if lost:
+        job.made.notes.append(f"variables are not attributes under the paths of the opened file: {few(lost)}")
     with staging_dir(path, request) as folder:
         new = os.path.join(folder, "model")
         notes = _write_module(module, new, served, job.base, request)
@@ -682,7 +688,7 @@ def _module(job: _Job) -> Saved:
         proof = job.proof(loaders, job.source(needed=bool(module.variables)))
         put_folder(new, path, request)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
-    return Saved(path, "saved_model_tf2", 0, names, 0, [*notes, *proof.notes], proof.said)
+    return Saved(path, "saved_model_tf2", 0, names, 0, [*job.made.notes, *notes, *proof.notes], proof.said)
 
 
 def _write_module(module: Any, folder: str, served: Any, base: Graph, request: str) -> list[str]:
