@@ -14,10 +14,10 @@ from ..errors import Kind, PlanError, SelectionError, few, warn
 from ..graph.argument_types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.boundary import Tensor
 from ..graph.graph import Graph, Mask
-from ..graph.layers import expand_layers as layer_ends
 from ..graph.names import SINGLES, join_scope, tensor_name, valid_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphan_mask
+from ..graph.references import ReferenceResolver
 from ..graph.reports import untrained_text
 from ..graph.selection import Query, Selection
 from ..graph.variables import FEED_TYPES
@@ -327,8 +327,10 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
     for name in sorted(models, key=len, reverse=True):
         if thing.startswith(name + "/"):
             editor = models[name].editor
+            ends = (editor.outputs | editor.inputs) if side == "inputs" else (editor.inputs | editor.outputs)
+            resolver = ReferenceResolver(editor.snapshot, editor.layers, request, ends)
             try:
-                tensor = _tensor_of_word(thing[len(name) + 1 :], editor, side, request)
+                tensor = tensor_name(resolver.tensor(thing[len(name) + 1 :]))
                 editor.snapshot.tensor(tensor, request)
             except SelectionError as error:
                 how = _proposal(name, error)
@@ -346,22 +348,6 @@ def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "input
         f"{thing!r} does not begin with the name of a graph",
         "Type the graph first: " + " or ".join(map(repr, candidates or [f"{name}/..." for name in models])),
     )
-
-
-def _tensor_of_word(word: str, editor: Editor, side: str, request: str) -> str:
-    """Returns the tensor for a name of a tensor, of an input or output of the signature, or of a layer."""
-    snapshot = editor.snapshot
-    if word.partition(":")[0] in snapshot.index:
-        return tensor_name(word)
-    sides = (editor.inputs, editor.outputs) if side == "inputs" else (editor.outputs, editor.inputs)
-    for mapping in sides:
-        if word in mapping:
-            return mapping[word]
-    tensors = layer_ends(snapshot, editor.layers, [word], request)
-    if len(tensors) > 1:
-        problem = f"the layer {word!r} has several outputs: {few(map(repr, tensors))}"
-        raise SelectionError(request, problem, "Choose one of these")
-    return tensor_name(tensors[0])
 
 
 def _proposal(name: str, error: SelectionError) -> str:

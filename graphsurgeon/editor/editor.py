@@ -1268,8 +1268,6 @@ class Editor:
         resolver = self._resolver("inlined()")
         calls = tuple(resolver.op(one) for one in calls)
         now = replace(described(self), layers=self.layers)
-        if self.history.renamed:  # the new editor does not have the names of the variables in the file
-            now = replace(now, serving=replace(now.serving, other=None))
         opened, call = inlined(self.snapshot, now, self.values, calls)
         other = Editor(opened, follows=(self._timeline.log, moment(), call))
         if self.journal is not None:

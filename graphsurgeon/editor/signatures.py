@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from ..errors import SurgeryError, few
 from ..graph.graph import Graph
@@ -14,7 +13,7 @@ from ..graph.selection import select
 from ..graph.variables import FEED_TYPES
 from ..plan.plan import Plan
 from .backend import new_plan
-from .history import History, Timeline
+from .history import Timeline
 from .values import Values
 
 
@@ -97,7 +96,7 @@ def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_sour
     """
     from ..tf.graph_parts import graph_with_placeholders
 
-    base, current = whole.timeline.snapshot, History(whole.timeline.events).renamed
+    base = whole.timeline.snapshot
     new = OpenedGraph(graph_with_placeholders({}, "save()"), opened.title)
     timeline = Timeline(new)
     values = Values(new, timeline)
@@ -107,11 +106,11 @@ def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_sour
         problem = plan.effect.faults[0].problem
         whole.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
         return whole
-    keys, added, paths = dict[str, str](), dict[str, Ends](), dict[str, str]()
+    known = {identity: name for name, identity in whole.values.identities().items()}
+    added, paths = dict[str, Ends](), dict[str, str]()
     for name in names:
         try:
-            keys = keys or {key: current.get(op, op) for op, key in _keys(opened).items()}
-            result = _with_signature(plan, opened, name, keys, paths)
+            result = _with_signature(plan, opened, name, known, paths)
         except SurgeryError as error:
             result = error.problem
         if isinstance(result, str):
@@ -124,15 +123,8 @@ def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_sour
     return WholeModel(timeline, values, {**whole.signatures, **added}, paths, whole.notes)
 
 
-def _keys(opened: OpenedGraph) -> Mapping[str, str]:
-    """Returns variable of an opened signature -> its key in the checkpoint."""
-    if hasattr(opened.values, "keys"):
-        return cast(Mapping[str, str], opened.values.keys)
-    return cast(Mapping[str, str], opened.serving.other(opened.signature).values.keys)  # type: ignore[misc]
-
-
 def _with_signature(
-    plan: Plan, opened: OpenedGraph, name: str, keys: dict[str, str], paths: dict[str, str]
+    plan: Plan, opened: OpenedGraph, name: str, known: dict[Any, str], paths: dict[str, str]
 ) -> tuple[Plan, Ends] | str:
     """Returns a plan that also copies the ops of a signature, and the ends of the signature after it.
 
@@ -142,7 +134,7 @@ def _with_signature(
         plan: the steps so far.
         opened: the opened graph.
         name: the name of the signature.
-        keys: key of a variable in the checkpoint -> the variable; new variables are added.
+        known: identity of a variable -> the variable; new variables are added.
         paths: the paths of new variables, which are added.
 
     Raises:
@@ -153,12 +145,11 @@ def _with_signature(
     graph, base = timeline.snapshot, plan.after()
     block = select(graph, outputs=[*other.inputs.values(), *other.outputs.values()])
     scope = free_name(plain_name(name, "signature"), base.taken)
-    shared, new = dict[str, str](), dict[str, str]()
+    shared, new, identities = dict[str, str](), dict[Any, str](), other.values.identities()
     for op in graph.state.variables:
-        key = getattr(other.values, "keys", {}).get(op, op)
-        same = keys.get(key, "")
+        same = known.get(identities.get(op), "")
         if same not in base.index:
-            new[key] = f"{scope}/{op}"
+            new[identities.get(op, f"{scope}/{op}")] = f"{scope}/{op}"
             continue
         here, there = base.nodes[base.index[same]], graph.nodes[graph.index[op]]
         if any(here.attr[attr] != there.attr[attr] for attr in ("dtype", "shape")) or here.op != there.op:
@@ -171,7 +162,7 @@ def _with_signature(
     )  # fmt: skip
     for fault in more.effect.faults:
         return fault.problem
-    keys |= new
+    known |= new
     paths |= {f"{scope}/{op}": path for op, path in other.variable_paths.items() if f"{scope}/{op}" in new.values()}
     inputs, outputs = (
         {key: f"{scope}/{tensor}" for key, tensor in side.items()} for side in (other.inputs, other.outputs)

@@ -153,18 +153,19 @@ class Values:
     @property
     def init_ops(self) -> tuple[list[str], dict[str, str]]:
         """The current init ops of the opened file and of files that plans have copied from, and their feeds."""
+        names, paths = self._init_ops_as(History(self._timeline.events).renamed)
         events = self._timeline.log.now()
-        found: list[Any] = [(self._init_ops, self._asset_feeds, events)]
         for number, event in enumerate(events, 1):
-            found += [([op], feeds, events[number:]) for op, feeds in event.applied.made.init_ops]
-        names, paths = list[str](), dict[str, str]()
-        for ops, feeds, later in found:
-            now = History(later).renamed
-            here = [op for op in (now.get(op, op) for op in ops) if op in self.snapshot.index and op not in names]
-            names += here
-            if here or later is events:
+            now = History(events[number:]).renamed if event.applied.made.init_ops else {}
+            names += [now.get(op, op) for op, _ in event.applied.made.init_ops]
+            for _, feeds in event.applied.made.init_ops:
                 paths |= {rename_input(tensor, now): path for tensor, path in feeds.items()}
-        return names, paths
+        return [op for op in dict.fromkeys(names) if op in self.snapshot.index], paths
+
+    def _init_ops_as(self, names: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Returns the init ops of the opened file and their feeds after ops are renamed: op -> its new name."""
+        feeds = {rename_input(tensor, names): path for tensor, path in self._asset_feeds.items()}
+        return [names.get(op, op) for op in self._init_ops], feeds
 
     @property
     def graph(self) -> Any:
@@ -319,7 +320,14 @@ class Values:
         untrained = partial(self.untrained, local=True)
         fill = partial(fill_tables, init_ops=[] if self._init_ops else None, as_found=self._source is not None)
         return SessionValues(
-            self.reader, fill, untrained, self.identities, graph, self.uninitialized, same, self.init_ops
+            self.reader,
+            fill,
+            untrained,
+            partial(dict, self.identities()),
+            graph,
+            self.uninitialized,
+            same,
+            self.init_ops,
         )
 
     def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
@@ -441,9 +449,7 @@ class Values:
         from ..tf.values.variables import variable_infos
 
         graph, source, new = session.graph, self._source, session is not own
-        current_names = self._current_names(graph)
-        init_ops = [current_names.get(op, op) for op in self._init_ops]
-        feeds = {rename_input(tensor, current_names): path for tensor, path in self._asset_feeds.items()}
+        init_ops = self._init_ops_as(self._current_names(graph))
         pending = self._pending_events(session, events)
         if not new and not pending and self._graph_versions.get(session) == graph.version:
             return ValueReport()
@@ -469,7 +475,7 @@ class Values:
                 self._variables_in_file(graph, [info.op for _, info in bare]),
                 self._current_names,
             )
-            run_init_ops(session, init_ops, feeds)
+            run_init_ops(session, *init_ops)
         for event in pending:
             if event.number in settled_events:
                 fill_new_tables(session, event.applied.made)
@@ -478,7 +484,7 @@ class Values:
             due.initial, report.initial = [], []
         apply_assignment(due, [infos[name] for name in removed if name in infos])
         if new and own is None and not filed:
-            run_init_ops(session, init_ops, feeds)
+            run_init_ops(session, *init_ops)
         if new:
             fill_tables(session, as_found=source is not None and graph is self._opened_graph())
         for event in pending:

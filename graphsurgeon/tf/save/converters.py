@@ -32,6 +32,7 @@ from ...graph.arrays import pack_arrays, unpack_arrays
 from ...graph.compatibility import MISSING, ConversionResult, ConverterMessage
 from ...graph.functions import callees_of, reachable_functions
 from ...graph.tf_types import TFGraphDef
+from ...graph.variables import PLACEHOLDER_TYPES
 from ..importing import tf
 from ..messages import graph_pb2
 from ..protos import decode, encode
@@ -167,7 +168,7 @@ class FrozenPart:
     @property
     def inputs(self) -> list[str]:
         """Names of the tensors that must be fed, in order."""
-        return [f"{node.name}:0" for node in self.graph_def.node if node.op in ("Placeholder", "PlaceholderV2")]
+        return [f"{node.name}:0" for node in self.graph_def.node if node.op in PLACEHOLDER_TYPES]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import gzip
 import io
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +24,7 @@ from ...errors import PlanError, counted, few
 from ...graph.arrays import variable_bytes
 from ...graph.compatibility import Unconvertible, blockers
 from ...graph.concurrency import gc_paused
+from ...graph.ends import placeholders_in
 from ...graph.functions import own_gradient
 from ...graph.graph import Graph
 from ...graph.names import tensors_by_key
@@ -466,29 +467,24 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
     extra_ops = options.model.init_ops if kind == "saved_model" or _reads_tables(base, ends) else []
     export = export_graph(base, starts, ends, values if options.constant else None, options.device, request, extra_ops)
     if kind == "saved_model":
-        _refuse_missing_inputs(export, signatures, request)
+        _refuse_missing_inputs(base, signatures, request)
     add_assets(export, base, options.model.asset_feeds)
     calls = _calls(base, options, signatures)
     job = _Job(base, export, options, path, values, calls, export.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
 
 
-def _refuse_missing_inputs(export: ExportedGraph, signatures: Mapping[str, Ends], request: str) -> None:
+def _refuse_missing_inputs(base: Graph, signatures: Mapping[str, Ends], request: str) -> None:
     """Refuses a signature that needs a placeholder which is not one of its inputs.
 
     Raises:
         PlanError: a placeholder without a default is missing.
     """
     for key, (ins, outs) in signatures.items():
-        fed = {export.name(tensor) for tensor in ins.values()}
-
-        def before(op: TFOp, fed: Collection[str] = frozenset(fed)) -> list[TFOp]:
-            return [*(tensor.op for tensor in op.inputs if tensor.name not in fed), *op.control_inputs]
-
-        ends = [export.tensor(tensor) for tensor in outs.values()]
-        needed = reachable_from([end.op for end in ends if end.name not in fed], before)
-        kinds = ("Placeholder", "PlaceholderV2")
-        lacking = [f"{op.name}:0" for op in needed if op.type in kinds and f"{op.name}:0" not in fed]
+        cuts = frozenset(map(base.tensor, ins.values()))
+        goals = base.mask(end[0] for end in map(base.tensor, outs.values()) if end not in cuts)
+        needed = placeholders_in(base, backward(base, goals, cuts))
+        lacking = [tensor for tensor in needed if base.tensor(tensor) not in cuts]
         if lacking:
             problem = f"signature {key!r} needs {few(list(map(repr, lacking)))}, which is not an input"
             raise PlanError(request, problem, f"Type inputs={[*ins.values(), *lacking]!r}")
