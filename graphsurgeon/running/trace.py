@@ -232,8 +232,8 @@ def _applied_editor(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
     plan = without_muted(plan)
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
-    now = described(editor).renamed(plan.effect.renamed).of(editor.graph, editor.title)
-    result: EditorLike = make(replace(now, values=source, lack=editor.opened.lack))
+    model = replace(described(editor).of(editor.graph, editor.title), values=source, lack=editor.opened.lack)
+    result: EditorLike = make(model)
     try:
         result.apply(materialized(plan) if plan.steps else plan)
     except PlanError as error:
