@@ -99,8 +99,8 @@ def save(
     uninitialized = (values.uninitialized - given) | _empty_locals(base, source, options)
     saved = save(base, uninitialized, source, options)
     if options.keeps_signatures and len(opened.served_names) > 1:
-        name = opened.signature
-        whole.notes.append(f"signature {name!r} is also 'serving_default', which the opened file does not have")
+        names = map(repr, opened.served_names)
+        whole.notes.append(f"signature {' is also '.join(names)}, which the opened file does not have")
     reasons = {n: why for n, why in options.untrained.items() if n in saved.variables}
     return replace(saved, untrained={**saved.untrained, **reasons}, notes=[*saved.notes, *whole.notes])
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import SurgeryError, few
 from ..graph.graph import Graph
 from ..graph.names import free_name, op_name, plain_name, tensors_by_key
-from ..graph.open_graph import Ends, OpenedGraph
+from ..graph.open_graph import DEFAULT, Ends, OpenedGraph
 from ..graph.selection import select
 from ..graph.variables import FEED_TYPES
 from ..plan.plan import Plan
@@ -49,7 +49,7 @@ def with_signatures(
         value_source: the argument `values` of `Editor.save`.
     """
     whole = WholeModel(timeline, values)
-    own = opened.signature or ("" if options.outputs is None else "serving_default")
+    own = opened.signature or ("" if options.outputs is None else DEFAULT)
     names = [one.name for one in opened.serving.signatures]
     names = [name for name in names if name not in (options.signatures or {own})]
     if not names or options.kind == "checkpoint" or opened.serving.opened.startswith("function "):

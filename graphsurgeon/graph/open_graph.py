@@ -65,6 +65,8 @@ class ServingInfo:
         return [*(one.name for one in self.signatures), *self.functions] if self.other is not None else []
 
 
+DEFAULT = "serving_default"
+"""The name of the signature that programs call by default."""
 #: The tensors of a signature: argument -> tensor, result -> tensor.
 Ends = tuple[Mapping[str, str], Mapping[str, str]]
 LIVE = ("gs.open(graph)", "gs.open(session)")
@@ -150,10 +152,9 @@ class OpenedGraph:
 
         A signature that was chosen by name is also the default, if the file that it is from has no default.
         """
-        names = [self.signature or "serving_default"]
         chosen = self.file is not None and "signature" in self.file.options
-        default = "serving_default" in [*names, *(one.name for one in self.serving.signatures)]
-        return names if default or not chosen else [*names, "serving_default"]
+        default = not self.signature or (chosen and all(one.name != DEFAULT for one in self.serving.signatures))
+        return [*filter(None, [self.signature]), *[DEFAULT] * default]
 
     def defaults_of(self, name: str) -> Mapping[str, Any]:
         """Returns the defaults of a signature: argument -> array."""
@@ -162,15 +163,10 @@ class OpenedGraph:
         return next((one.defaults for one in self.serving.signatures if one.name == name), {})
 
     @property
-    def signatures(self) -> dict[str, Ends]:
-        """The signatures whose tensors are in the graph, by name; the opened one or the function first."""
-        own = {self.signature: (self.inputs, self.outputs)} if self.inputs or self.outputs else {}
-        return {**own, **self.other_signatures}
-
-    @property
     def ends(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The input and output tensors of the opened signature or function; if neither is opened, of all signatures."""
-        sides = [(self.inputs, self.outputs)] if self.outputs else self.signatures.values()
+        own = (self.inputs, self.outputs)
+        sides = [own] if self.outputs else [own, *self.other_signatures.values()]
         inputs, outputs = (tuple(dict.fromkeys(t for one in sides for t in one[side].values())) for side in (0, 1))
         return inputs, outputs
 
@@ -222,27 +218,18 @@ class OpenedGraph:
             there = {key: moved(tensor) for key, tensor in model.inputs.items() if key in model.defaults}
             defaults = {tensor: model.defaults[key] for key, tensor in there.items()} | defaults
             kept = {tensor: defaults[tensor] for tensor in inputs.values() if tensor in defaults}
-            lost = {"default": [key for key, tensor in there.items() if kept.get(tensor) is not model.defaults[key]]}
-            lost["default"] *= bool(name)  # a part of a model has not all its inputs
-            lost["other signature"] = [one.name for one in model.serving.signatures if one.name != model.signature]
-            notes += [
-                f"the {word}{'s' * (len(keys) > 1)} of {repr(name) if name else 'the file'} "
-                f"{'are' if len(keys) > 1 else 'is'} not in this model: {', '.join(map(repr, keys))}"
-                for word, keys in lost.items()
-                if keys
-            ]
+            lost = [key for key, tensor in there.items() if name and kept.get(tensor) is not model.defaults[key]]
+            others = [one.name for one in model.serving.signatures if one.name != model.signature]
+            for word, keys in (("defaults", lost), ("other signatures", others)):
+                text = f"the {word} of {repr(name) if name else 'the file'} are not in this model"
+                notes += [f"{text}: {', '.join(map(repr, keys))}"] * bool(keys)
         if len(names) > 1:
-            all_names = ", ".join(map(repr, names))
-            notes.append(f"the signatures {all_names} become one, which is saved as 'serving_default'")
+            notes.append(f"the signatures {', '.join(map(repr, names))} become one, which is saved as {DEFAULT!r}")
         return replace(
             self, inputs=inputs, outputs=outputs, signature="".join(names) if len(names) == 1 else "",
             defaults={key: defaults[tensor] for key, tensor in inputs.items() if tensor in defaults},
             variable_paths=paths, serving=ServingInfo(notes=tuple(notes)),
         )  # fmt: skip
-
-    def noted(self, note: str) -> OpenedGraph:
-        """Returns the same description with another note about the file."""
-        return replace(self, serving=replace(self.serving, notes=(*self.serving.notes, note)))
 
     def within(self, ops: Container[str]) -> OpenedGraph:
         """Returns the same description without the inputs and outputs that are not among some ops."""

@@ -163,8 +163,9 @@ def split_at(
     )
     halves = one, other
     both = [name for name in one.editor.snapshot.state.variables if name in other.editor.snapshot.state.variables]
-    for half in halves if both else ():
-        half.editor.opened = half.editor.opened.noted(f"each half has its own copy of {few(map(repr, both))}")
+    for half in (one.editor, other.editor) if both else ():
+        notes = (*half.opened.serving.notes, f"each half has its own copy of {few(map(repr, both))}")
+        half.opened = replace(half.opened, serving=replace(half.opened.serving, notes=notes))
     if verify:
         _prove(context, ed, halves, targets, fed, feeds)
     return Halves(*(half.editor for half in halves))

@@ -14,7 +14,7 @@ from ...graph.devices import colocate
 from ...graph.functions import BRANCHING, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, functions_in_node, own_gradient
 from ...graph.graph import Graph, TensorInfo
 from ...graph.names import free_name, op_name, plain_name, rename_input, tensor_name
-from ...graph.open_graph import Signature
+from ...graph.open_graph import DEFAULT, Signature
 from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...graph.traversal import follow_chain, reachable_from
 from ..functions.calls import FunctionCalls, Replacements, constant, copy_node, inline_call
@@ -226,7 +226,7 @@ class ServingGraph:
 
 def signatures(meta: Any) -> tuple[Signature, ...]:
     """Returns the signatures of a MetaGraph, sorted by name, ``serving_default`` first."""
-    names = sorted((n for n in meta.signature_def if not n.startswith("__")), key=lambda n: (n != "serving_default", n))
+    names = sorted((n for n in meta.signature_def if not n.startswith("__")), key=lambda n: (n != DEFAULT, n))
     abouts = {name: meta.signature_def[name] for name in names}
     return tuple(
         Signature(name, _tensor_infos(about.inputs), _tensor_infos(about.outputs), _defaults(about))

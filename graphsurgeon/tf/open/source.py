@@ -19,7 +19,7 @@ from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.lazy_graph import DeferredGraph, LazyGraph, materialize
 from ...graph.names import op_name
 from ...graph.op_packages import WITHOUT, packages_of, unknown_counts
-from ...graph.open_graph import Ends, OpenedFile, OpenedGraph, ServingInfo, Signature
+from ...graph.open_graph import DEFAULT, Ends, OpenedFile, OpenedGraph, ServingInfo, Signature
 from ...graph.provenance import COLLECTION
 from ...graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
 from ...graph.tf_types import TFGraph, TFGraphDef
@@ -344,7 +344,7 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
         file_graph = _read_meta(proto, request, wish)
         init_ops = init_ops_of(proto, file_graph) if folder is not None else []
         values = _saved_values(proto, folder, file_graph, init_ops, feeds)
-        clear = not wish.raw and (name == "serving_default" or len(signature_list) == 1)
+        clear = not wish.raw and (name == DEFAULT or len(signature_list) == 1)
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None or clear else ({}, {})
         in_graph = all(op_name(tensor) in file_graph.index for tensor in (*inputs.values(), *outputs.values()))
         if wish.signature is None and not in_graph:
@@ -400,7 +400,7 @@ def _signature_of(signature_list: Sequence[Signature], wish: Any, request: str) 
     if wish is None:
         return names[0] if names else ""
     if not isinstance(wish, str):
-        how = f"Type signature={(names[0] if names else 'serving_default')!r}"
+        how = f"Type signature={(names[0] if names else DEFAULT)!r}"
         raise OpenError(request, "for a SavedModel, signature= is the name of a signature", how)
     if wish not in names:
         near = did_you_mean(wish, names) + " " if nearest(wish, names) else ""
@@ -435,7 +435,7 @@ def _from_served(
     paths = {op: ways[number] for op, number in served_part.objects.items() if number in ways}
     if served_part.bare:
         notes = (*notes, f"no value for {counted(served_part.bare, 'variables')}: {lack or 'not in the checkpoint'}")
-    if name and wish.signature is None and name != "serving_default" and len(signature_list) > 1:
+    if name and wish.signature is None and name != DEFAULT and len(signature_list) > 1:
         others = few([repr(candidate.name) for candidate in signature_list if candidate.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
     return OpenedGraph(

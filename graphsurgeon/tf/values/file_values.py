@@ -110,10 +110,6 @@ class ValueSource(Protocol):
         """Returns variable -> the reason why it has only an initial value; empty for a checkpoint."""
         return {}
 
-    def identities(self) -> dict[str, Any]:
-        """Returns variable op -> its identity, which is the same in another source of the same object or file."""
-        return {}
-
     def start(self, session: TFSession) -> None:
         """Fills the tables, if the source has ops for it."""
 
