@@ -303,7 +303,7 @@ def test_the_init_op_and_the_assets_of_a_file_follow_a_rename(tmp_path, renamed,
     vocabulary.write_text("ant\nbee\ncat\n")
     with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
         words = tf.compat.v1.placeholder(tf.string, [None], name="words")
-        table = tf.lookup.StaticHashTable(word_rows(vocabulary), -1)
+        table = tf.compat.v1.lookup.StaticHashTable(word_rows(vocabulary), -1)
         count = tf.compat.v1.get_variable("count", initializer=1.0)
         ids = tf.cast(table.lookup(words), tf.float32)
         ends = {"ids": tf.multiply(ids, count, name="ids")}
@@ -343,6 +343,7 @@ def test_the_halves_of_a_split_keep_the_signature_and_its_defaults(tmp_path):
         halves, ((["x"], ["product"], []), (["product", "scale"], ["zeta"], ["scale"])), strict=True
     ):
         assert "the other signatures of the file are not in this model: 'ids', 'meta', 'shifted'" in str(half)
+        assert "each half has its own copy of 'w'" in str(half)
         written = described(half.save(tmp_path / gives[0]).path)["image_quality"]
         assert (*written[:2], list(written[2])) == (takes, gives, optional)
 

@@ -86,10 +86,12 @@ def part(
     for fault in plan.check():
         raise PlanError(request, fault.problem, fault.suggestion)
     applied, graph = new_editor.apply(plan), selection.graph
+    model = described(ed)
     inputs_read = [*map(graph.name, selection.inputs), *placeholders_in(graph, selection.mask)]
+    inputs_read += model.within(selection).inputs.values()  # an input may be a placeholder with a default
     ends = [{tensor: applied[tensor].name for tensor in names} for names in (inputs_read, outputs)]
     ends_by_key = [{keys[there]: here for there, here in end.items()} for end in ends]
-    new_editor.opened = new_editor.opened.made_of({"": (described(ed), ends[0].get)}, *ends_by_key)
+    new_editor.opened = new_editor.opened.made_of({"": (model, ends[0].get)}, *ends_by_key)
     return ModelPart(new_editor, *ends)
 
 
@@ -210,7 +212,7 @@ def _reader(context: RecipeContext, tensor: tuple[int, int], within: Mask) -> st
 def _run(half: ModelPart, fed: Mapping[str, Any]) -> dict[str, Any]:
     """Runs a half without graph optimization. Returns tensor of the whole model -> result."""
     names = list(half.outputs.values())
-    ran = trace_targets(half.editor, {here: fed[there] for there, here in half.inputs.items()}, names)
+    ran = trace_targets(half.editor, {here: fed[there] for there, here in half.inputs.items() if there in fed}, names)
     return {there: ran.results[here] for there, here in half.outputs.items()}
 
 
