@@ -217,7 +217,7 @@ class OpenedGraph:
             paths |= {join_scope(name, op): join_scope(name, path) for op, path in model.variable_paths.items()}
             there = {key: moved(tensor) for key, tensor in model.inputs.items() if key in model.defaults}
             defaults = {tensor: model.defaults[key] for key, tensor in there.items()} | defaults
-            kept = {tensor: defaults[tensor] for tensor in inputs.values() if tensor in defaults}
+            kept: dict[str | None, Any] = {t: defaults[t] for t in inputs.values() if t in defaults}
             lost = [key for key, tensor in there.items() if name and kept.get(tensor) is not model.defaults[key]]
             others = [one.name for one in model.serving.signatures if one.name != model.signature]
             for word, keys in (("defaults", lost), ("other signatures", others)):
