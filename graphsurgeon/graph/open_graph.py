@@ -164,10 +164,19 @@ class OpenedGraph:
 
     @property
     def ends(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The input and output tensors of the opened signature or function; if neither is opened, of all signatures."""
+        """The input and output tensors of the opened signature or function; if neither is opened, of all signatures.
+
+        A sparse tensor is represented by its values.
+        """
+
+        def tensors(ends: Mapping[str, str]) -> list[str]:
+            stems = [key.removesuffix("_values") for key in ends if key.endswith("_values")]
+            parts = {f"{stem}_{part}" for stem in stems for part in ("indices", "dense_shape")}
+            return [tensor for key, tensor in ends.items() if key not in parts]
+
         own = (self.inputs, self.outputs)
         sides = [own] if self.outputs else [own, *self.other_signatures.values()]
-        inputs, outputs = (tuple(dict.fromkeys(t for one in sides for t in one[side].values())) for side in (0, 1))
+        inputs, outputs = (tuple(dict.fromkeys(t for one in sides for t in tensors(one[side]))) for side in (0, 1))
         return inputs, outputs
 
     def renamed(self, names: Mapping[str, str]) -> OpenedGraph:
@@ -243,10 +252,11 @@ class OpenedGraph:
     def end_texts(self) -> dict[str, str]:
         """Returns the input and output tensors of signatures and of a function -> a description of each."""
         out: dict[str, str] = {}
-        for side, word in enumerate(("input", "output")):
-            own = {tensor: f"the {word} {key!r}" for key, tensor in (self.inputs, self.outputs)[side].items()}
-            others = (tensor for ends in self.other_signatures.values() for tensor in ends[side].values())
-            out |= dict.fromkeys(others, f"an {word}") | own
+        for side, (ends, word, other) in enumerate(
+            ((self.inputs, "input", "an input"), (self.outputs, "output", "an output"))
+        ):
+            others = (tensor for one in self.other_signatures.values() for tensor in one[side].values())
+            out |= dict.fromkeys(others, other) | {tensor: f"the {word} {key!r}" for key, tensor in ends.items()}
         return out
 
     @property
