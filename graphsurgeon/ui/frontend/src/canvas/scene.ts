@@ -33,6 +33,8 @@ export interface Item {
   g: SVGGElement;
   of: Box | Group;
   drawn: string;
+  /** Its marks, as text. */
+  marked: string;
 }
 
 export class Drawing {
@@ -88,7 +90,7 @@ export class Drawing {
       if (!item) {
         // Lumino checks this attribute of the focused element before it runs a notebook's key binding
         const g = s("g", { role: "treeitem", tabindex: -1, "data-lm-suppress-shortcuts": "true", "data-name": of.name.slice(0, 2000) });
-        item = { key, g, of, drawn: "" };
+        item = { key, g, of, drawn: "", marked: "" };
         this.items.set(key, item);
       }
       item.of = of;
@@ -98,6 +100,7 @@ export class Drawing {
         if ("kind" in of) drawBox(item.g, of);
         else drawGroup(item.g, of);
         item.drawn = drawn;
+        item.marked = "";
         item.g.setAttribute("class", classOf(of));
         if ("kind" in of) tint(item.g, of);
         item.g.setAttribute("aria-level", String(levelOf(of)));
@@ -125,7 +128,11 @@ export class Drawing {
     this.#marks = marksOf(this.scene, boundary);
     for (const item of this.items.values()) {
       const marks = this.#marks.get(item.of.name),
-        chips = chipsOf(marks, item.of.name === armed);
+        ends = "kind" in item.of ? this.#end(item.of.id) : ([0, 0] as [number, number]),
+        marked = JSON.stringify([marks, item.of.name === armed, ends]);
+      if (marked === item.marked) continue;
+      item.marked = marked;
+      const chips = chipsOf(marks, item.of.name === armed);
       const list = item.g.classList;
       list.toggle("gs-in", !!marks?.inputs.length);
       list.toggle("gs-out", !!marks?.outputs.length);
@@ -140,7 +147,6 @@ export class Drawing {
       list.toggle("gs-part", part);
       if (part) item.g.append(" ", drawShare(marks.region, item.of));
       if (chips.length) item.g.append(drawChips(chips, item.of));
-      const ends = "kind" in item.of ? this.#end(item.of.id) : ([0, 0] as [number, number]);
       write(item.g, "aria-label", clean(labelOf(item.of, marks, chips, ends)).slice(0, 2000));
     }
     this.#hull(this.scene);

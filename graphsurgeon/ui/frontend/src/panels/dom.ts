@@ -139,9 +139,11 @@ export function bring(entry: Element, list: Element): void {
   else if (b.bottom > a.bottom) list.scrollTop += Math.min(b.bottom - a.bottom, b.top - a.top);
 }
 
+const FIGURES = new Intl.NumberFormat("en");
+
 /** "1,200". */
 export function figure(n: number): string {
-  return n.toLocaleString("en");
+  return FIGURES.format(n);
 }
 
 /** "1 op", "2 ops". */
