@@ -17,7 +17,7 @@ from ...errors import PlanError, counted, few, warn
 from ...graph.boundary import Tensor, region
 from ...graph.control_flow import branch_around, outside_control_flow
 from ...graph.graph import Graph, Mask, shape_text
-from ...graph.names import free_name, op_name, tensor_name, tensors_by_key
+from ...graph.names import free_name, op_name, tensor_name
 from ...graph.op_packages import refuse_unknown
 from ...graph.parts import refuse_part, required_ops
 from ...graph.selection import Query, Selection
@@ -382,8 +382,10 @@ def trainable(info: VariableInfo) -> bool:
 def arguments(inputs: Any) -> dict[str, str]:
     """Returns argument name -> tensor name for a function; by default, arguments have the names of their ops."""
     out: dict[str, str] = {}
-    for wish, tensor in tensors_by_key(inputs).items():
-        plain = re.sub(r"\W", "_", wish)
+    tensors = tensors_of(inputs)
+    leaves = (tensor.partition(":")[0].rpartition("/")[2] for tensor in tensors)
+    for wish, tensor in zip(inputs if isinstance(inputs, Mapping) else leaves, tensors, strict=True):
+        plain = re.sub(r"\W", "_", str(wish))
         plain = f"arg_{plain}" if not plain.isidentifier() or keyword.iskeyword(plain) else plain
         out[free_name(plain, out.__contains__)] = tensor
     return out
