@@ -79,7 +79,7 @@ def by_keras(folder: Path) -> dict[str, dict[str, Any]]:
     import keras
 
     a, b = keras.Input((2,), name="a"), keras.Input((2,), name="b")
-    keras.Model([a, b], keras.layers.Dense(2)(a) + b).export(str(folder), verbose=False)
+    keras.Model([a, b], keras.layers.Dense(2, name="d")(a) + b).export(str(folder), verbose=False)
     return {"serve": {"a": X, "b": X}, "serving_default": {"a": X, "b": X}}
 
 
@@ -191,6 +191,29 @@ def test_an_edit_of_one_signature_reaches_the_others_through_shared_variables(tm
     assert set(loaded) >= set(CALLS), saved.notes
     np.testing.assert_array_equal(loaded["shifted"](x=tf.constant(X))["y"], -(X + np.float32([0.25, 0.5])))
     np.testing.assert_array_equal(loaded["image_quality"](x=tf.constant(X), scale=tf.constant(1.0))["zeta"], X)
+
+
+def test_a_save_after_an_edit_names_the_signatures_that_it_did_not_reach(tmp_path):
+    calls = by_keras(tmp_path / "in")
+    ed = gs.open(tmp_path / "in")
+    assert "not edited" not in str(ed.save(tmp_path / "same"))
+    (output,) = ed.outputs.values()
+    ed.apply(ed.plan().insert("Neg", on=output, name="neg"))
+    saved = ed.save(tmp_path / "out", outputs="neg:0")
+    assert "not edited: signature 'serve'; the plans changed 'serving_default'" in str(saved)
+    was, now = (answers(folder, {"serve": calls["serve"]}) for folder in (tmp_path / "in", tmp_path / "out"))
+    assert was == now
+    ed.undo()
+    assert "not edited" not in str(ed.save(tmp_path / "undone"))
+
+
+def test_inputs_and_outputs_name_a_part_which_is_saved_alone(tmp_path):
+    by_keras(tmp_path / "in")
+    ed = gs.open(tmp_path / "in")
+    saved = ed.save(tmp_path / "part", inputs={"a": ed.inputs["a"]}, outputs={"h": "d"})
+    assert set(described(tmp_path / "part")) == {"serving_default"}
+    assert "not included: signature 'serve', because inputs= and outputs= name the part to save" in str(saved)
+    assert len(saved.variables) == 2
 
 
 @pytest.mark.parametrize("format", FOLDERS)

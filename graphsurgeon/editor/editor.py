@@ -1018,7 +1018,8 @@ class Editor:
             inputs: tensors that are fed. Their ancestors are left out. Default: for a SavedModel, the inputs of the
                 opened function that the outputs need.
             signatures: for a SavedModel with several signatures: name -> (inputs, outputs). Default: the opened
-                signature, and the other signatures of its file, with their names and defaults.
+                signature. The other signatures of its file are saved too, with their names and defaults, unless
+                `inputs` and `outputs` name a part.
             format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint),
                 ``checkpoint`` (``.ckpt``, also ``.ckpt-7``: values only), ``saved_model`` (a folder in the form of
                 TF1), ``saved_model_tf2`` (a folder, of a `tf.Module`) or ``tflite`` (``.tflite``).

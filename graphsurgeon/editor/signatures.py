@@ -83,6 +83,8 @@ def _reason_to_leave_out(graph: Graph, options: Any) -> str:
         return f"the format {options.kind!r} has no place for them"
     if options.signatures is not None:
         return "signatures= does not list them"
+    if options.inputs is not None and options.outputs is not None:
+        return "inputs= and outputs= name the part to save"
     cuts = [name for name in tensors_by_key(options.inputs).values()
             if graph.types[graph.tensor(name, options.request)[0]] not in FEED_TYPES]  # fmt: skip
     return f"inputs= cuts the graph at {few(list(map(repr, cuts)))}" if cuts else ""
@@ -120,6 +122,8 @@ def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_sour
     if not added:
         return whole
     timeline.apply(plan, values, record=False)
+    if any(not event.undone for event in whole.timeline.events):
+        whole.notes.append(f"not edited: {_named(list(added))}; the plans changed {opened.signature!r}")
     return WholeModel(timeline, values, {**whole.signatures, **added}, paths, whole.notes)
 
 
