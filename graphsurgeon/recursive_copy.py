@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from . import tf
 from .editor.open import open
 from .errors import PlanError, SelectionError
 from .graph.argument_types import Named, ValueSource
@@ -65,9 +66,8 @@ def copy_variable_to_graph(
         'CopiedOps/w:0'
     """
     verb = "copy_variable_to_graph"
-    from .tf import graph_parts
 
-    if not graph_parts.is_variable_object(org_instance):
+    if not tf.graph_parts.is_variable_object(org_instance):
         raise PlanError(
             f"{verb}({_word(org_instance)}, ...)",
             f"it is of type {type(org_instance).__name__}, not a tf.Variable of a graph",
@@ -277,17 +277,16 @@ class _CopyCall:
 
 def _copy_call(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) -> _CopyCall:
     """Checks the arguments of a call, before anything is done."""
-    from .tf import graph_parts
-
     request = f"{verb}({_word(thing)}, ...)"
-    thing = graph_parts.unwrap(thing)
-    live = isinstance(thing, graph_parts.Operation | graph_parts.Tensor) or graph_parts.is_variable_object(thing)
+    thing = tf.graph_parts.unwrap(thing)
+    types = tf.graph_parts.Operation | tf.graph_parts.Tensor
+    live = isinstance(thing, types) or tf.graph_parts.is_variable_object(thing)
     if not live or getattr(thing, "graph", None) is None:
         how = "Give an op, a tensor or a variable"
         if isinstance(thing, str):
             how += f" of the graph to copy from, for example graph.as_graph_element({thing!r})"
         raise PlanError(request, f"an object of type {type(thing).__name__} is not a part of a graph", how)
-    if not isinstance(graph, graph_parts.Graph):
+    if not isinstance(graph, tf.graph_parts.Graph):
         raise PlanError(
             f"{verb}({_word(thing)}, {_word(graph)}, ...)",
             f"an object of type {type(graph).__name__} is not a tf.Graph",
@@ -313,26 +312,24 @@ def _copy_call(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any
 
 def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
     """Returns name -> variable, from a dict, an iterable of variables, or one variable."""
-    from .tf import graph_parts
-
     how = "Give a dict of name to tf.Variable, such as {'CopiedOps/w:0': w}, or a list of variables"
     if variables is None:
         return {}
-    if graph_parts.is_variable_object(variables):
+    if tf.graph_parts.is_variable_object(variables):
         return {variables.name: variables}
     if isinstance(variables, Mapping) and not isinstance(variables, MutableMapping):
         problem = f"copied_variables is of type {type(variables).__name__}, to which new variables cannot be added"
         raise PlanError(request, problem, how)
     if isinstance(variables, Mapping):
         items = list(variables.items())
-    elif isinstance(variables, Iterable) and not isinstance(variables, bytes | graph_parts.Tensor):
+    elif isinstance(variables, Iterable) and not isinstance(variables, bytes | tf.graph_parts.Tensor):
         items = [(getattr(v, "name", ""), v) for v in variables]
     else:
         raise PlanError(
             request, f"copied_variables is of type {type(variables).__name__}, not a dict of variables", how
         )
     for name, variable in items:
-        if not isinstance(name, str) or not graph_parts.is_variable_object(variable):
+        if not isinstance(name, str) or not tf.graph_parts.is_variable_object(variable):
             what = f"{name!r}: {_word(variable)}" if isinstance(variables, Mapping) else _word(variable)
             raise PlanError(request, f"copied_variables holds {what}, not a variable of a graph under its name", how)
     return dict(items)
@@ -353,12 +350,12 @@ def _either(namespace: Any, scope: Any, request: str) -> Any:
 
 def _find(call: _CopyCall) -> Any:
     """Returns the copy of the requested thing; None if there is no copy."""
-    from .tf.values.variables import variable_objects
-
     thing, name = call.thing, join_scope(call.scope, call.thing.name)
     replacement = call.known.get(f"{op_name(name)}:0")
     if call.is_variable:
-        return variable_objects(call.graph).get(op_name(name)) if replacement is None else replacement
+        return (
+            tf.values.variables.variable_objects(call.graph).get(op_name(name)) if replacement is None else replacement
+        )
     if replacement is not None:
         return replacement.op.outputs[thing.value_index] if ":" in name else replacement.op
     try:
@@ -448,13 +445,11 @@ def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
 
 def _needed_block(source: Any, target: str) -> Selection:
     """Returns an op with its ancestors, the forward ops of gradients among them, their ancestors, and so on."""
-    from .tf import graph_parts
-
     ops = source.graph.get_operations()
     block: Selection = source.select(name=[target]).ancestors()
     fresh = block.numbers
     while fresh:
-        originals = graph_parts.originals_of([ops[i] for i in fresh])
+        originals = tf.graph_parts.originals_of([ops[i] for i in fresh])
         names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in block}
         if not names:
             break
@@ -465,10 +460,8 @@ def _needed_block(source: Any, target: str) -> Selection:
 
 def _keep_originals(call: _CopyCall, names: set[str]) -> None:
     """Makes the copies of gradient ops refer to the copies of their forward ops."""
-    from .tf import graph_parts
-
     source, scope = call.thing.graph, call.scope
-    originals = graph_parts.originals_of([source.get_operation_by_name(name) for name in names])
+    originals = tf.graph_parts.originals_of([source.get_operation_by_name(name) for name in names])
     for name, original in zip(names, originals, strict=False):
         if original is None:
             continue
@@ -476,7 +469,7 @@ def _keep_originals(call: _CopyCall, names: set[str]) -> None:
             copy = call.graph.get_operation_by_name(join_scope(scope, original.name))
         except KeyError:
             continue
-        graph_parts.set_original(call.graph.get_operation_by_name(join_scope(scope, name)), copy)
+        tf.graph_parts.set_original(call.graph.get_operation_by_name(join_scope(scope, name)), copy)
 
 
 def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, str]:
@@ -519,13 +512,11 @@ def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, s
 
 def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
     """Returns the names of the ops that a copy within the graph has to wait for; empty for a plain copy."""
-    from .tf import graph_parts
-
     same, after_tops = call.thing.graph is call.graph, []
     tops = [] if after is None else list(after) if isinstance(after, list | tuple | set | frozenset) else [after]
-    for top in map(graph_parts.unwrap, tops):
+    for top in map(tf.graph_parts.unwrap, tops):
         top = getattr(top, "op", top)
-        if not isinstance(top, graph_parts.Operation):
+        if not isinstance(top, tf.graph_parts.Operation):
             problem = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
             raise PlanError(call.request, problem, "Give the ops that set the variables, for example after=[train]")
         if top.graph is not call.thing.graph or not same:
@@ -533,7 +524,7 @@ def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
             raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.thing)}, or leave after out")
         after_tops.append(top)
     if same and not call.is_variable:
-        after_tops += graph_parts.current_control_inputs(call.graph)
+        after_tops += tf.graph_parts.current_control_inputs(call.graph)
     if not after_tops:
         return []
     why = (
@@ -545,7 +536,7 @@ def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
     if why:
         how = "Type copy_to_graph(tensor, graph, namespace='again', after=[train])"
         raise PlanError(f"{call.request[:-4]}after={after_tops[0].name!r})", why, how)
-    return [op.name for op in sorted(set(after_tops), key=graph_parts.number_of)]
+    return [op.name for op in sorted(set(after_tops), key=tf.graph_parts.number_of)]
 
 
 def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Selection, list[str]]:
@@ -579,11 +570,10 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict
     """Returns new initial values: tensor -> array, and (variable, array) if the tensor has other consumers."""
     if values is None:
         return {}, []
-    from .tf.values.variables import fetch
 
     variables = source.snapshot.state.variables
     infos = [v for v in variables.values() if v.op in block and v.op not in skip and v.initial_value]
-    arrays = fetch(values, infos, source.graph, "copy_to_graph(..., values=...)")
+    arrays = tf.values.variables.fetch(values, infos, source.graph, "copy_to_graph(..., values=...)")
     counts = Counter(info.initial_value for info in variables.values())
     alone, apart = {}, []
     for info in infos:
@@ -597,13 +587,11 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict
 
 def _with_initial_value(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
     """Returns the plan with a constant as the initial value of one copied variable."""
-    from .tf.values.variables import constant_function
-
     name = f"{info.initializer}/value"
     while name in there.index or join_scope(scope, name) in plan.base.index:
         name += "_"
     return plan.insert(
-        constant_function(array),
+        tf.values.variables.constant_function(array),
         on=join_scope(scope, info.initial_value),
         only=[join_scope(scope, info.initializer)],
         name=join_scope(scope, name),

@@ -62,6 +62,7 @@ def test_no_private_name_of_another_module_is_imported():
             ],
         ),
         ("graphsurgeon.__main__", ["tensorflow", "scipy", "graphsurgeon.tf", "graphsurgeon.recipes"]),
+        ("graphsurgeon.editor.editor", ["tensorflow", "google.protobuf", "graphsurgeon.tf.open", "graphsurgeon.ui"]),
         ("graphsurgeon.tf.open.source", ["tensorflow", "keras", "scipy"]),
         ("graphsurgeon.tf.open.op_facts", ["tensorflow", "keras", "scipy"]),
         ("graphsurgeon.graph", ["tensorflow", "keras", "anywidget", "wasmtime", "graphviz"]),

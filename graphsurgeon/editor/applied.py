@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from .. import tf
 from ..errors import SelectionError, counted, one_of
 from ..graph.reports import untrained_text
 from ..graph.tf_types import TFGraph
@@ -91,9 +92,7 @@ class Applied:
             SelectionError: the op was not copied.
         """
         if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "as_tensor")):
-            from ..tf.copy.attachments import copy_item
-
-            return copy_item(key, self.graph, self.__getitem__, lambda name: None)
+            return tf.copy.attachments.copy_item(key, self.graph, self.__getitem__, lambda name: None)
         name = str(getattr(key, "name", key))
         owner = getattr(key, "graph", None) if not isinstance(key, str) else None
         as_variable = not isinstance(key, str) and hasattr(key, "initializer")
@@ -255,9 +254,9 @@ class Applied:
 
 def _element(graph: TFGraph, op: str, port: str = "") -> Any:
     """Returns an output of an op; without a port, the variable object of the op if it has one, else the op."""
-    from ..tf.values.variables import variable_objects
-
     op_object = graph.get_operation_by_name(op)
     if port:
         return op_object.outputs[int(port)]
-    return variable_objects(graph).get(op, op_object) if op_object.type in VARIABLE_TYPES else op_object
+    if op_object.type not in VARIABLE_TYPES:
+        return op_object
+    return tf.values.variables.variable_objects(graph).get(op, op_object)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .. import tf
 from ..errors import OpenError
 from ..graph.control_flow import Loop
 from ..graph.graph import Graph, Mask
@@ -40,31 +41,24 @@ class _TensorFlow(Backend):
     """The functions of TensorFlow, which is imported at the first call."""
 
     def verdict(self, effect: PlanResult) -> InferenceResult:
-        from ..tf.edit.validation import verdict
-
         refusals = dict.fromkeys(map(_refusal, (effect.base, *(copied.source for copied in effect.copies))))
         faults = [Fault.of(refusal) for refusal in refusals if refusal is not None]
         faults += [] if (unknown := unknown_fault(effect)) is None else [unknown]
-        return InferenceResult(tuple(faults)) if faults else verdict(effect)
+        return InferenceResult(tuple(faults)) if faults else tf.edit.validation.verdict(effect)
 
     def layers(self, graph: Graph) -> Layers:
         return layers_of(graph)
 
     def settled(self, graph: Graph) -> Graph:
-        from ..tf.functions.inline import inline_unfolded
-        from ..tf.open.snapshot import materialize_graph
-
-        return materialize_graph(graph) if graph.unfolded is None else inline_unfolded(graph)
+        if graph.unfolded is None:
+            return tf.open.snapshot.materialize_graph(graph)
+        return tf.functions.inline.inline_unfolded(graph)
 
     def value_faults(self, effect: PlanResult) -> list[Fault]:
-        from ..tf.copy.append import value_faults
-
-        return value_faults(effect)
+        return tf.copy.append.value_faults(effect)
 
     def lacks_memory(self, error: BaseException) -> bool:
-        from ..tf.protos import lacks_memory
-
-        return lacks_memory(error)
+        return tf.protos.lacks_memory(error)
 
     def picture(self, effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:
         from ..ui.pane import plan_picture
@@ -72,66 +66,44 @@ class _TensorFlow(Backend):
         return plan_picture(effect, marks, text)
 
     def parts(self, thing: Any) -> list[Any]:
-        from ..tf.copy.attachments import parts_of
-
-        return parts_of(thing)
+        return tf.copy.attachments.parts_of(thing)
 
     def notes(self, copied: CopyResult) -> list[str]:
-        from ..tf.functions.library import describe_functions
-
-        return describe_functions(copied) if _refusal(copied.source) is None else []
+        return tf.functions.library.describe_functions(copied) if _refusal(copied.source) is None else []
 
     def untrained_copies(self, copied: CopyResult) -> dict[str, str]:
-        from ..tf.copy.append import initial_values_of
-
-        return initial_values_of(copied) if _refusal(copied.source) is None else {}
+        return tf.copy.append.initial_values_of(copied) if _refusal(copied.source) is None else {}
 
     def opener(self, graph: Graph) -> GraphOpener | None:
         return log_of(graph)
 
     def pattern(self, thing: Any, request: str, **about: Any) -> Pattern:
-        from ..tf.edit.patterns import as_pattern
-
-        return as_pattern(thing, **about, request="replace")
+        return tf.edit.patterns.as_pattern(thing, **about, request="replace")
 
     def array(self, node: TFNodeDef) -> Any:
-        from ..tf.edit.patterns import array_of
-
-        return array_of(node)
+        return tf.edit.patterns.array_of(node)
 
     def built(
         self, function: Callable[..., Any] | str, sites: Sequence[InsertionSite], graph: Graph, request: str
     ) -> BuiltSubgraph:
-        from ..tf.edit.subgraphs import trace_sites
-
-        return trace_sites(function, sites, graph, request)
+        return tf.edit.subgraphs.trace_sites(function, sites, graph, request)
 
     def adapter_builder(self, adapter: Adapter) -> Callable[..., Any]:
-        from ..tf.edit.builders import adapter_builder
-
-        return adapter_builder(adapter)
+        return tf.edit.builders.adapter_builder(adapter)
 
     def collapse_builder(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
     ) -> Callable[..., Any]:
-        from ..tf.edit.builders import collapse_ops
-
-        return collapse_ops(graph, mask, inputs, outputs, name)
+        return tf.edit.builders.collapse_ops(graph, mask, inputs, outputs, name)
 
     def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
-        from ..tf.edit.builders import branch_of
-
-        return branch_of(graph, call, answers)
+        return tf.edit.builders.branch_of(graph, call, answers)
 
     def unroll_builder(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
-        from ..tf.edit.builders import unroll_loop
-
-        return unroll_loop(graph, op, loop, times)
+        return tf.edit.builders.unroll_loop(graph, op, loop, times)
 
     def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
-        from ..tf.edit.builders import expand_call
-
-        return expand_call(graph, call, inside)
+        return tf.edit.builders.expand_call(graph, call, inside)
 
 
 TENSORFLOW = _TensorFlow()

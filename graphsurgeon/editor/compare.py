@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import tf
 from ..errors import Kind, LayoutError, PlanError, SelectionError, SurgeryError, few
 from ..graph.argument_types import FeedDict, GraphSource, Named, OpLike, PathLike, TensorLike
 from ..graph.diff import Diff, attribute_bytes, pair
@@ -409,20 +410,15 @@ def diff(
         dtypes and shapes
           y:0: float32 (4, 3) -> float32 (2, 6)
     """
-    from ..tf.functions.library import attribute_digest
-    from ..tf.open.op_facts import attribute_text
-
     if mapping is not None and not isinstance(mapping, Mapping):
         raise SelectionError(f"diff(mapping={mapping!r})", "that is not a mapping", "Give {'op of a': 'op of b'}")
     old, new = _snapshot(a), _snapshot(b)
     if mapping is not None:
         ours, theirs = (ReferenceResolver(graph, layers_of(graph), "diff(mapping=...)") for graph in (old, new))
         mapping = {ours.op(a): None if b is None else theirs.op(b) for a, b in mapping.items()}
-    means = (
-        attribute_digest(old.origin),
-        attribute_digest(new.origin),
-    )  # a graph built anew has functions of other names
-    return replace(core_diff(old, new, by, mapping, attribute_text, means), draw=picture)
+    digest = tf.functions.library.attribute_digest  # a graph built anew has functions of other names
+    means = digest(old.origin), digest(new.origin)
+    return replace(core_diff(old, new, by, mapping, tf.open.op_facts.attribute_text, means), draw=picture)
 
 
 def picture(difference: Diff) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf
 from ..errors import Kind, PlanError, SelectionError, few, warn
 from ..graph.argument_types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.boundary import Tensor
@@ -445,8 +446,6 @@ def _with_placeholders(
     inputs: Mapping[Any, Any] | Iterable[Any], models: dict[str, _Model], title: str, request: str
 ) -> Editor:
     """Returns an editor of a new graph with a placeholder for each new input."""
-    from ..tf.graph_parts import graph_with_placeholders
-
     pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
     specs: dict[str, Any] = {}
     for thing, wish in pairs:
@@ -462,7 +461,7 @@ def _with_placeholders(
             raise PlanError(request, problem, f"Give it another: inputs={{{join_scope(model.name, tensor)!r}: 'name'}}")
         specs[name] = model.editor.tensor(tensor) if spec is None else spec
         _replace(model, tensor, "", f"{name}:0", request)
-    graph = graph_with_placeholders(specs, request)
+    graph = tf.graph_parts.graph_with_placeholders(specs, request)
     serialized = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
     code = f"gs.open(tf.compat.v1.GraphDef.FromString({serialized!r}))" if specs else "gs.open(graph)"
     return Editor(OpenedGraph(graph, title, code))

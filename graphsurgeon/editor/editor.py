@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .. import tf
 from ..errors import PlanError, SelectionError, counted, did_you_mean, few
 from ..graph.argument_types import FeedDict, Named, OpLike, OpsLike, PathLike, TensorLike, TensorsLike, ValueSource
 from ..graph.compatibility import TARGETS, Compatibility, Unconvertible
@@ -229,9 +230,8 @@ class Editor:
             ['y']
         """
         from ..graph.search import search
-        from ..tf.open.op_facts import attribute_text
 
-        return search(self.screen.whole, text, attribute_text, self.layers)[:limit]
+        return search(self.screen.whole, text, tf.open.op_facts.attribute_text, self.layers)[:limit]
 
     def op(self, name: OpLike) -> Any:
         """Returns a live op.
@@ -382,13 +382,12 @@ class Editor:
             problem = "it is not clear whether that is a name, a scope or an op type"
             how = f"Type select(name={things[0]!r}), select(scope=...) or select(op=...)"
             raise SelectionError(f"select({', '.join(map(repr, things))})", problem, how)
-        from ..tf.copy.attachments import parts_of
 
         graph, layers = self._around((scope, name, inputs, outputs)), self.layers
 
         def tensors(key: str, things: Any) -> list[Any] | None:
             resolver = ReferenceResolver(graph, layers, f"select({key}={things!r})", self._signature)
-            return None if things is None else resolver.ends(parts_of(things))
+            return None if things is None else resolver.ends(tf.copy.attachments.parts_of(things))
 
         input_tensors, output_tensors = tensors("inputs", inputs), tensors("outputs", outputs)
         if name is not None:
@@ -504,17 +503,19 @@ class Editor:
               Sigmoid = gate, mul = swish
                 x is x:0
         """
-        from ..tf.edit.patterns import array_of, as_pattern
-
         resolver = self._resolver("match()")
         if isinstance(pattern, str | Layer) and resolver.layer(pattern) is not None:
             pattern = self.select(name=resolver.ops(pattern))
-        compiled = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
+        compiled = tf.edit.patterns.as_pattern(
+            pattern, inputs=inputs, where=where, attributes=attributes, constants=constants
+        )
         if within is not None and not isinstance(within, Selection):
             within = self.select(name=resolver.ops(within))
         inside = [one.graph for one in (within, pattern) if isinstance(one, Selection) and one.graph.unfolded]
         graph = next((one for one in inside if one.folded.owner is self.snapshot.owner), self.snapshot)
-        return match(graph, compiled, overlapping=overlapping, within=within, steps=steps, read=array_of)
+        return match(
+            graph, compiled, overlapping=overlapping, within=within, steps=steps, read=tf.edit.patterns.array_of
+        )
 
     # -- planning, applying and undoing ----------------------------------------------------------
 
@@ -637,9 +638,7 @@ class Editor:
     @property
     def trusted(self) -> bool:
         """Whether the graph may run: your program made it, `risks` lists no ops, or you have trusted it."""
-        from ..tf.run.sessions import untrusted_reason
-
-        return not untrusted_reason(self.snapshot.owner)
+        return not tf.run.sessions.untrusted_reason(self.snapshot.owner)
 
     def trust(self) -> Editor:
         """Allows a graph from a file to run, including the ops that `risks` lists; returns this editor.
@@ -1092,9 +1091,7 @@ class Editor:
             >>> [node.name for node in ed.graph_def().node]
             ['x', 'y']
         """
-        from ..tf.copy.append import graph_def
-
-        return graph_def(self.snapshot, self.graph, provenance)
+        return tf.copy.append.graph_def(self.snapshot, self.graph, provenance)
 
     def function(
         self,
@@ -1285,11 +1282,10 @@ class Editor:
         return self._screen
 
     def _new_screen(self, source: Editor) -> Screen:
-        from ..tf.open import op_facts
         from ..ui.screen import Screen
 
         storage = DraftCodec((self, source), (self._timeline.log, log_of(source.snapshot)))
-        screen = Screen(self, source, facts=op_facts, recipes=registered_recipes, storage=storage)
+        screen = Screen(self, source, facts=tf.open.op_facts, recipes=registered_recipes, storage=storage)
         self._journal_screen(screen)
         return screen
 

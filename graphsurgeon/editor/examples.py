@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from .. import tf
+
 __all__ = ["classifier", "detector", "frozen", "large", "nan_loss", "pictures", "training", "transformer"]
 
 
@@ -33,9 +35,7 @@ def classifier(folder: str | Path | None = None) -> str:
         >>> [layer.name for layer in ed.layers]
         ['image', 'conv1', 'pool', 'conv2', 'features', 'scores']
     """
-    from ..tf import examples
-
-    return examples.classifier(_folder(folder) / "classifier")
+    return tf.examples.classifier(_folder(folder) / "classifier")
 
 
 def frozen(folder: str | Path | None = None) -> str:
@@ -55,9 +55,7 @@ def frozen(folder: str | Path | None = None) -> str:
         >>> ed.graph.get_tensor_by_name("image:0").shape.as_list()
         [1, 16, 16, 1]
     """
-    from ..tf import examples
-
-    return examples.frozen(_folder(folder) / "frozen.pb")
+    return tf.examples.frozen(_folder(folder) / "frozen.pb")
 
 
 def training(folder: str | Path | None = None) -> str:
@@ -81,9 +79,7 @@ def training(folder: str | Path | None = None) -> str:
         >>> len(served) < len(ed) / 10
         True
     """
-    from ..tf import examples
-
-    return examples.training(_folder(folder) / "training.meta")
+    return tf.examples.training(_folder(folder) / "training.meta")
 
 
 def detector(folder: str | Path | None = None) -> str:
@@ -104,9 +100,7 @@ def detector(folder: str | Path | None = None) -> str:
         >>> ed.find("type:NonMaxSuppressionV3")
         ['nms/kept/NonMaxSuppressionV3']
     """
-    from ..tf import examples
-
-    return examples.detector(_folder(folder) / "detector.pb")
+    return tf.examples.detector(_folder(folder) / "detector.pb")
 
 
 def transformer(folder: str | Path | None = None) -> str:
@@ -127,9 +121,7 @@ def transformer(folder: str | Path | None = None) -> str:
         >>> ed.layer("attention").class_name
         'MultiHeadAttention'
     """
-    from ..tf import examples
-
-    return examples.transformer(_folder(folder) / "transformer.keras")
+    return tf.examples.transformer(_folder(folder) / "transformer.keras")
 
 
 def nan_loss(folder: str | Path | None = None) -> str:
@@ -152,9 +144,7 @@ def nan_loss(folder: str | Path | None = None) -> str:
         >>> str(trace.results["loss:0"]), trace.first_bad().op
         ('nan', 'entropy/log_no')
     """
-    from ..tf import examples
-
-    return examples.nan_loss(_folder(folder) / "nan_loss.meta")
+    return tf.examples.nan_loss(_folder(folder) / "nan_loss.meta")
 
 
 def large(folder: str | Path | None = None) -> str:
@@ -177,9 +167,7 @@ def large(folder: str | Path | None = None) -> str:
         >>> len(ed.find("type:Cast"))
         2
     """
-    from ..tf import examples
-
-    return examples.large(_folder(folder) / "large.pb")
+    return tf.examples.large(_folder(folder) / "large.pb")
 
 
 def pictures(count: int = 512, seed: int = 0) -> tuple[Any, Any]:
@@ -200,9 +188,7 @@ def pictures(count: int = 512, seed: int = 0) -> tuple[Any, Any]:
         >>> images.shape, labels.tolist()
         ((5, 16, 16, 1), [0, 3, 1, 0, 3])
     """
-    from ..tf import examples
-
-    return examples.pictures(count, seed)
+    return tf.examples.pictures(count, seed)
 
 
 def _folder(folder: str | Path | None) -> Path:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from .. import tf
 from ..errors import OpenError, SurgeryError, counted, did_you_mean
 from ..graph.graph import Graph
 from ..graph.lazy_graph import lazy_graph_of
@@ -31,13 +32,12 @@ def infer(graph: Graph) -> None:
     Args:
         graph: the snapshot.
     """
-    from ..tf.importing import is_loaded
 
     def make() -> None:
         with suppress(OpenError):  # the shapes stay as the file states them
             graph.live  # noqa: B018
 
-    if lazy_graph_of(graph.owner) is not None and is_loaded():
+    if lazy_graph_of(graph.owner) is not None and tf.importing.is_loaded():
         # not a daemon: a process that exits inside TensorFlow may crash
         thread = threading.Thread(target=contextvars.copy_context().run, args=(make,), name="graphsurgeon-shapes")
         thread.start()
@@ -148,8 +148,6 @@ def html_page(
 
 def _details(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
     """Returns attributes of the ops in a page, up to `_ATTRIBUTES` letters, and documentation of their types."""
-    from ..tf.open.op_facts import attribute_text, documentation
-
     attributes: dict[str, list[list[str]]] = {}
     docs: dict[str, str] = {}
     budget = _ATTRIBUTES
@@ -157,11 +155,11 @@ def _details(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[
         op = graph.index.get(name, -1)
         if op < 0 or kind not in ("op", "variable"):
             continue
-        docs.setdefault(graph.types[op], documentation(graph.types[op]))
+        docs.setdefault(graph.types[op], tf.open.op_facts.documentation(graph.types[op]))
         node = graph.nodes[op]
         rows = [["device", node.device]] if getattr(node, "device", "") else []
         attr = getattr(node, "attr", {})
-        rows += [[key, attribute_text(attr[key])] for key in sorted(attr) if key != "_output_shapes"]
+        rows += [[key, tf.open.op_facts.attribute_text(attr[key])] for key in sorted(attr) if key != "_output_shapes"]
         budget -= sum(len(key) + len(value) for key, value in rows)
         if budget < 0:
             break

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from .. import tf
 from ..errors import PlanError
 from ..graph.graph import Graph
 from ..graph.names import tensor_name
@@ -38,8 +39,6 @@ def restore(
         checkpoint, names, exclude, session: as in `Editor.restore`.
         more: its other arguments.
     """
-    from ..tf.values.restore import restore
-
     _refuse_odd(f"restore({checkpoint!r})", checkpoint, names)
     target = session if session is not None else values.session(quiet=True)
     if getattr(target, "graph", None) is not timeline.live:
@@ -49,7 +48,7 @@ def restore(
             "Leave session= out, or give ed.session(session)",
         )
     excluded = [exclude] if isinstance(exclude, str) else list(exclude)
-    return restore(target, checkpoint, names=_renames(names), exclude=excluded, **more)
+    return tf.values.restore.restore(target, checkpoint, names=_renames(names), exclude=excluded, **more)
 
 
 def save(
@@ -65,10 +64,6 @@ def save(
         value_source: the argument `values` of `Editor.save`.
         settings: the other arguments of `Editor.save`.
     """
-    from ..tf.save.save import SaveRequest, save
-    from ..tf.values.initialization import with_initial_value
-    from ..tf.values.transfer import values_of
-
     _refuse_odd(f"save({path!r})", path, settings["names"], settings["signatures"], settings["tags"])
     initial = isinstance(value_source, str) and value_source == INITIAL
     settings |= {
@@ -76,7 +71,7 @@ def save(
         "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
         "initial": initial,
     }
-    options = SaveRequest(path, **settings, untrained={}, model=opened)
+    options = tf.save.save.SaveRequest(path, **settings, untrained={}, model=opened)
     whole = with_signatures(timeline, values, opened, options, value_source)
     if whole.timeline is not timeline:
         timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
@@ -87,9 +82,11 @@ def save(
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
         variables = [info for info in base.state.variables.values() if not info.local]
-        lacking = with_initial_value(values if own else value_source, base.owner, variables, options.request)
+        lacking = tf.values.initialization.with_initial_value(
+            values if own else value_source, base.owner, variables, options.request
+        )
         options = replace(options, untrained=lacking)
-    source = values.reader if own else values_of(value_source)
+    source = values.reader if own else tf.values.transfer.values_of(value_source)
     if own and (options.keeps_signatures or options.constant):
         options.refuse(options.kind)
         signatures = options.all_signatures(base)
@@ -97,7 +94,7 @@ def save(
         values.refuse_missing(ends or base.state.variables, options.request)
     given = {str(name).removesuffix(":0") for name in source} if isinstance(source, Mapping) else set()
     uninitialized = (values.uninitialized - given) | _empty_locals(base, source, options)
-    saved = save(base, uninitialized, source, options)
+    saved = tf.save.save.save(base, uninitialized, source, options)
     if options.keeps_signatures and len(opened.served_names) > 1:
         names = map(repr, opened.served_names)
         whole.notes.append(f"signature {' is also '.join(names)}, which the opened file does not have")
@@ -107,8 +104,6 @@ def save(
 
 def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
     """Returns names of local variables without a value to save, for example because they were not initialized."""
-    from ..tf.values.initialization import initialized_variables
-
     local_variables = [info for info in base.state.variables.values() if info.local]
     if not local_variables or options.kind == "graph_def":
         return frozenset()
@@ -117,7 +112,7 @@ def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
     if isinstance(source, Mapping):
         return names - {str(key).removesuffix(":0") for key in source}
     return (
-        names - initialized_variables(source, local_variables, options.request)
+        names - tf.values.initialization.initialized_variables(source, local_variables, options.request)
         if getattr(source, "graph", None) is base.owner
         else names
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from .. import tf
 from ..errors import PlanError, SelectionError, counted, few, one_or_all, warn
 from ..graph.boundary import region
 from ..graph.calls import CallTree
@@ -30,8 +31,6 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
         name: the name of the function.
         also: ops to run with each call.
     """
-    from ..tf.functions.graph_function import graph_function, tensors_of, updates_left_out
-
     request, graph, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.layers
     opened = described(editor)
     packed = opened.packed if outputs is None else None
@@ -41,10 +40,12 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
     _refuse_no_outputs(opened, gives, request)
     _refuse_unconnected(graph, layers, inputs, takes, gives, also, request)
     if values is None and inputs is None:
-        editor.values.refuse_missing(tensors_of(gives), request)
+        editor.values.refuse_missing(tf.functions.graph_function.tensors_of(gives), request)
     source, defaults = _value_source(editor, values), opened.defaults if inputs is None else {}
-    function = graph_function(graph, takes, gives, source, name, packed=packed, also=also, defaults=defaults)
-    updates = updates_left_out(graph, takes, gives, also)
+    function = tf.functions.graph_function.graph_function(
+        graph, takes, gives, source, name, packed=packed, also=also, defaults=defaults
+    )
+    updates = tf.functions.graph_function.updates_left_out(graph, takes, gives, also)
     if updates:
         warn(
             f"{request}: {few(map(repr, updates))} keep averages or counts of its results, and do not run: no "
@@ -67,16 +68,13 @@ def layer_of(
         name: the name of the layer.
         trainable: whether its weights are trained.
     """
-    from ..tf.functions.graph_function import tensors_of, updates_left_out
-    from ..tf.functions.keras_layer import keras_layer, note_separate_weights
-
     graph, opened, layers = editor.snapshot, described(editor), editor.layers
     request = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
     takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", request)
     _refuse_no_outputs(opened, gives, request)
     if values is None and inputs is None:
-        editor.values.refuse_missing(tensors_of(gives), request)
-    run_too = () if inputs is None else updates_left_out(graph, takes, gives)
+        editor.values.refuse_missing(tf.functions.graph_function.tensors_of(gives), request)
+    run_too = () if inputs is None else tf.functions.graph_function.updates_left_out(graph, takes, gives)
     _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, request)
     if hasattr(training, "opened"):
         about = (training.snapshot, described(training), training.layers)
@@ -85,17 +83,15 @@ def layer_of(
     elif training is not None:
         training = ReferenceResolver(graph, layers, request).tensor(training)
     source, facts = _value_source(editor, values), _training_facts(editor)
-    layer = keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
-    note_separate_weights(graph, layer)
+    layer = tf.functions.keras_layer.keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
+    tf.functions.keras_layer.note_separate_weights(graph, layer)
     return layer
 
 
 def _training_facts(editor: EditorLike) -> Any:
     """Returns properties of the opened Keras model that its graph does not contain; empty for other graphs."""
-    from ..tf.functions.keras_training import TrainingFacts
-
     origin = editor.opened.origin
-    return TrainingFacts() if origin is None else origin.facts(editor.history.renamed)
+    return tf.functions.keras_training.TrainingFacts() if origin is None else origin.facts(editor.history.renamed)
 
 
 def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:
@@ -108,9 +104,6 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
         training: a tensor that is fed the training flag; or an editor of the graph to run in training.
         name: the name of the model.
     """
-    from ..tf.functions.keras_model import keras_model
-    from ..tf.open.snapshot import snapshot
-
     graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
     request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
     takes, gives = _boundary(graph, described(editor), editor.layers, inputs, outputs, "keras_model", request)
@@ -122,9 +115,9 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
         training = training.snapshot, training.history.renamed, training.opened.origin, _value_source(training, None)
     elif training is not None:
         training = ReferenceResolver(graph, editor.layers, request).tensor(training)
-    first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
+    first = tf.open.snapshot.snapshot(opened.graph if opened.origin is None else opened.origin.graph)
     about = _value_source(editor, values), name, training, request
-    return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
+    return tf.functions.keras_model.keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
 
 
 def _refuse_no_outputs(opened: OpenedGraph, gives: Any, request: str) -> None:
@@ -151,12 +144,10 @@ def _refuse_unconnected(
     graph: Graph, layers: Layers, inputs: Any, takes: Any, gives: Any, also: Any, request: str
 ) -> None:
     """Refuses requested inputs that no output depends on, and outputs that are the inputs themselves."""
-    from ..tf.functions.graph_function import arguments, tensors_of
-
     if inputs is None:
         return
-    cuts = [graph.tensor(name, request) for name in arguments(takes).values()]
-    ends_of = [graph.tensor(name, request) for name in tensors_of(gives)]
+    cuts = [graph.tensor(name, request) for name in tf.functions.graph_function.arguments(takes).values()]
+    ends_of = [graph.tensor(name, request) for name in tf.functions.graph_function.tensors_of(gives)]
     along = [graph.find(op_name(op), request) for op in (also if isinstance(also, list | tuple) else [also])]
     if ends_of and not along and set(ends_of) <= set(cuts):
         names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
@@ -217,10 +208,8 @@ _LISTED_MOST = 4
 
 def _value_source(editor: EditorLike, values: Any) -> Any:
     """Returns the source of values: a session, a mapping, or a function that returns a session."""
-    from ..tf.values.transfer import value_provider
-
     values = editor.values if values is None else values
-    giver = value_provider(values)
+    giver = tf.values.transfer.value_provider(values)
     return values if giver is None else giver.reader
 
 
@@ -251,11 +240,7 @@ def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[A
         values: the values of its variables.
         calls: the call ops to replace, by name or object; empty for all.
     """
-    from ..tf.functions.function_bodies import function_body
-    from ..tf.functions.inline import inline_calls
-    from ..tf.open.snapshot import snapshot
-
-    expansion = inline_calls(graph, calls)
+    expansion = tf.functions.inline.inline_calls(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
 
     def moved_ends(ends: Mapping[str, str]) -> dict[str, str]:
@@ -263,7 +248,11 @@ def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[A
 
     others = {key: (dict(ins), moved_ends(outs)) for key, (ins, outs) in opened.other_signatures.items()}
     layers = update_layers(
-        opened.layers, graph, CallTree(snapshot(expansion.graph), function_body), expansion.tensors, call
+        opened.layers,
+        graph,
+        CallTree(tf.open.snapshot.snapshot(expansion.graph), tf.functions.function_bodies.function_body),
+        expansion.tensors,
+        call,
     )
     about = {"code": opened.code + call, "session": None, "values": values.in_other(expansion.graph), "layers": layers}
     about |= {"outputs": moved_ends(opened.outputs), "other_signatures": others}

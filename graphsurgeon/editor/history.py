@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from .. import tf
 from ..errors import Kind, PlanError, StalePlanError, SurgeryError, counted
 from ..graph.calls import CallTree
 from ..graph.concurrency import gc_paused
@@ -329,9 +330,7 @@ def _layers_after(
     event: Event, layers: Layers, copies: list[tuple[Layers, dict[str, str], str]], graph: Graph
 ) -> Layers:
     """Returns the layers after a plan: the earlier layers with their current ops, and the layers of copies."""
-    from ..tf.functions.function_bodies import function_body
-
-    calls, effect = CallTree(graph, function_body), event.applied.effect
+    calls, effect = CallTree(graph, tf.functions.function_bodies.function_body), event.applied.effect
     if event.before is not None and layers:
         names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
         how = f"step {event.number}, {event.text}"
@@ -425,9 +424,7 @@ class Timeline:
         """The current graph as an immutable value; read from the file if the live graph was not needed yet."""
         waiting = lazy_graph_of(self._graph)
         if waiting is None:
-            from ..tf.open.snapshot import snapshot
-
-            current = snapshot(self._graph, self._snapshot, self.log.title)
+            current = tf.open.snapshot.snapshot(self._graph, self._snapshot, self.log.title)
         else:
             current = waiting.snapshot(self._snapshot, self.log.title)
         self._snapshot = current
@@ -446,12 +443,10 @@ class Timeline:
 
     def origin(self, op: TFOp) -> OpOrigin:
         """Returns the origin of an op, as `Editor.provenance` does."""
-        from ..tf.copy.append import origin
-
         name = op_name(getattr(op, "op", op))
         graph = self.snapshot
         graph.find(name, f"provenance({name!r})")
-        source = origin(graph, self._graph, name)
+        source = tf.copy.append.origin(graph, self._graph, name)
         orphan_steps = orphans_of(self._graph)
         if source is None and name in orphan_steps:
             return OpOrigin(name, "orphan", orphan_steps[name])
@@ -466,38 +461,35 @@ class Timeline:
             values: the store of the variables' values, to be notified if the graph is built anew.
             record: whether to keep provenance in the graph.
         """
-        from ..tf.protos import naming_memory
-
-        with naming_memory("apply(plan)"):
+        with tf.protos.naming_memory("apply(plan)"):
             return self._apply_plan(plan, values, record)
 
     def _apply_plan(self, plan: Plan, values: VariableStore, record: bool) -> Applied:
-        from ..tf.copy.append import apply_effect, materialize, next_step, record_plan
-        from ..tf.copy.imports import SavedState
-        from ..tf.run.progress import Phases, phase
-
         self._refuse_foreign(plan)
         plan = without_muted(plan)
         if not plan.steps:
             how = "Give it a step: ed.plan().copy(...)"
             raise PlanError("apply(plan)", "the plan is empty", how, kind=Kind.PLAN)
-        bar = Phases("applying", 5)
+        bar = tf.run.progress.Phases("applying", 5)
         faults = plan.check()
         if faults:
             raise faults[0].error(len(faults) - 1)
         start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
-        saved_state, layer_copies, event = SavedState(before), (self.layers, _layers_copied(effect)), None
+        saved_state = tf.copy.imports.SavedState(before)
+        layer_copies, event = (self.layers, _layers_copied(effect)), None
         try:
             with bar:
-                result = apply_effect(effect, before) if plan.mode == "append" else materialize(effect)
+                append = tf.copy.append
+                result = append.apply_effect(effect, before) if plan.mode == "append" else append.materialize(effect)
                 self._graph = result.graph
-                phase("reading back")
+                tf.run.progress.phase("reading back")
                 differences = self._verify_prediction(plan, result)
                 if differences:
                     what = f"the result differs from the preview: {differences[0]}"
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()", kind=Kind.PLAN)
-                applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
-                record_bytes = record_plan(effect, before, result.graph, number) if record else b""
+                applied = Applied(plan, result.graph, result, values.session)
+                number = append.next_step(before, self.events)
+                record_bytes = append.record_plan(effect, before, result.graph, number) if record else b""
                 about: dict[str, Any] = {"record": record_bytes}
                 if result.graph is not before:
                     about["before"] = before
@@ -518,7 +510,7 @@ class Timeline:
             orphans = saved_state.put_back(effect.copies)
             if not orphans:
                 raise
-            mark_orphans(before, orphans, next_step(before, self.events))
+            mark_orphans(before, orphans, tf.copy.append.next_step(before, self.events))
             late = late_failure(error, plan, orphans)
             if isinstance(error, Exception):
                 raise late from error
@@ -529,22 +521,18 @@ class Timeline:
 
     def undo(self) -> Event:
         """Undoes the last applied plan, as `Editor.undo` does."""
-        from ..tf.copy.append import remove_from_collections
-
         event = next((e for e in reversed(self.events) if not e.undone), None)
         if event is None:
             raise PlanError("undo()", "there is nothing to undo", "Apply a plan first")
-        return self._turn(event, event.before, remove_from_collections)
+        return self._turn(event, event.before, tf.copy.append.remove_from_collections)
 
     def redo(self) -> Event:
         """Redoes the plan that was undone last, as `Editor.redo` does."""
-        from ..tf.copy.append import restore_collections
-
         live = max((e.number for e in self.events if not e.undone), default=0)
         event = next((e for e in self.events if e.undone and not e.dropped and e.number > live), None)
         if event is None:
             raise PlanError("redo()", "there is nothing to redo", "Undo a plan first")
-        return self._turn(event, event.applied.graph, restore_collections)
+        return self._turn(event, event.applied.graph, tf.copy.append.restore_collections)
 
     def _turn(self, event: Event, other: Any, change: Callable[[Any, bytes], None]) -> Event:
         """Undoes or redoes a plan.
@@ -578,18 +566,17 @@ class Timeline:
 
     def _verify_prediction(self, plan: Plan, applied_ops: AppliedOps) -> list[str]:
         """Reads the resulting graph, and returns its differences from the prediction of the plan."""
-        from ..tf.copy.append import differences
-        from ..tf.open.snapshot import confirm_snapshot
-
         nodes, applied_ops.nodes = applied_ops.nodes, ()
         if plan.mode == "materialize":
             self._snapshot = None
         else:
-            confirmed_graph = confirm_snapshot(self.live, plan.base, plan.after(), nodes, applied_ops.ops)
+            confirmed_graph = tf.open.snapshot.confirm_snapshot(
+                self.live, plan.base, plan.after(), nodes, applied_ops.ops
+            )
             if confirmed_graph is not None:
                 self._snapshot = confirmed_graph
                 return []
-        return differences(plan.effect, self.snapshot)
+        return tf.copy.append.differences(plan.effect, self.snapshot)
 
     def _refuse_foreign(self, plan: Plan) -> None:
         if not isinstance(plan, Plan):

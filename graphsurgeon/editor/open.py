@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from .. import tf
 from ..errors import OpenError
 from ..graph.argument_types import GraphSource
 from .editor import Editor
@@ -81,9 +82,7 @@ def open(
         >>> ed.session().run(ed.outputs, {ed.inputs["x"]: [1.0, 2.0]})
         {'output': array([3., 6.], dtype=float32)}
     """
-    from ..tf.open.source import open_source
-
-    source = open_source(thing, tags, signature, function, training, raw, trust, timeout)
+    source = tf.open.source.open_source(thing, tags, signature, function, training, raw, trust, timeout)
     editor = Editor(replace(source, title=title) if title else source)
     if source.file is None and journal:
         problem = f"a journal needs a file, and {editor.title} did not come from one"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf
 from ..errors import PlanError, counted
 from ..graph.atomic_files import ensure_writable, write_atomic
 from ..graph.graph import Graph
@@ -207,14 +208,12 @@ class _Script:
 
     def values(self, step: CopyStep | RenameStep) -> str:
         """Returns code for the source of the values of a copy, or of renamed variables."""
-        from ..tf.values.transfer import value_provider
-
         assert self._event is not None
         source_values, applied = step.values, self._event.applied
         source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
         stored_values, again = _values_of(step, applied), self._provider_of(source_values, source)
         # Only the editor can fill tables.
-        editor = value_provider(source_values)
+        editor = tf.values.transfer.value_provider(source_values)
         exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
         if again is not None and not exact and _has_values(again[1], source_values, stored_values):
             return self.of(again[0])
@@ -288,14 +287,14 @@ def _array(value: Any) -> Any:
 
 def _values_of(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
     """Returns the values of a copy or of renamed variables, by the names in the source."""
-    from ..tf.copy.append import constant_of
-
     applied_ops, effect = applied.made, applied.effect
     if isinstance(step, RenameStep):
         return {old: applied_ops.values[new] for old, new in effect.renamed.items() if new in applied_ops.values}
     copied = next(c for c in effect.copies if (c.step.selection, c.step.to) == (step.selection, step.to))
     arrays = {v.was: applied_ops.values[v.name] for v in copied.variables if v.name in applied_ops.values}
-    frozen = {c.of: constant_of(applied_ops.graph, c.name, "to_code()") for c in copied.constants if c.of}
+    frozen = {
+        c.of: tf.copy.append.constant_of(applied_ops.graph, c.name, "to_code()") for c in copied.constants if c.of
+    }
     return {**arrays, **frozen}
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from .. import tf
 from ..errors import PlanError, SurgeryError
 from ..graph.graph import Graph
 from ..graph.open_graph import OpenedFile
@@ -199,9 +200,7 @@ class StepDecoder:
         if kind == "values":
             return self._editor if content is None else self._source(content)
         if kind == "tf dtype":
-            from ..tf.graph_parts import dtype_of
-
-            return dtype_of(int(content))
+            return tf.graph_parts.dtype_of(int(content))
         raise NotDeserializable(f"there is no value of kind {kind!r}")
 
     def _source(self, where: Any) -> Any:

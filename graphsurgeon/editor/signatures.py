@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .. import tf
 from ..errors import SurgeryError, few
 from ..graph.graph import Graph
 from ..graph.names import free_name, op_name, plain_name, tensors_by_key
@@ -96,10 +97,8 @@ def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_sour
     The variables that the signatures share are in it once, with their current values. A variable that an edit has
     removed has its value from the file.
     """
-    from ..tf.graph_parts import graph_with_placeholders
-
     base = whole.timeline.snapshot
-    new = OpenedGraph(graph_with_placeholders({}, "save()"), opened.title)
+    new = OpenedGraph(tf.graph_parts.graph_with_placeholders({}, "save()"), opened.title)
     timeline = Timeline(new)
     values = Values(new, timeline)
     given = whole.values if value_source is None or isinstance(value_source, str) else value_source

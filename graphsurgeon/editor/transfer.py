@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from .. import tf
 from ..errors import PlanError, counted, few, one_of
 from ..graph.argument_types import ValueSource
 from ..graph.names import expand_wildcard
@@ -62,9 +63,6 @@ def transfer(
         >>> [float(value) for value in b.session().run(b.graph.get_collection("variables"))]
         [10.0, 11.0, 2.0]
     """
-    from ..tf.values.transfer import values_of
-    from ..tf.values.value_stores import source_store, value_store
-
     request = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")
     if names is not None and not isinstance(names, Mapping):
         raise PlanError(request, f"names={names!r} is not a mapping", "Give {'source': 'target'}")
@@ -73,7 +71,8 @@ def transfer(
         raise PlanError(
             request, f"first={first!r} is not a number of layers", "Give a whole number, for example first=2"
         )
-    give, take = source_store(source, request), value_store(values_of(to), request)
+    give = tf.values.value_stores.source_store(source, request)
+    take = tf.values.value_stores.value_store(tf.values.transfer.values_of(to), request)
     give.title, take.title = f"the source ({give.title})", f"the target ({take.title})"
     if not take.writable:
         raise PlanError(request, f"nothing can be written to {take.title}", "Give an editor, a session or a model")
@@ -84,12 +83,10 @@ def transfer(
     take.refuse_unsettable([b.name for _, b in pairs], request)
 
     def repeat() -> None:
-        from ..tf.run.progress import Progress
-
         targets: dict[str, list[str]] = {}
         for a, b in pairs:
             targets.setdefault(a.name, []).append(b.name)
-        with Progress("transferring", sum(a.nbytes for a, _ in pairs)) as bar:
+        with tf.run.progress.Progress("transferring", sum(a.nbytes for a, _ in pairs)) as bar:
             for got in give.read(list(targets)):
                 size = sum(value.nbytes for value in got.values())
                 take.write({name: value for key, value in got.items() for name in targets[key]})

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from .. import tf
 from ..errors import PlanError, counted, few, warn
 from ..graph.graph import Graph
 from ..graph.lazy_graph import graph_identity, materialized_graph
@@ -70,10 +71,8 @@ class _DetachedValue:
 
     def read(self) -> Any:
         """Returns the current value if the session is still open, else the saved one."""
-        from ..tf.values.initialization import read_if_open
-
         session = self.session()
-        now = None if session is None else read_if_open(session, self.info)
+        now = None if session is None else tf.values.initialization.read_if_open(session, self.info)
         return self.value if now is None else now
 
 
@@ -175,19 +174,17 @@ class Values:
     @property
     def uninitialized(self) -> frozenset[str]:
         """Names of variables without a value: no session, file or plan has one, and no initializer can run."""
-        from ..tf.values.initialization import cannot_start, initialized_variables
-
         if self._source is None:
             return frozenset()  # the caller's session may have got its values in any way
         graph, variables = self._timeline.live, self.snapshot.state.variables
         initialized = self._variables_in_file(graph, variables)
         missing = [v for v in variables.values() if v.op not in initialized]
-        missing = [v for v in missing if not v.initializer or cannot_start(graph, v)]
+        missing = [v for v in missing if not v.initializer or tf.values.initialization.cannot_start(graph, v)]
         given = {*self._planned_values(self._timeline.log.now()), *self._detached}
         missing = [v for v in missing if self._id(graph, v.op) not in given]
         own, held = self._session, frozenset[str]()
         if missing and own is not None and own.graph is graph:
-            held = initialized_variables(own, missing, "untrained()")
+            held = tf.values.initialization.initialized_variables(own, missing, "untrained()")
         return frozenset(v.op for v in missing) - held
 
     def _without_value(self) -> frozenset[str]:
@@ -233,12 +230,10 @@ class Values:
         Without `initialize`, variables that the caller's session has not initialized stay without a value. With
         `quiet`, missing values give no warning, because the caller is about to set them.
         """
-        from ..tf.run.sessions import require_trusted
-
         if session is not None and not (hasattr(session, "run") and hasattr(session, "graph")):
             problem = f"an object of type {type(session).__name__} is not a session"
             raise PlanError(f"session({session!r})", problem, "Give a tf.compat.v1.Session, or nothing")
-        require_trusted(self.snapshot.owner, "session()")
+        tf.run.sessions.require_trusted(self.snapshot.owner, "session()")
         own, timeline = session if session is not None else self._session, self._timeline
         if own is not None and own.graph is not timeline.live and graph_identity(own.graph) not in self._ids:
             raise PlanError(
@@ -267,14 +262,10 @@ class Values:
             local: whether to include local variables, which are not expected to have a trained value.
             names: the variables to check; the values of others are not looked up. None: all.
         """
-        from ..tf.values.initialization import untrained_variables
-        from ..tf.values.sessions import ValueAssignment
-        from ..tf.values.variables import variable_infos
-
         graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
-        removed, infos = self._removed_variables(graph), variable_infos(graph)
+        removed, infos = self._removed_variables(graph), tf.values.variables.variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
-        due, report = ValueAssignment(None, "untrained()"), ValueReport()
+        due, report = tf.values.sessions.ValueAssignment(None, "untrained()"), ValueReport()
         initialized, before = self._initialized_before(graph, own, targets, due.request)
         pending = self._pending_events(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
@@ -283,17 +274,15 @@ class Values:
         why |= dict.fromkeys(self._without_value(), self._missing_reason)
         why |= self._reasons(graph, report, events, own)
         if own is not None and own.graph is graph:
-            why |= untrained_variables(own)
+            why |= tf.values.initialization.untrained_variables(own)
         return {info.op: why[info.op] for info in targets if info.op in why and (local or not info.local)}
 
     def value(self, name: str) -> Any:
         """Returns the value of a constant or variable, as `Editor.value` does."""
-        from ..tf.open.op_facts import value
-
         stored = self._at_rest(op_name(name))
         if stored is not None:
             return stored.read()
-        return value(self.snapshot, name, self.uninitialized, self.reader)
+        return tf.open.op_facts.value(self.snapshot, name, self.uninitialized, self.reader)
 
     def _at_rest(self, name: str) -> Any:
         """Returns the value of a variable as stored in the file, unread; None if it may have changed since."""
@@ -309,17 +298,16 @@ class Values:
 
     def in_other(self, graph: TFGraph) -> Any:
         """Returns the values for variables of the same names in another graph, in the form of a source of values."""
-        from ..tf.values.sessions import SessionValues, fill_tables
-        from ..tf.values.variables import variable_infos
-
         here, variables = self.graph, self.snapshot.state.variables
-        both = {name: self._id(here, name) for name in variable_infos(graph) if name in variables}
+        both = {name: self._id(here, name) for name in tf.values.variables.variable_infos(graph) if name in variables}
         same = weakref.WeakKeyDictionary(
             {one: dict(names) for one, names in self._ids.items()} | {graph_identity(graph): both}
         )
         untrained = partial(self.untrained, local=True)
-        fill = partial(fill_tables, init_ops=[] if self._init_ops else None, as_found=self._source is not None)
-        return SessionValues(
+        fill = partial(
+            tf.values.sessions.fill_tables, init_ops=[] if self._init_ops else None, as_found=self._source is not None
+        )
+        return tf.values.sessions.SessionValues(
             self.reader,
             fill,
             untrained,
@@ -376,8 +364,6 @@ class Values:
         Raises:
             PlanError: a value cannot be read or set, or a table cannot be filled. A new session is then closed.
         """
-        from ..tf.values.sessions import new_session, translate_errors
-
         opened = self._opened_graph()
         if own is None and self._source is not None and graph is not opened and self._stored_values() is None:
             # Only a session of the opened graph can read the values.
@@ -389,10 +375,12 @@ class Values:
             return new, report
         initialize = initialize or own is None or own in self._own_sessions
         request = "session()" if own is None or own.graph is graph else "session(old)"
-        with translate_errors(lambda: own if own is not None else new_session(None, config), request):
+        with tf.values.sessions.translate_errors(
+            lambda: own if own is not None else tf.values.sessions.new_session(None, config), request
+        ):
             if own is not None and own.graph is graph:
                 return own, self._assign_values(own, own, events, request, initialize)
-            new = new_session(graph, config)
+            new = tf.values.sessions.new_session(graph, config)
             self._own_sessions.add(new)
             try:
                 return new, self._assign_values(new, own, events, request, initialize)
@@ -402,15 +390,13 @@ class Values:
 
     def _reasons(self, graph: TFGraph, report: ValueReport, events: list[Event], own: Any) -> dict[str, str]:
         """Returns the reason for each variable of the report that holds only its initial value."""
-        from ..tf.values.initialization import untrained_variables
-
         results = [event.applied.made for event in events]
         copied = {self._id(one.graph, name): why for one in results for name, why in one.untrained.items()}
         lack = UNHELD if own is not None and own not in self._own_sessions else self._missing_reason
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
         why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
         if own is not None and own.graph is not graph:
-            old = untrained_variables(own)
+            old = tf.values.initialization.untrained_variables(own)
             why |= {name: old[was] for name, was in report.carried.items() if was in old}
         return why
 
@@ -437,25 +423,14 @@ class Values:
             events, initialize: as for `_open_session`.
             request: the request, for messages.
         """
-        from ..tf.values.initialization import initialized_variables, note_untrained, within_reach
-        from ..tf.values.sessions import (
-            ValueAssignment,
-            apply_assignment,
-            fill_new_tables,
-            fill_tables,
-            run_init_ops,
-            set_without_initializers,
-        )
-        from ..tf.values.variables import variable_infos
-
         graph, source, new = session.graph, self._source, session is not own
         init_ops = self._init_ops_as(self._current_names(graph))
         pending = self._pending_events(session, events)
         if not new and not pending and self._graph_versions.get(session) == graph.version:
             return ValueReport()
-        infos, removed = variable_infos(graph), self._removed_variables(graph)
+        infos, removed = tf.values.variables.variable_infos(graph), self._removed_variables(graph)
         targets = [info for name, info in infos.items() if name not in removed]
-        due, report = ValueAssignment(session, request, own), ValueReport()
+        due, report = tf.values.sessions.ValueAssignment(session, request, own), ValueReport()
         filed = own is None and source is not None and graph is self._opened_graph()
         if filed:
             source.fill(session)
@@ -464,10 +439,12 @@ class Values:
         ran = self._init_ops if filed else ()
         if ran:  # the initialization ops of the file may have set more variables
             more = [info for info in targets if info.op not in initialized]
-            initialized |= initialized_variables(session, within_reach(graph, [*initialized, *ran], more), request)
+            initialized |= tf.values.initialization.initialized_variables(
+                session, tf.values.initialization.within_reach(graph, [*initialized, *ran], more), request
+            )
         if new and own is not None:
             bare = [(before[n], i) for i in targets if not i.initializer and (n := self._id(graph, i.op)) in before]
-            initialized = set_without_initializers(
+            initialized = tf.values.sessions.set_without_initializers(
                 own,
                 session,
                 bare,
@@ -475,21 +452,21 @@ class Values:
                 self._variables_in_file(graph, [info.op for _, info in bare]),
                 self._current_names,
             )
-            run_init_ops(session, *init_ops)
+            tf.values.sessions.run_init_ops(session, *init_ops)
         for event in pending:
             if event.number in settled_events:
-                fill_new_tables(session, event.applied.made)
+                tf.values.sessions.fill_new_tables(session, event.applied.made)
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         if not initialize:
             due.initial, report.initial = [], []
-        apply_assignment(due, [infos[name] for name in removed if name in infos])
+        tf.values.sessions.apply_assignment(due, [infos[name] for name in removed if name in infos])
         if new and own is None and not filed:
-            run_init_ops(session, *init_ops)
+            tf.values.sessions.run_init_ops(session, *init_ops)
         if new:
-            fill_tables(session, as_found=source is not None and graph is self._opened_graph())
+            tf.values.sessions.fill_tables(session, as_found=source is not None and graph is self._opened_graph())
         for event in pending:
             if event.number not in settled_events:
-                fill_new_tables(session, event.applied.made)
+                tf.values.sessions.fill_new_tables(session, event.applied.made)
         initialized |= due.names
         why = self._reasons(graph, report, events, own)
         why |= source.untrained() if filed else {}
@@ -498,7 +475,7 @@ class Values:
                 graph, [name for name in report.initial if not infos[name].local]
             )
             report.warnings += _lost_warnings(graph, [info for info in targets if info.op not in initialized])
-        note_untrained(session, infos.values(), why)
+        tf.values.initialization.note_untrained(session, infos.values(), why)
         if new and own is not None:
             self._detach(own, before, {self._id(graph, name) for name in initialized})
         self._record_session(session, initialized, events, initialize)
@@ -532,8 +509,6 @@ class Values:
         graph: TFGraph,
     ) -> None:
         """Decides by the rule of `Values` which value each variable of a session gets."""
-        from ..tf.values.initialization import cannot_start
-
         planned, again = self._planned_values(events), self._planned_values(pending)
         first = self._planned_values([event for event in pending if event.number not in self._assigned_steps])
         filed: dict[int, Any] | None = None
@@ -554,7 +529,7 @@ class Values:
                 filed = self._stored_values() or {} if filed is None else filed
                 if number in filed:
                     due.arrays[info] = filed[number]
-                elif not cannot_start(graph, info):
+                elif not tf.values.initialization.cannot_start(graph, info):
                     due.initial.append(info)
                     report.initial.append(name)
 
@@ -572,9 +547,7 @@ class Values:
 
     def _before(self, old: Any, request: str) -> dict[int, VariableInfo]:
         """Returns variable -> its counterpart in an older session, for the variables that have a value there."""
-        from ..tf.values.variables import variable_infos
-
-        infos, removed = variable_infos(old.graph), self._removed_variables(old.graph)
+        infos, removed = tf.values.variables.variable_infos(old.graph), self._removed_variables(old.graph)
         initialized = (
             self._initialized_in(old, [info for name, info in infos.items() if name not in removed], request)
             & infos.keys()
@@ -586,20 +559,18 @@ class Values:
 
         The session is queried only for variables that had no value before: these may have been set since.
         """
-        from ..tf.values.initialization import initialized_variables
-
         initialized = self._initialized.get(session, frozenset())
-        initialized |= initialized_variables(session, [info for info in infos if info.op not in initialized], request)
+        initialized |= tf.values.initialization.initialized_variables(
+            session, [info for info in infos if info.op not in initialized], request
+        )
         self._initialized[session] = initialized
         return initialized
 
     def _detach(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
         """Keeps the values of variables that only the old session has, if an undo or a redo can bring them back."""
-        from ..tf.values.initialization import read_all
-
         alive = {number for names in self._ids.values() for number in names.values()}
         lost = {number: info for number, info in before.items() if number in alive - now}
-        values = read_all(old, list(lost.values()))
+        values = tf.values.initialization.read_all(old, list(lost.values()))
         there = weakref.ref(old)
         self._detached = {number: alive_left for number, alive_left in self._detached.items() if number in alive - now}
         self._detached |= {
@@ -633,9 +604,11 @@ class Values:
 
 def _lost_warnings(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
     """Returns warnings about variables without a value because the checkpoint of their initializers is missing."""
-    from ..tf.values.initialization import missing_checkpoint
-
-    lost = {info.op: path for info in empty if info.initializer and (path := missing_checkpoint(graph, info))}
+    lost = {
+        info.op: path
+        for info in empty
+        if info.initializer and (path := tf.values.initialization.missing_checkpoint(graph, info))
+    }
     if not lost:
         return []
     have = "has no value: its initializer reads" if len(lost) == 1 else "have no value: their initializers read"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError, counted, few
@@ -68,9 +69,7 @@ class Candidate:
     @cached_property
     def key(self) -> str:
         """Returns a digest of the nodes. Their names follow their order, so equal candidates have equal digests."""
-        from ..tf.run.trials import digest
-
-        return digest(self.graph, self.output)
+        return tf.run.trials.digest(self.graph, self.output)
 
     @cached_property
     def needed(self) -> tuple[str, ...]:
@@ -144,9 +143,7 @@ class Candidate:
 
 def _op_formula(kind: str, args: Sequence[str], node: TFNodeDef) -> str:
     if kind == "Const":
-        from ..tf.edit.patterns import array_of
-
-        array = array_of(node)
+        array = tf.edit.patterns.array_of(node)
         if array is None or array.ndim or array.dtype.kind not in "fiub":
             return "const" if array is None else f"const{list(array.shape)}"
         return f"{float(array):.4g}" if array.dtype.kind == "f" else str(array.item()).lower()
@@ -245,12 +242,10 @@ class Assembly:
         Raises:
             PlanError: the pieces do not fit: TensorFlow infers another shape, or a loop was cut.
         """
-        from ..tf.graph_parts import graph_with_placeholders
-
         # An editor refers to its plans, a plan to its source graph, and a graph to the origin of each op. This would
         # keep all ancestors in memory, with longer descriptions in each generation. So this editor is not kept.
         tensors = {name: self._like.graph.get_tensor_by_name(f"{name}:0") for name in self._like.inputs}
-        editor = Editor(OpenedGraph(graph_with_placeholders(tensors, "made(...)"), "candidate"))
+        editor = Editor(OpenedGraph(tf.graph_parts.graph_with_placeholders(tensors, "made(...)"), "candidate"))
         plan = editor.plan()
         for number, (piece, names) in enumerate(self._pieces):
             if not piece.ops:
@@ -411,11 +406,10 @@ def jitter(one: Candidate, rng: Any) -> Candidate | None:
     names = one.constants
     if not names:
         return None
-    from ..tf.edit.patterns import array_of
 
     name = names[rng.integers(len(names))]
     graph = one.editor.snapshot
-    old = array_of(graph.nodes[graph.index[name]])
+    old = tf.edit.patterns.array_of(graph.nodes[graph.index[name]])
     if old is None:
         return None
     values = old + rng.normal(0.0, _JITTER, old.shape) * np.maximum(np.abs(old), 1.0 if rng.random() < 0.5 else 0.1)
@@ -437,11 +431,9 @@ class Rule:
     """
 
     def __init__(self, pattern: Callable[..., Any], replacement: Callable[..., Any], spec: Any) -> None:
-        from ..tf.run.trials import expression
-
         self.pattern = pattern
-        graph, self.arguments, output = expression(pattern, spec)
-        graph, arguments, output = expression(replacement, spec)
+        graph, self.arguments, output = tf.run.trials.expression(pattern, spec)
+        graph, arguments, output = tf.run.trials.expression(replacement, spec)
         unknown = [name for name in arguments if name not in self.arguments]
         if unknown:
             raise PlanError(
@@ -496,9 +488,7 @@ def grow(
     Raises:
         PlanError: a function does not accept tensors of this dtype and shape, or returns others.
     """
-    from ..tf.run.trials import random_graph
-
-    graph, output = random_graph(inputs, functions, constants, depth, rng)
+    graph, output = tf.run.trials.random_graph(inputs, functions, constants, depth, rng)
     return candidate(graph, output, list(inputs))
 
 

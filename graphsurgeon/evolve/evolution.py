@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf
 from ..errors import PlanError, counted
 from .candidate import Candidate, Rule, candidate, crossover, grow, jitter, sprout
 
@@ -137,8 +138,6 @@ def evolve(
         >>> found.best.score < 1e-9
         True
     """
-    from ..tf.run.trials import arity, specs_of, uniform_specs, workers_of
-
     if callable(functions):
         functions = [functions]
     _refuse_unfit(score, constants, rules)
@@ -148,17 +147,17 @@ def evolve(
     )  # fmt: skip
     starters = [one if isinstance(one, Candidate) else candidate(one) for one in initial]
     if inputs is None and starters:
-        inputs = specs_of(starters[0].graph, starters[0].inputs)
+        inputs = tf.run.trials.specs_of(starters[0].graph, starters[0].inputs)
     if not inputs or (not functions and not starters):
         how = "Give inputs= and functions=, or give graphs in initial=[...]"
         raise PlanError("evolve(...)", "no functions and no graphs to start from are given", how)
-    specs = uniform_specs(inputs) if functions or rules else dict(inputs)
+    specs = tf.run.trials.uniform_specs(inputs) if functions or rules else dict(inputs)
     _refuse_other_inputs(starters, list(specs))
     for function in functions:
-        arity(function)
+        tf.run.trials.arity(function)
     known_rules = [Rule(a, b, next(iter(specs.values()))) for a, b in rules]
     rng = np.random.default_rng(seed)
-    judge = _Scorer(score, workers_of(workers, timeout))
+    judge = _Scorer(score, tf.run.trials.workers_of(workers, timeout))
 
     def new() -> Candidate:
         return grow(specs, functions, rng, constants, depth)
@@ -194,12 +193,12 @@ class _Scorer:
 
     def rate(self, population: list[Candidate]) -> None:
         """Sets the score of all candidates."""
-        from ..tf.run.trials import scores
-
         keys = [one.key for one in population]
         scores_by_key = {key: one.score for key, one in zip(keys, population, strict=True) if one.score is not None}
         fresh = {key: one for key, one in zip(keys, population, strict=True) if key not in scores_by_key}
-        scores_by_key.update(zip(fresh, scores(list(fresh.values()), self._score, self._workers), strict=True))
+        scores_by_key.update(
+            zip(fresh, tf.run.trials.scores(list(fresh.values()), self._score, self._workers), strict=True)
+        )
         self.tried += len(fresh)
         for key, one in zip(keys, population, strict=True):
             one.score = scores_by_key[key]

@@ -12,6 +12,7 @@ from ..graph.names import partitioned_name
 from ..graph.reports import Restored
 from ..graph.traversal import backward
 from ..plan.plan import Plan
+from ..tf import values
 from .recipe_context import recipe_context, results
 
 #: Suffix of TF1 for an average, after the name of the variable.
@@ -53,12 +54,9 @@ def rename_checkpoint(
         >>> tf.train.load_variable(f"{folder}/new.ckpt", "encoder/net/w").tolist()
         [1.0, 2.0]
     """
-    from ..tf.values.checkpoint_names import stored_names
-    from ..tf.values.restore import copy_checkpoint
-
     request = f"rename_checkpoint({str(checkpoint)!r}, {str(path)!r})"
     if isinstance(names, Applied):
-        there = stored_names(checkpoint, request)
+        there = values.checkpoint_names.stored_names(checkpoint, request)
         names = names.variable_names
         parts = [(old.rpartition("/")[0], old, new) for old, new in names.items() if old not in there]
         wholes = {whole: partitioned_name(whole, old, new) for whole, old, new in parts if whole in there}
@@ -66,7 +64,9 @@ def rename_checkpoint(
     if not isinstance(names, Mapping) or not names:
         problem = "names= is empty" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
         raise PlanError(request, problem, "Type names={'old': 'new'}, for variables or scopes of the checkpoint")
-    return copy_checkpoint(checkpoint, path, {str(old): str(new) for old, new in names.items()}, request, overwrite)
+    return values.restore.copy_checkpoint(
+        checkpoint, path, {str(old): str(new) for old, new in names.items()}, request, overwrite
+    )
 
 
 def use_averages(thing: Editor | Plan, outputs: TensorsLike | None = None, *, suffix: str = AVERAGE) -> Plan:
@@ -156,10 +156,8 @@ def restore_averages(ed: Editor, checkpoint: PathLike, *, suffix: str = AVERAGE)
         >>> gs.recipes.restore_averages(net(False), path).found
         {'w': 'w/ExponentialMovingAverage'}
     """
-    from ..tf.values.checkpoint_names import stored_names
-
     request = f"restore_averages({str(checkpoint)!r})"
-    there = stored_names(checkpoint, request)
+    there = values.checkpoint_names.stored_names(checkpoint, request)
     variables = ed.snapshot.state.variables
     names = {f"{name}/{suffix}": name for name in variables if f"{name}/{suffix}" in there}
     if not names:

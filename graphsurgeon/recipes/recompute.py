@@ -23,6 +23,7 @@ from ..graph.selection import Selection, select, selection_from
 from ..graph.traversal import backward, forward, reachable_mask, walk_edges
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
+from ..tf.registry import op_definition
 from .recipe_context import RecipeContext, recipe_context, tensors
 
 #: Ops that read only the shape of a tensor.
@@ -163,8 +164,6 @@ class _Backprop:
 
     def _unrepeatable_ops(self) -> Mask:
         """Returns the ops whose output may differ the next time, and the ops that read variables."""
-        from ..tf.graph_parts import op_definition
-
         graph = self.graph
         kinds = []
         for kind in graph.kinds[0]:

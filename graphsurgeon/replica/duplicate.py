@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
+from .. import tf
 from ..editor.applied import Applied
 from ..editor.editor import Editor
 from ..editor.open import open
@@ -159,10 +160,8 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
 
 def _session_of(editor: Editor | None, values: Any) -> Any:
     """Returns the source of updates: the session of the original, or arrays; None if there is no source."""
-    from ..tf.values.transfer import values_of
-
     if values is not None and not (isinstance(values, Editor) and not values.values.given):
-        return values_of(values)
+        return tf.values.transfer.values_of(values)
     return None if editor is None or not editor.values.given else editor.values.reader()
 
 
@@ -170,10 +169,6 @@ def _duplicate_in_same_graph(
     editor: Editor | None, block: Selection, session: TFSession | None, options: _Options
 ) -> Replica:
     """Returns a duplicate in the graph of its original."""
-    from ..tf.run.sessions import refuse_missing
-    from ..tf.values.replica_values import group_updates
-    from ..tf.values.sessions import set_plan_values
-
     if options.target or isinstance(session, Mapping):
         what = f"target={options.target!r}" if options.target else "values={...}"
         raise PlanError(
@@ -184,11 +179,11 @@ def _duplicate_in_same_graph(
     editor = editor or open(block.graph.owner, title=block.graph.title)
     if session is not None:
         refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
-        refuse_missing(options.rules["device"], session)
+        tf.run.sessions.refuse_missing(options.rules["device"], session)
     scope = free_name("replica", editor.snapshot.taken) if options.to is None else options.to
     applied, pairs = _copy_block(editor, block, session, to=scope, **options.rules)
-    ops = group_updates(pairs, applied.graph, scope, options.tau != 1.0)
-    start = partial(set_plan_values, made=applied.made)
+    ops = tf.values.replica_values.group_updates(pairs, applied.graph, scope, options.tau != 1.0)
+    start = partial(tf.values.sessions.set_plan_values, made=applied.made)
     return Replica(applied, pairs, None, None, session, ops, options.every, options.tau, start, _unread(applied))
 
 
@@ -196,22 +191,17 @@ def _duplicate_in_new_graph(
     block: Selection, own: Any, starts: Any, graph: Any, options: _Options, handles: Mapping[str, Any]
 ) -> Replica:
     """Returns a duplicate in another graph, with its own session; `handles` are variables of a TF2 object."""
-    from ..tf.graph_parts import Graph
-    from ..tf.run.sessions import new_session, refuse_missing, refuse_missing_at
-    from ..tf.values.replica_values import MappingSource, ObjectSource, SessionSource
-    from ..tf.values.sessions import set_plan_values
-
     if graph is not None and options.target:
         raise PlanError(
             f"duplicate(graph=..., target={options.target!r})",
             "target= is for a new session, but an existing graph keeps its session",
             "Leave out graph=, or give graph=tf.compat.v1.Session(target, graph=...)",
         )
-    there = graph if isinstance(graph, Editor) else open(graph or Graph(), title="duplicate")
+    there = graph if isinstance(graph, Editor) else open(graph or tf.graph_parts.Graph(), title="duplicate")
     if graph is None:
-        refuse_missing_at(options.rules["device"], options.target, options.config, options.timeout)
+        tf.run.sessions.refuse_missing_at(options.rules["device"], options.target, options.config, options.timeout)
     else:
-        refuse_missing(options.rules["device"], there.session())
+        tf.run.sessions.refuse_missing(options.rules["device"], there.session())
     applied, pairs = _copy_block(there, block, own, to=options.to or "", values=starts, **options.rules)
     new_ops = applied.made
     # Updates copy the values later; a second copy of them is not kept here.
@@ -219,34 +209,35 @@ def _duplicate_in_new_graph(
     new_ops.values.clear()
 
     def opened() -> Any:
-        session = new_session(applied.graph, options.target, options.config, options.timeout)
-        set_plan_values(session, new_ops)
+        session = tf.run.sessions.new_session(applied.graph, options.target, options.config, options.timeout)
+        tf.values.sessions.set_plan_values(session, new_ops)
         return session
 
     source: Any = None
     if own is not None:
-        source = MappingSource(own, block.graph.owner) if isinstance(own, Mapping) else SessionSource(own)
+        source = (
+            tf.values.replica_values.MappingSource(own, block.graph.owner)
+            if isinstance(own, Mapping)
+            else tf.values.replica_values.SessionSource(own)
+        )
     if pairs and all(pair.old.op in handles for pair in pairs):
-        source = ObjectSource(handles)
+        source = tf.values.replica_values.ObjectSource(handles)
     how, session = (opened, opened()) if graph is None else (None, there.session())
     return Replica(applied, pairs, source, how, session, None, options.every, options.tau, None, _unread(applied))
 
 
 def _copy_block(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
     """Returns the copy, and pairs of its variables and their originals. Errors name `duplicate` as the request."""
-    from ..tf.values.replica_values import pairs_of, refuse_folded
-    from ..tf.values.variables import refuse_empty
-
     try:
         plan = editor.plan().copy(block, **how)
         if own is not None and not isinstance(own, Mapping) and not plan.effect.faults:
             starts = [v.info for v in plan.effect.variables if v.made.initializer and v.policy == "copy"]
-            refuse_empty(own, starts, "duplicate(...)")
+            tf.values.variables.refuse_empty(own, starts, "duplicate(...)")
         applied = editor.apply(plan)
     except PlanError as error:
         raise type(error)("duplicate(...)", error.problem, error.suggestion) from error
-    pairs = pairs_of(applied.copies, applied.graph)
-    refuse_folded(pairs)
+    pairs = tf.values.replica_values.pairs_of(applied.copies, applied.graph)
+    tf.values.replica_values.refuse_folded(pairs)
     return applied, pairs
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf
 from ..editor.applied import Applied
 from ..errors import Kind, PlanError, SelectionError, counted, warn
 from ..graph.argument_types import FeedDict, TensorsLike
@@ -191,18 +192,13 @@ class Replica:
             PlanError: the duplicate is closed, has no session yet, has seen no checkpoint of the folder that it
                 follows, or its last update failed half-way.
         """
-        from ..tf.run.session_tracking import resolve_feeds, resolve_fetches
-        from ..tf.run.sessions import LOST
-
         about = (self.graph, "the duplicate", self._copy)
         try:
             with self.reading() as session:
-                targets, feed_values = (
-                    resolve_fetches(fetches, "run({})", *about),
-                    resolve_feeds(feeds, "run({})", *about),
-                )
+                targets = tf.run.session_tracking.resolve_fetches(fetches, "run({})", *about)
+                feed_values = tf.run.session_tracking.resolve_feeds(feeds, "run({})", *about)
                 return session.run(targets, feed_values)
-        except LOST:
+        except tf.run.sessions.LOST:
             if self._opened is None:
                 raise
         with self._one:
@@ -279,14 +275,13 @@ class Replica:
             >>> print(replica.train(learn), replica.run(w), replica.update().changed, replica.run(w))
             2.0 1.0 ('w',) 2.0
         """
-        from ..tf.run.session_tracking import resolve_feeds, resolve_fetches
-
         session = self._training_session("train(...)")
         with acquire_all([self._original]):
             if session is not None:
                 about = (self.applied.copies[0].source.owner, "the original")
                 return session.run(
-                    resolve_fetches(fetches, "train({})", *about), resolve_feeds(feeds, "train({})", *about)
+                    tf.run.session_tracking.resolve_fetches(fetches, "train({})", *about),
+                    tf.run.session_tracking.resolve_feeds(feeds, "train({})", *about),
                 )
             if not callable(fetches) or feeds is not None:
                 how = "Give a function without arguments: replica.train(lambda: model.train_on_batch(x, y))"
@@ -346,9 +341,6 @@ class Replica:
             OpenError: a newer checkpoint in the folder is half-written, damaged, or of another model. The duplicate is
                 not changed.
         """
-        from ..tf.run.progress import Phases, phase
-        from ..tf.run.sessions import LOST
-
         tau = check_tau(self.tau if tau is None else tau, "update")
         if self._closed:
             raise PlanError("update()", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
@@ -356,17 +348,17 @@ class Replica:
             how = "Attach a session, replica.attach(session), or follow a folder, replica.follow(folder)"
             raise PlanError("update()", "the duplicate has no session or folder to follow", how)
         self._door.refuse_reader()
-        with self._one, Phases("updating the duplicate", 3), _proposing_attach():
+        with self._one, tf.run.progress.Phases("updating the duplicate", 3), _proposing_attach():
             start = time.perf_counter()
             if self._grouped is not None:
                 return self._update_grouped(tau, start, timeout)
-            phase("reading values")
+            tf.run.progress.phase("reading values")
             snapshot, skipped = self._newest(wait, timeout)
             if snapshot is None:
                 return Update(self._count, (), len(self._pairs), 0, "")
             try:
                 return self._transfer(*snapshot, tau, start, skipped, timeout)
-            except LOST:
+            except tf.run.sessions.LOST:
                 if self._opened is None:
                     raise
             self._reopen()
@@ -377,10 +369,8 @@ class Replica:
         self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float
     ) -> Iterator[None]:
         """Holds some locks while these ops run in the observed session; other threads wait."""
-        from ..tf.run.session_tracking import exclusive
-
         try:
-            with exclusive(observed, elements, doors, timeout):
+            with tf.run.session_tracking.exclusive(observed, elements, doors, timeout):
                 yield
         except BusyError as error:
             raise PlanError(
@@ -396,19 +386,18 @@ class Replica:
 
     def _observe(self) -> None:
         """Makes all runs in the current sessions use the locks of this duplicate."""
-        from ..tf.run.session_tracking import Interest, observe, places_of
-
+        tracking = tf.run.session_tracking
         _release(self._observed)
         pairs, original = self._pairs.values(), self._session_of_original()
         if original is not None:
             graph = self.applied.copies[0].source.owner
-            places = places_of(graph, [pair.old.op for pair in pairs])
-            local = places_of(graph, [pair.old.op for pair in pairs if not pair.needed])
-            self._observed.append(observe(original, Interest(self._original, places, local)))
+            places = tracking.places_of(graph, [pair.old.op for pair in pairs])
+            local = tracking.places_of(graph, [pair.old.op for pair in pairs if not pair.needed])
+            self._observed.append(tracking.observe(original, tracking.Interest(self._original, places, local)))
         if self.session is not None:
-            places = places_of(self.graph, self.variables)
-            interest = Interest(self._door, places, looks=True, refuse=self._state.refuse)
-            self._observed.append(observe(self.session, interest))
+            places = tracking.places_of(self.graph, self.variables)
+            interest = tracking.Interest(self._door, places, looks=True, refuse=self._state.refuse)
+            self._observed.append(tracking.observe(self.session, interest))
 
     def _newest(self, wait: float, timeout: float) -> tuple[tuple[str, dict[str, Any]] | None, Mapping[str, str]]:
         """Returns the new values with their origin, or None; and the skipped checkpoints with the reasons."""
@@ -424,8 +413,6 @@ class Replica:
             time.sleep(min(0.05, max(0.0, end - time.monotonic())))
 
     def _update_grouped(self, tau: float, start: float, timeout: float) -> Update:
-        from ..tf.values.variables import errors_if_empty
-
         if self.session is None:
             raise PlanError(
                 "update()", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
@@ -442,7 +429,7 @@ class Replica:
         with (
             self._alone(self._observed, [op], doors, timeout),
             self._state.half_way(),  # TensorFlow reads all values before it sets the first one
-            errors_if_empty([pair.old for pair in self._pairs.values()], "update()"),
+            tf.values.variables.errors_if_empty([pair.old for pair in self._pairs.values()], "update()"),
         ):
             self.session.run(op, feeds)
         self._count += 1
@@ -452,24 +439,24 @@ class Replica:
     def _transfer(
         self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: Mapping[str, str], timeout: float
     ) -> Update:
-        from ..tf.run.progress import phase
-        from ..tf.values.replica_values import current_values, digests, interpolate
-
-        phase("comparing values")
+        tf.run.progress.phase("comparing values")
         if self.session is None:
             raise PlanError(
                 "update()", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
             )
         pairs = {name: self._pairs[name] for name in values}
         if tau == 1.0 or self._fresh:
-            now = digests(values)
+            now = tf.values.replica_values.digests(values)
             todo = {n: v for n, v in values.items() if pairs[n].written or self._known.get(n) != now[n]}
         else:
             now = {}
-            before = current_values(self.session, list(pairs.values()))
-            new_values = {n: interpolate(before[n], v, tau) if pairs[n].soft else v for n, v in values.items()}
+            before = tf.values.replica_values.current_values(self.session, list(pairs.values()))
+            new_values = {
+                n: tf.values.replica_values.interpolate(before[n], v, tau) if pairs[n].soft else v
+                for n, v in values.items()
+            }
             todo = {n: v for n, v in new_values.items() if not np.array_equal(before[n], v)}
-        phase(f"setting {counted(len(todo), 'variables')}")
+        tf.run.progress.phase(f"setting {counted(len(todo), 'variables')}")
         if todo:
             self._set(todo, timeout)
         self._known, self._fresh, self._lacking, self._state.waiting = now, False, [], ""
@@ -480,20 +467,16 @@ class Replica:
 
     def _set(self, values: Mapping[str, Any], timeout: float) -> None:
         """Sets variables of the duplicate while no thread reads it."""
-        from ..tf.values.replica_values import feed, setters
-
         pairs = {name: self._pairs[name] for name in values}
         self._known = {}  # after a failure, the next update sets all variables
-        ops = setters(self.session, pairs)
+        ops = tf.values.replica_values.setters(self.session, pairs)
         with self._alone(self._observed[-1:], ops, [self._door], timeout), self._state.half_way():
-            feed(self.session, values, pairs)
+            tf.values.replica_values.feed(self.session, values, pairs)
 
     def _start(self, initial: Collection[str]) -> None:
         """Copies the values of all variables except those that start from initial values."""
-        from ..tf.values.replica_values import SessionSource
-
         original = self._session_of_original()
-        source = self._source if original is None else SessionSource(original)
+        source = self._source if original is None else tf.values.replica_values.SessionSource(original)
         if not initial:
             if source is not None:
                 self.update(1.0)
@@ -522,9 +505,7 @@ class Replica:
 
         When the session is made, the duplicate copies all values, regardless of `tau`.
         """
-        from ..tf.run.session_tracking import UpdateHook
-
-        return UpdateHook(self, check_interval(self.every if every is None else every, "hook"))
+        return tf.run.session_tracking.UpdateHook(self, check_interval(self.every if every is None else every, "hook"))
 
     def attach(self, session: TFSession) -> Replica:
         """Follows the original in another session of its graph, for example after a crash, and copies all values.
@@ -535,16 +516,13 @@ class Replica:
         Raises:
             PlanError: the session is of another graph, or it does not have the device of the duplicate.
         """
-        from ..tf.run.sessions import refuse_missing
-        from ..tf.values.replica_values import SessionSource
-
         refuse_foreign(session, self.applied.copies[0].source.owner, "attach(session)")
         with self._one:
             if self._grouped is None:
-                self._source = SessionSource(session)
+                self._source = tf.values.replica_values.SessionSource(session)
                 self._observe()
             else:
-                refuse_missing(self.applied.copies[0].step.device, session)
+                tf.run.sessions.refuse_missing(self.applied.copies[0].step.device, session)
                 self._live_in(session)
             self._known, self._fresh = {}, True
             self.update(1.0)
@@ -587,9 +565,6 @@ class Replica:
             >>> print(replica.update())
             no update: there is nothing newer
         """
-        from ..tf.values.checkpoint_folder import CheckpointFolder
-        from ..tf.values.replica_values import FolderSource
-
         request = f"follow({str(folder)!r})"
         if not isinstance(folder, (str, os.PathLike)):
             problem = f"an object of type {type(folder).__name__} is not a folder"
@@ -610,7 +585,7 @@ class Replica:
                 "the duplicate and its original are in the same graph, and share a session",
                 "Make the duplicate without graph=, so that it has its own session",
             )
-        source = FolderSource(CheckpointFolder(os.fspath(folder)))
+        source = tf.values.replica_values.FolderSource(tf.values.checkpoint_folder.CheckpointFolder(os.fspath(folder)))
         source.folder.refuse_missing()
         self._warned = self._warned or values is not None
         with self._one:
@@ -715,14 +690,12 @@ def _release(observed: list[Any]) -> None:
 
 def _follow_loop(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) -> None:
     """Updates a replica repeatedly, until it is closed or deleted."""
-    from ..tf.run.progress import silent
-
     while not stop.wait(seconds):
         one = replica()
         if one is None:
             return
         try:
-            with silent():  # the update runs in the background, so it shows no progress
+            with tf.run.progress.silent():  # the update runs in the background, so it shows no progress
                 one.update()
             one.error = None
         except Exception as error:  # there is no caller to raise to, and the next update may succeed

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf
 from ..errors import PlanError, SurgeryError, counted, few, one_or_all
 from ..graph.compatibility import (
     TARGETS,
@@ -50,10 +51,8 @@ def check(
     if target not in TARGETS:
         choices = ", ".join(map(repr, sorted(TARGETS)))
         raise PlanError(request, f"{target!r} is not a target", f"Choose one of {choices}")
-    from ..tf.run.sessions import require_trusted
-    from ..tf.save.converters import FrozenPart, convert, converter
 
-    require_trusted(editor.graph, request)  # converters run ops when they fold constants
+    tf.run.sessions.require_trusted(editor.graph, request)  # converters run ops when they fold constants
     targets, fed = resolve_fetches(editor, outputs, "check", "outputs"), _input_names(editor, inputs)
     ends: dict[str, Any] = {"outputs": targets, "inputs": fed or None}
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
@@ -62,7 +61,7 @@ def check(
             editor.save(path, **ends, freeze=True, values="initial", verify=False)
         except Unconvertible as error:
             return _unfreezable(editor, target, error.made, fed, targets)
-        part = FrozenPart.read(path, targets)
+        part = tf.save.converters.FrozenPart.read(path, targets)
         if prove and target == "tflite":
             try:
                 model = Path(folder, "model.tflite")
@@ -70,13 +69,15 @@ def check(
             except Unconvertible as error:
                 conversion = error.made
         else:
-            conversion = convert(target, part, timeout, prove, request)
+            conversion = tf.save.converters.convert(target, part, timeout, prove, request)
     if prove and conversion.model:
         size = counted(len(conversion.model), "bytes")
         proof = f"converted: {size}; it cannot be run here, so its results were not compared"
     ops, part_inputs = len(part.graph_def.node), tuple(part.inputs)
     blocked = _with_fixes(editor, blockers(editor.snapshot, conversion), part_inputs, fed, targets)
-    return Compatibility(editor.title, target, converter(target), blocked, ops, part_inputs, tuple(targets), proof)
+    return Compatibility(
+        editor.title, target, tf.save.converters.converter(target), blocked, ops, part_inputs, tuple(targets), proof
+    )
 
 
 def _unfreezable(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf
 from ..errors import Kind, PlanError, SelectionError, about, few
 from ..graph.arrays import can_be_random, load_arrays
 from ..graph.control_flow import outside_control_flow
@@ -232,15 +233,13 @@ def only_computes(editor: EditorLike, name: str) -> bool:
 
     This includes the functions that its ancestors call.
     """
-    from ..tf.registry import op_definition
-
     graph, kinds, called = editor.snapshot, set[str](), set[str]()
     for op in editor.select(outputs=name).numbers:
         kinds.add(graph.types[op])
         called |= {one.function for one in callees_of(graph.nodes[op], graph.functions)}
     for function in reachable_functions(called & graph.functions.keys(), graph.functions):
         kinds |= {node.op for node in graph.functions[function].node_def}
-    return not any(_acts(op_definition(kind)) for kind in kinds - _RUN - graph.functions.keys())
+    return not any(_acts(tf.registry.op_definition(kind)) for kind in kinds - _RUN - graph.functions.keys())
 
 
 #: Ops that Python adds for each variable, and that users do not request.

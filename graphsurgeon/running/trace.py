@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf
 from ..errors import Kind, PlanError, SelectionError, SurgeryError, exit_text, few
 from ..graph.arrays import pack_arrays
 from ..graph.calls import CallTree
@@ -176,10 +177,9 @@ def trace(
         raise missing_feeds(editor, open_ends, request)
     draw = np.random.RandomState(random)
     fed |= random_feeds(editor, open_ends, draw, request)
-    from ..tf.run.sessions import has_external_effects, require_trusted
 
-    if has_external_effects(editor.graph) if isolated is None else isolated:
-        require_trusted(editor.graph, request)
+    if tf.run.sessions.has_external_effects(editor.graph) if isolated is None else isolated:
+        tf.run.sessions.require_trusted(editor.graph, request)
         how: dict[str, Any] = {"timeout": timeout, "rounds": rounds, "seed": seed, "memory": memory, "called": called}
         how["ops"] = None if op_names is None else sorted(op_names)
         return isolated_trace(editor, targets, fed, session=session, watch=watch, **how)
@@ -336,9 +336,6 @@ def _run(
     fed: Mapping[str, Any],
     how: _RunOptions,
 ) -> Trace:
-    from ..tf.run.probes import constants, probe
-    from ..tf.run.traced_run import changes_state, fill, run_in_passes, run_with_probes, unoptimized
-
     within, whole = needed.graph, needed
     needed, fetches, lacking = _with_kernels(needed, fetches)
     aside = [name for name in fed if not needed.mask[within.tensor(name)[0]]]
@@ -364,17 +361,17 @@ def _run(
         tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed
     ]
     tensors = sorted(set(tensors).difference(constant_tensors))
-    probed = probe(base, tensors, how.rounds)
+    probed = tf.run.probes.probe(base, tensors, how.rounds)
 
     def started(copy: EditorLike) -> Any:
-        live = copy.session(config=unoptimized())
-        fill(live, *editor.values.init_ops)
+        live = copy.session(config=tf.run.traced_run.unoptimized())
+        tf.run.traced_run.fill(live, *editor.values.init_ops)
         probed.add_to(copy.graph)
         return live
 
     def again() -> Any:
         """Returns a session with the initial state; a new copy is made if a run changes the state."""
-        if changes_state(base, runs):
+        if tf.run.traced_run.changes_state(base, runs):
             lives.pop().close()
             lives.append(started(_runnable_copy(editor, needed, fetches, stand_ins, how)[0]))
         return lives[-1]
@@ -383,11 +380,13 @@ def _run(
     about: Any = (lives[0], base, list(names.values()), fed, probed)
     limits: dict[str, Any] = {"timeout": how.timeout, "watch": how.watch, "again": again}
     ran = (
-        run_with_probes(*about, **limits) if how.memory is None else run_in_passes(*about, **limits, memory=how.memory)
+        tf.run.traced_run.run_with_probes(*about, **limits)
+        if how.memory is None
+        else tf.run.traced_run.run_in_passes(*about, **limits, memory=how.memory)
     )
     lives.pop().close()
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
-    stopped, notes = lacking or ran.stopped, (*constants(base, constant_tensors), *ran.notes)
+    stopped, notes = lacking or ran.stopped, (*tf.run.probes.constants(base, constant_tensors), *ran.notes)
     unrecorded |= ran.unrecorded
     same |= {name: stand_ins[name] for name in feeds if stand_ins.get(name, name) != name}
     full_graph = replace(full_graph, title=editor.snapshot.title)
@@ -416,15 +415,12 @@ def _runnable_copy(
     editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _RunOptions
 ) -> tuple[EditorLike, Graph, Graph]:
     """Returns a copy that can be run, its snapshot, and the snapshot before seeds were set in random ops."""
-    from ..tf.open.snapshot import snapshot
-    from ..tf.private.graphs import guarded_ops
-    from ..tf.run.probes import set_seeds
-
     scratch = _scratch_copy(editor, needed, fetches, stand_ins, how.session)
-    (guarded_ops(scratch.graph) or set()).clear()  # tensors in a branch can be recorded if the branch is taken
+    guarded = tf.private.graphs.guarded_ops(scratch.graph) or set()
+    guarded.clear()  # tensors in a branch can be recorded if the branch is taken
     full_graph = scratch.snapshot
-    if how.seed is not None and set_seeds(scratch.graph, full_graph, how.seed, how.called):
-        return scratch, snapshot(scratch.graph, title=full_graph.title), full_graph
+    if how.seed is not None and tf.run.probes.set_seeds(scratch.graph, full_graph, how.seed, how.called):
+        return scratch, tf.open.snapshot.snapshot(scratch.graph, title=full_graph.title), full_graph
     return scratch, full_graph, full_graph
 
 
@@ -433,9 +429,8 @@ def _added_ops(graph: Graph, ran: Graph) -> frozenset[str]:
     more = ran.index.keys() - graph.index.keys()
     if not more:
         return frozenset()
-    from ..tf.functions.function_bodies import function_body
 
-    return frozenset(more - CallTree(graph, function_body).searchable.graph.index.keys())
+    return frozenset(more - CallTree(graph, tf.functions.function_bodies.function_body).searchable.graph.index.keys())
 
 
 def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection, list[str], str]:
@@ -444,11 +439,9 @@ def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection,
     Returns:
         the remaining ops, the remaining fetches, and the reason; the reason is empty if nothing was removed.
     """
-    from ..tf.run.sessions import without_kernel
-
     graph = needed.graph
     kinds = {graph.types[i]: None for i in needed.numbers}
-    lost = without_kernel(kinds, graph.functions)
+    lost = tf.run.sessions.without_kernel(kinds, graph.functions)
     if not lost:
         return needed, list(fetches), ""
     ops = [i for i in needed.numbers if graph.types[i] in lost]
@@ -479,12 +472,9 @@ def _scratch_copy(
         stand_ins: fed tensor that is not the output of a placeholder -> the placeholder that replaces it.
         session: the session with the values; None for the values of the editor.
     """
-    from ..tf.protos import empty_graph
-    from ..tf.values.variables import INITIALIZE
-
     outputs = {name: name for name in fetches if ":" in name}
     make: Any = type(editor)
-    scratch: EditorLike = make(OpenedGraph(empty_graph(), f"a run of {editor.title}", outputs=outputs))
+    scratch: EditorLike = make(OpenedGraph(tf.protos.empty_graph(), f"a run of {editor.title}", outputs=outputs))
     names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
     values = session if session is not None else editor
     kinds = {needed.graph.types[i] for i in needed.numbers}
@@ -500,7 +490,7 @@ def _scratch_copy(
     except PlanError as error:  # the message is about a copy that the user did not request
         suggestion = error.suggestion
         if error.kind is Kind.NO_VALUE:
-            suggestion = f"{INITIALIZE}; or feed its consumers: feeds={{...}}"
+            suggestion = f"{tf.values.variables.INITIALIZE}; or feed its consumers: feeds={{...}}"
         raise type(error)("trace()", error.problem, suggestion) from None
     closed: set[str] = set()
     while True:
@@ -520,12 +510,10 @@ def _scratch_copy(
 
 def _calls(graph: Graph, closed: set[str], fetches: Sequence[str]) -> tuple[list[str], list[str]]:
     """Returns the calls that run and can be inlined; and the same for conds, cases and loops."""
-    from ..tf.functions.calls import FunctionCalls
-
     kinds = set(graph.kinds[0])
     if not kinds & (BRANCHING | CALLS | graph.functions.keys()):
         return [], []
-    work, plain, flow = FunctionCalls(graph), list[str](), list[str]()
+    work, plain, flow = tf.functions.calls.FunctionCalls(graph), list[str](), list[str]()
     runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in fetches))
     for op in np.flatnonzero(runs).tolist():
         node = graph.nodes[op]

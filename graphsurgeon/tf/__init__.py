@@ -1,1 +1,29 @@
-"""The only package that imports TensorFlow: when it is first needed, by `importing.tensorflow`."""
+"""The only package that imports TensorFlow: when it is first needed, by `importing.tensorflow`.
+
+It imports its modules on first use. So other packages can import it at the top, and write
+`tf.open.snapshot.snapshot(graph)`.
+"""
+
+from typing import TYPE_CHECKING
+
+from .importing import lazy_modules
+
+if TYPE_CHECKING:
+    from . import (
+        copy,
+        edit,
+        examples,
+        functions,
+        graph_parts,
+        importing,
+        messages,
+        open,
+        private,
+        protos,
+        registry,
+        run,
+        save,
+        values,
+    )
+else:
+    __getattr__ = lazy_modules(__name__)

@@ -25,7 +25,6 @@ from .private.graphs import originals_of as originals_of
 from .private.graphs import set_original as set_original
 from .private.sessions import is_variable
 from .protos import empty_graph, lacks_memory
-from .registry import op_definition as op_definition
 from .values.transfer import assign
 from .values.variables import fetch, join_collection, rebuild_variable, variable_infos
 from .values.variables import variable_objects as variable_objects

@@ -6,7 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,16 @@ def refuse_old(version: str) -> None:
         raise OpenError("import tensorflow", problem, f"pip install -U '{_REQUIREMENT}', {_INSTALL_HINT}")
 
 
-__all__ = ["STARTUP", "filter_stderr", "is_loaded", "show_line", "tensorflow", "tf", "without_log_warnings"]
+__all__ = [
+    "STARTUP",
+    "filter_stderr",
+    "is_loaded",
+    "lazy_modules",
+    "show_line",
+    "tensorflow",
+    "tf",
+    "without_log_warnings",
+]
 
 STARTUP = "|".join((
     r"^WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR$",
@@ -96,6 +105,25 @@ def is_loaded() -> bool:
     """Returns whether TensorFlow has been imported completely, by any module."""
     spec = getattr(sys.modules.get("tensorflow"), "__spec__", None)
     return spec is not None and not getattr(spec, "_initializing", False)
+
+
+def lazy_modules(package: str) -> Callable[[str], ModuleType]:
+    """Returns the `__getattr__` of a package: it imports a module of the package when the module is first used.
+
+    Args:
+        package: the full name of the package.
+    """
+
+    def load(name: str) -> ModuleType:
+        module = f"{package}.{name}"
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError as missing:
+            if missing.name != module:
+                raise
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+
+    return load
 
 
 class _LazyModule:

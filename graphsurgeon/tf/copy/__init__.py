@@ -1,0 +1,10 @@
+"""Copies ops into live graphs, with their variables, control flow and collections."""
+
+from typing import TYPE_CHECKING
+
+from ..importing import lazy_modules
+
+if TYPE_CHECKING:
+    from . import append, attachments, contexts, imports, node_defs, resources
+else:
+    __getattr__ = lazy_modules(__name__)

@@ -1,0 +1,10 @@
+"""Changes live graphs in place, builds the ops of a plan, and validates its changes."""
+
+from typing import TYPE_CHECKING
+
+from ..importing import lazy_modules
+
+if TYPE_CHECKING:
+    from . import builders, nodes, patterns, rewire, subgraphs, validation
+else:
+    __getattr__ = lazy_modules(__name__)

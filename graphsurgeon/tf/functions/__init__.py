@@ -1,0 +1,23 @@
+"""Functions of graphs: calls, inlining, TF2 functions, Keras layers and models."""
+
+from typing import TYPE_CHECKING
+
+from ..importing import lazy_modules
+
+if TYPE_CHECKING:
+    from . import (
+        calls,
+        flow,
+        function_bodies,
+        graph_function,
+        inline,
+        keras_layer,
+        keras_model,
+        keras_training,
+        layer_calls,
+        library,
+        lift,
+        traces,
+    )
+else:
+    __getattr__ = lazy_modules(__name__)

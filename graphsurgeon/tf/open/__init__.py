@@ -1,0 +1,23 @@
+"""Opens files and objects as graphs, and reads live graphs into snapshots."""
+
+from typing import TYPE_CHECKING
+
+from ..importing import lazy_modules
+
+if TYPE_CHECKING:
+    from . import (
+        call_sites,
+        crash_guards,
+        files,
+        fill_graph,
+        layers,
+        op_facts,
+        outputs,
+        protos,
+        signature,
+        snapshot,
+        source,
+        trial_import,
+    )
+else:
+    __getattr__ = lazy_modules(__name__)

@@ -3,6 +3,13 @@
 Every use is feature-detected, or works in the same way in TensorFlow 2.16 to 2.21, and was tried with each version.
 """
 
-from ..importing import tensorflow
+from typing import TYPE_CHECKING
+
+from ..importing import lazy_modules, tensorflow
 
 tensorflow()
+
+if TYPE_CHECKING:
+    from . import c_api, contexts, eager, functions, graphs, keras_2, sessions
+else:
+    __getattr__ = lazy_modules(__name__)

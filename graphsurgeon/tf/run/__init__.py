@@ -1,0 +1,10 @@
+"""Sessions, runs and their errors."""
+
+from typing import TYPE_CHECKING
+
+from ..importing import lazy_modules
+
+if TYPE_CHECKING:
+    from . import errors, probes, progress, session_tracking, sessions, traced_run, trials
+else:
+    __getattr__ = lazy_modules(__name__)

@@ -1,0 +1,10 @@
+"""Saves graphs as files, and checks the files."""
+
+from typing import TYPE_CHECKING
+
+from ..importing import lazy_modules
+
+if TYPE_CHECKING:
+    from . import converters, export, freeze, proof, save, write
+else:
+    __getattr__ = lazy_modules(__name__)

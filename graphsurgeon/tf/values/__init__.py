@@ -1,0 +1,22 @@
+"""The values of variables: in sessions, checkpoints, files and replicas."""
+
+from typing import TYPE_CHECKING
+
+from ..importing import lazy_modules
+
+if TYPE_CHECKING:
+    from . import (
+        checkpoint_folder,
+        checkpoint_names,
+        checkpoints,
+        file_values,
+        initialization,
+        replica_values,
+        restore,
+        sessions,
+        transfer,
+        value_stores,
+        variables,
+    )
+else:
+    __getattr__ = lazy_modules(__name__)
