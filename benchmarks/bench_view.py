@@ -34,8 +34,7 @@ from benchmarks.pictures import grow, legibility, moved, walk
 from benchmarks.rows import MEGABYTE, Row, seconds, skipped
 from graphsurgeon.ui import pane
 from graphsurgeon.view import levels
-from graphsurgeon.view.engines import live
-from graphsurgeon.view.graphviz_wasm import LayoutTimeout
+from graphsurgeon.view.graphviz import LayoutTimeout, live
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

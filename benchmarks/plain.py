@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from graphsurgeon.view import edge_routes
-from graphsurgeon.view.boxes import width
-from graphsurgeon.view.dot import HEADING, size_of
-from graphsurgeon.view.engines import live
+from graphsurgeon.view.boxes import HEADING, size_of, width
+from graphsurgeon.view.graphviz import live
 from graphsurgeon.view.layout import PlacedScene
 
 MARGIN = 12.0

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .replica.duplicate import duplicate
     from .replica.replica import Replica, Update
     from .tf.functions.keras_layer import GraphLayer as GraphLayer
-    from .view.engines import doctor
+    from .view.graphviz import doctor
 
 __version__ = "0.1.0"
 
@@ -151,7 +151,7 @@ _NAMES = {
     ".replica.duplicate": "duplicate",
     ".replica.replica": "Replica Update",
     ".editor.transfer": "transfer",
-    ".view.engines": "doctor",
+    ".view.graphviz": "doctor",
     ".tf.functions.keras_layer": "GraphLayer",
 }
 """Module -> its public names. A module is imported when one of its names is first needed."""

@@ -184,7 +184,7 @@ def _format_of(output: str) -> str:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from .view.engines import doctor, live
+    from .view.graphviz import doctor, live
 
     print(doctor())
     print(f"versions: graphsurgeon {VERSION}, Python {platform.python_version()} on {platform.system()}")

@@ -21,12 +21,11 @@ from weakref import WeakKeyDictionary
 from . import tf
 from .editor.open import open
 from .errors import PlanError, SelectionError
-from .graph.argument_types import Named, ValueSource
 from .graph.graph import Graph
 from .graph.names import free_name, join_scope, op_name, valid_name
 from .graph.selection import Selection, selection_from
-from .graph.tf_types import TFGraph
 from .graph.training import downstream, writers_of
+from .graph.types import Named, TFGraph, ValueSource
 
 #: destination graph -> source graph -> (namespace, ops that the copies wait for) -> names of the copied source ops.
 _COPIED: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[tuple[str, frozenset[str]], set[str]]]] = (

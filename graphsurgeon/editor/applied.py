@@ -10,12 +10,11 @@ from typing import Any
 from .. import tf
 from ..errors import SelectionError, counted, one_of
 from ..graph.reports import untrained_text
-from ..graph.tf_types import TFGraph
+from ..graph.types import TFGraph
 from ..graph.variables import VARIABLE_TYPES
-from ..plan.applied_ops import AppliedOps
 from ..plan.copy_result import CopyResult
 from ..plan.plan import Plan
-from ..plan.plan_result import PlanResult, Replacement
+from ..plan.plan_result import AppliedOps, PlanResult, Replacement
 from ..plan.step_code import steps_text
 from ..plan.steps import EditStep
 

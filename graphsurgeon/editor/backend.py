@@ -12,7 +12,7 @@ from ..graph.graph import Graph, Mask
 from ..graph.layers import Layers
 from ..graph.lazy_graph import lazy_graph_of
 from ..graph.pattern import Pattern
-from ..graph.tf_types import TFNodeDef
+from ..graph.types import TFNodeDef
 from ..plan.adapters import Adapter
 from ..plan.backend import Backend, BuiltSubgraph, GraphOpener, InsertionSite
 from ..plan.copy_result import CopyResult

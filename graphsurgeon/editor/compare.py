@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import tf
 from ..errors import Kind, LayoutError, PlanError, SelectionError, SurgeryError, few
-from ..graph.argument_types import FeedDict, GraphSource, Named, OpLike, PathLike, TensorLike
 from ..graph.diff import Diff, attribute_bytes, pair
 from ..graph.diff import diff as core_diff
 from ..graph.ends import placeholders_in
@@ -22,9 +21,9 @@ from ..graph.names import op_name, outer_name, tensor_name
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.rewiring import graph_without_ops
-from ..graph.tf_types import TFSession
 from ..graph.trace import FirstDifference, refuse_no_tolerance
 from ..graph.training import unseeded_ops
+from ..graph.types import FeedDict, GraphSource, Named, OpLike, PathLike, TensorLike, TFSession
 from ..plan.dependencies import needed_ops
 from ..plan.editor_like import described
 from ..plan.plan import Plan

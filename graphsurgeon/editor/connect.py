@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import tf
 from ..errors import Kind, PlanError, SelectionError, few, warn
-from ..graph.argument_types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.boundary import Tensor
 from ..graph.graph import Graph, Mask
 from ..graph.names import SINGLES, join_scope, tensor_name, valid_name
@@ -21,6 +20,7 @@ from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.reports import untrained_text
 from ..graph.selection import Query, Selection
+from ..graph.types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.variables import FEED_TYPES
 from ..plan.dependencies import variable_ops
 from ..plan.editor_like import described

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from .. import tf
 from ..errors import PlanError, SelectionError, counted, did_you_mean, few
-from ..graph.argument_types import FeedDict, Named, OpLike, OpsLike, PathLike, TensorLike, TensorsLike, ValueSource
 from ..graph.compatibility import TARGETS, Compatibility, Unconvertible
 from ..graph.concurrency import gc_paused
 from ..graph.explain import Path, WhyNot, explain
@@ -26,8 +25,18 @@ from ..graph.references import ReferenceResolver
 from ..graph.reports import Restored, Saved
 from ..graph.security import Risks, origins, risks
 from ..graph.selection import OpView, Selection, name_patterns, select
-from ..graph.tf_types import TFSession
 from ..graph.trace import Trace
+from ..graph.types import (
+    FeedDict,
+    Named,
+    OpLike,
+    OpsLike,
+    PathLike,
+    TensorLike,
+    TensorsLike,
+    TFSession,
+    ValueSource,
+)
 from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import registered_recipes
@@ -38,10 +47,10 @@ from ..running.trace import feeds_needed, trace
 from .applied import Applied
 from .backend import new_plan
 from .export import Picture, fold_keys, html_page, infer, svg_of
-from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
 from .history import Event, History, Log, Timeline, before, log_of, moment
 from .journal import Journal, folder
+from .save import restore, save
 from .serialization import DraftCodec
 from .summary import summary
 from .values import Values
@@ -1380,7 +1389,7 @@ class Editor:
         Raises:
             LayoutError: if there would be more than 400 boxes.
         """
-        from ..view.dot import to_dot
+        from ..view.scene import to_dot
 
         infer(self.snapshot)
         keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_dot")

@@ -19,11 +19,10 @@ from ..graph.lazy_graph import LiveGraphAttribute, graph_identity, lazy_graph_of
 from ..graph.names import compose_renamings, free_name, op_name
 from ..graph.open_graph import OpenedFile, OpenedGraph
 from ..graph.provenance import OpOrigin, mark_orphans, orphans_of, unmark_orphans
-from ..graph.tf_types import TFGraph, TFOp
-from ..plan.applied_ops import AppliedOps
+from ..graph.types import TFGraph, TFOp
 from ..plan.editor_like import EditorLike
 from ..plan.plan import Plan, without_muted
-from ..plan.plan_result import PlanResult
+from ..plan.plan_result import AppliedOps, PlanResult
 from ..plan.step_code import steps_text
 from ..plan.steps import CopyStep
 from .applied import Applied

@@ -26,10 +26,9 @@ from typing import Any
 from ..errors import OpenError, counted
 from ..graph.atomic_files import lock, write_failure
 from ..graph.open_graph import OpenedFile
-from ..plan.serialization import NotSerializable
 from ..plan.steps import Step
 from .history import Event, Log
-from .serialization import MOST_RECORD, StepEncoder, file_of
+from .serialization import MOST_RECORD, NotSerializable, StepEncoder, file_of
 
 #: The setting: a folder, or ``off``.
 SETTING = "GRAPHSURGEON_JOURNALS"

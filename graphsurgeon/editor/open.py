@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import tf
 from ..errors import OpenError
-from ..graph.argument_types import GraphSource
+from ..graph.types import GraphSource
 from .editor import Editor
 from .journal import folder
 

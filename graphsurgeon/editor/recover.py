@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OpenError, SurgeryError, counted
-from ..graph.argument_types import PathLike
-from ..plan.serialization import NotDeserializable
+from ..graph.types import PathLike
 from .editor import Editor
 from .journal import SETTING, Records, digest_of, folder, journals
 from .open import open
-from .serialization import StepDecoder
+from .serialization import NotDeserializable, StepDecoder
 
 
 def recover(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import tf
 from ..errors import PlanError, counted, few, one_of
-from ..graph.argument_types import ValueSource
 from ..graph.names import expand_wildcard
 from ..graph.reports import Transferred
+from ..graph.types import ValueSource
 
 if TYPE_CHECKING:
     from ..tf.values.value_stores import ValueStore, VariableEntry

@@ -18,8 +18,8 @@ from ..graph.names import op_name, rename_input
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphans_of
 from ..graph.reports import untrained_text
-from ..graph.tf_types import TFGraph, TFSession
 from ..graph.traversal import backward
+from ..graph.types import TFGraph, TFSession
 from ..graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
 from .history import Event, History, Timeline
 

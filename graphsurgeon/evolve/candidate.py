@@ -13,13 +13,12 @@ from .. import tf
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError, counted, few
-from ..graph.argument_types import GraphSource, TensorLike
 from ..graph.ends import outputs_of
 from ..graph.names import free_name, op_name, tensor_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import COLLECTION
-from ..graph.tf_types import TFNodeDef
 from ..graph.traversal import backward
+from ..graph.types import GraphSource, TensorLike, TFNodeDef
 
 _INFIX = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "Div": "/"}
 _MOST_TEXT = 2000

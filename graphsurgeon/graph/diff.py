@@ -15,7 +15,7 @@ from ..errors import SelectionError, counted
 from .edges import Edges, stack_edges
 from .graph import Graph, Ints, TensorInfo
 from .names import op_name
-from .tf_types import TFNodeDef
+from .types import TFNodeDef
 
 PAIRING_MODES = ("mapping", "name", "structure")
 #: Attributes for TensorFlow's own use, or with the origin of an op: a difference in them is not a change of the op.

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import few
-from .tf_types import TFNodeDef
+from .types import TFNodeDef
 
 T = TypeVar("T")
 

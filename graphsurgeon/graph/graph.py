@@ -22,7 +22,7 @@ from .edges import merge_edges, reversed_edges, stack_edges
 from .functions import callees_of, functions_in_node, gradient_of, reachable_functions
 from .lazy_graph import LiveGraphAttribute, materialize, materialized_graph
 from .names import Scopes, begins_with, scopes_around
-from .tf_types import TFGraph
+from .types import TFGraph
 from .variables import GraphState, VariableInfo
 
 Mask = NDArray[np.bool_]

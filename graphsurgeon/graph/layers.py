@@ -12,11 +12,11 @@ from typing import Any, overload
 import numpy as np
 
 from ..errors import SelectionError, counted, few, nearest
-from .argument_types import OpLike
 from .calls import CallFrame, CallTree
 from .functions import callees_of, short_name
 from .graph import Graph, Mask
 from .names import join_scope, op_name, outer_name, shared_scope
+from .types import OpLike
 from .variables import VARIABLE_TYPES
 
 _OWN = (*VARIABLE_TYPES, "ReadVariableOp", "Const")

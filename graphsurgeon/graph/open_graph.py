@@ -12,7 +12,7 @@ from .graph import TensorInfo
 from .layers import NO_LAYERS, Layers
 from .lazy_graph import LiveGraphAttribute
 from .names import join_scope, op_name, rename_input
-from .tf_types import TFSession
+from .types import TFSession
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from .graph import Graph
 from .lazy_graph import DeferredGraph, materialized_graph
 from .names import op_name
 from .stablehlo import library_calls
-from .tf_types import TFGraph, TFNodeDef
 from .traversal import backward, reachable_from
+from .types import TFGraph, TFNodeDef
 
 #: The kinds of risks, the worst first.
 KINDS = ("writes files", "opens the network", "calls Python", "runs other code", "ends the process", "reads files")

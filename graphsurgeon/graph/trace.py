@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import OpenError, PlanError, SelectionError, counted, few, one_of
-from .argument_types import OpLike, PathLike, TensorLike
 from .arrays import pack_arrays, size_text, unpack_arrays
 from .atomic_files import ensure_writable, write_atomic
 from .control_flow import topological_places
@@ -25,6 +24,7 @@ from .graph import Graph
 from .names import op_name, tensor_name
 from .rewiring import TURNING
 from .tensor_stats import OpCost, TensorStats
+from .types import OpLike, PathLike, TensorLike
 
 Notes = Mapping[str, Sequence[TensorStats]]
 

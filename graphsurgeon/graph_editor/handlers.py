@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from ..graph.names import free_name
-from ..graph.tf_types import TFGraph, TFOp, TFSession
+from ..graph.types import TFGraph, TFOp, TFSession
 from ..tf import graph_parts
 from ..tf.copy.imports import rollback_on_error
 from ..tf.edit import rewire as rewiring

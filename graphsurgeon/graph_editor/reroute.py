@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import counted, few
-from ..graph.tf_types import TFGraph, TFOp
+from ..graph.types import TFGraph, TFOp
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import subgraph, util

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.concurrency import gc_paused
-from ..graph.tf_types import TFGraph, TFOp
 from ..graph.traversal import nearest_first
+from ..graph.types import TFGraph, TFOp
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import util

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import few
-from ..graph.tf_types import TFGraph, TFTensor
+from ..graph.types import TFGraph, TFTensor
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import select, util

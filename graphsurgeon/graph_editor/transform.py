@@ -18,7 +18,7 @@ from ..errors import StalePlanError, counted, few
 from ..graph.concurrency import gc_paused
 from ..graph.open_graph import OpenedGraph
 from ..graph.selection import selection_from
-from ..graph.tf_types import TFGraph
+from ..graph.types import TFGraph
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 from . import handlers, select, subgraph, util

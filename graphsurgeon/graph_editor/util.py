@@ -11,8 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import PlanError, SelectionError, StalePlanError, SurgeryError
-from ..graph.argument_types import DTypeLike, ShapeLike
-from ..graph.tf_types import TFGraph, TFOp, TFTensor
+from ..graph.types import DTypeLike, ShapeLike, TFGraph, TFOp, TFTensor
 from ..tf import graph_parts
 from ..tf.edit import rewire as rewiring
 

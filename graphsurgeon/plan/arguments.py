@@ -17,7 +17,7 @@ from ..graph.pattern import Pattern
 from ..graph.pattern_match import Match
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection, selection_from
-from ..graph.tf_types import TFNodeDef
+from ..graph.types import TFNodeDef
 from .adapters import CASTABLE
 from .backend import Backend
 from .dependencies import POLICIES, is_tensor, with_unshared_variables

@@ -12,7 +12,7 @@ from ..graph.control_flow import Loop
 from ..graph.graph import Graph, Mask
 from ..graph.layers import NO_LAYERS, Layers
 from ..graph.pattern import Pattern
-from ..graph.tf_types import TFNodeDef
+from ..graph.types import TFNodeDef
 from .adapters import Adapter
 from .copy_result import CopyResult
 from .fault import Fault

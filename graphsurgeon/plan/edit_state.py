@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +13,9 @@ from ..graph.edges import Edges
 from ..graph.graph import Graph, TensorInfo
 from ..graph.rewiring import Edge
 from ..graph.variables import end_renamer
-from .applied_ops import GraphDelta
 from .backend import Backend
 from .copy_result import Connection, CopyResult, append_copy
+from .fault import Fault
 from .mutable_graph import MutableGraph
 from .plan_result import DownstreamCopy, NewNode, OpChange, PlanResult, Replacement
 
@@ -249,3 +249,49 @@ def _with_present_names(thing: Any, new: Callable[[str], str]) -> Any:
     if isinstance(thing, DownstreamCopy):
         return replace(thing, copied=thing.copied.called(new))
     return new(thing[0]), thing[1], new(thing[2])
+
+
+@dataclass(frozen=True, eq=False)
+class GraphDelta:
+    """The effect of one step, to be added to the effect of the earlier steps.
+
+    Ops are given by number. New ops have the last numbers.
+
+    Args:
+        faults: the reasons why the step cannot be carried out.
+        warnings: the warnings about the step.
+        copies: ops that are copied or grafted, with everything that is also copied.
+        joins: edges between these copies and other ops, by name.
+        nodes: single new ops.
+        edges: inputs that are set.
+        waits: op -> all its new control inputs.
+        quiet: the same, but not recorded as a change: for new ops, or if `changes` contains it.
+        checked: whether it is known that the edges close no cycle.
+        changes: op -> its change.
+        removed: ops of the base that are removed after all steps.
+        decided: removed ops of resolved conds; other ops of these conds may stay.
+        anew: whether the plan must build a new graph.
+        names: op -> its new name; all names change at once.
+        values: ops that are renamed by a step with values=.
+        replaced: the replacements of matches.
+        effect: the total effect with all earlier steps, if the step changes how they are carried out; the other fields
+            are added to it.
+    """
+
+    faults: Sequence[Fault] = ()
+    warnings: Sequence[str] = ()
+    copies: Sequence[CopyResult] = ()
+    joins: Sequence[Connection] = ()
+    nodes: Sequence[NewNode] = ()
+    edges: Sequence[Edge] = ()
+    waits: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    quiet: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    checked: bool = False
+    changes: Mapping[int, OpChange] = field(default_factory=dict)
+    removed: frozenset[int] = frozenset()
+    decided: frozenset[int] = frozenset()
+    anew: bool = False
+    names: Mapping[int, str] = field(default_factory=dict)
+    values: tuple[int, ...] = ()
+    replaced: Sequence[Replacement] = ()
+    effect: PlanResult | None = None

@@ -16,7 +16,7 @@ from ..graph.control_flow import ENTERS, EXITS, loops_of
 from ..graph.edges import Edges, stack_edges
 from ..graph.graph import Graph, TensorInfo, output_at
 from ..graph.rewiring import OutputTable, Telling, rewire_inputs, set_control_inputs
-from ..graph.tf_types import TFNodeDef
+from ..graph.types import TFNodeDef
 
 
 class _NameIndex:

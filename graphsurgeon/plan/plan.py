@@ -11,7 +11,13 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..errors import PlanError, counted, naming_memory
-from ..graph.argument_types import (
+from ..graph.graph import Graph
+from ..graph.layers import Layer
+from ..graph.names import op_name, tensor_name
+from ..graph.pattern import Pattern
+from ..graph.pattern_match import Match, Matches
+from ..graph.selection import Selection
+from ..graph.types import (
     DTypeLike,
     FeedDict,
     Named,
@@ -23,12 +29,6 @@ from ..graph.argument_types import (
     TensorsLike,
     ValueSource,
 )
-from ..graph.graph import Graph
-from ..graph.layers import Layer
-from ..graph.names import op_name, tensor_name
-from ..graph.pattern import Pattern
-from ..graph.pattern_match import Match, Matches
-from ..graph.selection import Selection
 from . import steps
 from .adapters import AdapterSpec, as_tuples, option_fault
 from .arguments import Arguments, display_name, display_text, is_named, with_inlined_calls

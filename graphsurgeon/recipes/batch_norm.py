@@ -10,10 +10,10 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import PlanError, few
-from ..graph.argument_types import TensorsLike
 from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.traversal import backward, reachable_from
+from ..graph.types import TensorsLike
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from .freeze import constant, unknowns

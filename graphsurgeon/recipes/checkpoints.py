@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from ..editor.applied import Applied
 from ..editor.editor import Editor
 from ..errors import PlanError, counted, few
-from ..graph.argument_types import PathLike, TensorsLike
 from ..graph.names import partitioned_name
 from ..graph.reports import Restored
 from ..graph.traversal import backward
+from ..graph.types import PathLike, TensorsLike
 from ..plan.plan import Plan
 from ..tf import values
 from .recipe_context import recipe_context, results

@@ -12,8 +12,8 @@ import numpy as np
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError
-from ..graph.argument_types import TensorsLike, ValueSource
 from ..graph.traversal import reachable_from
+from ..graph.types import TensorsLike, ValueSource
 from .recipe_context import RecipeContext, run_first
 
 #: Larger constants are weights, never shapes. No computation uses them.

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import PlanError, about, few
-from ..graph.argument_types import DTypeLike, FeedDict, Named, ShapeLike, TensorLike, TensorsLike
 from ..graph.graph import Graph, TensorInfo
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import select
 from ..graph.traversal import backward, forward
+from ..graph.types import DTypeLike, FeedDict, Named, ShapeLike, TensorLike, TensorsLike
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from .freeze import constant

@@ -15,12 +15,12 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import few
-from ..graph.argument_types import OpsLike, TensorLike
 from ..graph.boundary import Tensor
 from ..graph.control_flow import EXITS, FLOW_TYPES, loops_of, topological_places
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.selection import Selection, select, selection_from
 from ..graph.traversal import backward, forward, reachable_mask, walk_edges
+from ..graph.types import OpsLike, TensorLike
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
 from ..tf.registry import op_definition

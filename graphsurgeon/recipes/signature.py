@@ -7,11 +7,11 @@ from typing import Any
 
 from ..editor.editor import Editor
 from ..errors import PlanError, few
-from ..graph.argument_types import TensorLike, TensorsLike
 from ..graph.ends import outputs_of, placeholders_in
 from ..graph.names import expand_wildcard, tensor_name
 from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
+from ..graph.types import TensorLike, TensorsLike
 from ..plan.editor_like import described
 from ..plan.plan import Plan
 from .recipe_context import RecipeContext, recipe_context, results, tensors

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError, few
-from ..graph.argument_types import FeedDict, TensorsLike
 from ..graph.arrays import same_numbers
 from ..graph.boundary import entering_tensors
 from ..graph.ends import placeholders_in
@@ -19,6 +18,7 @@ from ..graph.names import free_name
 from ..graph.parts import refuse_part, required_ops
 from ..graph.selection import Selection, selection_from
 from ..graph.traversal import forward
+from ..graph.types import FeedDict, TensorsLike
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..plan.editor_like import described
 from .recipe_context import RecipeContext, recipe_context, results, tensors, trace_targets, verification_errors

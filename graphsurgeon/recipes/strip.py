@@ -10,12 +10,12 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import PlanError, few
-from ..graph.argument_types import OpsLike, TensorLike, TensorsLike
 from ..graph.functions import CALLS
 from ..graph.graph import Mask
 from ..graph.names import op_name
 from ..graph.parts import refuse_part, required_ops
 from ..graph.traversal import backward, follow_chain, forward, reachable_from
+from ..graph.types import OpsLike, TensorLike, TensorsLike
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..plan.dependencies import variable_ops, variable_parts
 from ..plan.plan import Plan

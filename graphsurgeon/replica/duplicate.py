@@ -13,10 +13,9 @@ from ..editor.applied import Applied
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError
-from ..graph.argument_types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
-from ..graph.tf_types import TFSession
+from ..graph.types import GraphSource, TensorLike, TensorMap, TFSession, ValueSource
 from ..graph.variables import VARIABLE_TYPES
 from .replica import Replica, check_interval, check_tau, refuse_foreign
 

@@ -21,10 +21,9 @@ import numpy as np
 from .. import tf
 from ..editor.applied import Applied
 from ..errors import Kind, PlanError, SelectionError, counted, warn
-from ..graph.argument_types import FeedDict, TensorsLike
 from ..graph.concurrency import BusyError, RWLock, acquire_all
 from ..graph.reports import untrained_text
-from ..graph.tf_types import TFSession
+from ..graph.types import FeedDict, TensorsLike, TFSession
 
 
 @dataclass(frozen=True)

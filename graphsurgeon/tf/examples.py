@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from .importing import tf, without_log_warnings
-from .private import keras_2
-from .private.eager import eager
+from .private.eager import eager, keras_2_layers, keras_2_sequential, write_keras_2
 from .protos import empty_graph
 from .run.sessions import session_of
 
@@ -25,13 +24,13 @@ def classifier(path: Path) -> str:
     with eager():
         model = _network()
         model.set_weights(_trained_weights())
-    keras_2.write(model, path)
+    write_keras_2(model, path)
     return str(path)
 
 
 def _network() -> Any:
     """Returns the classifier, not trained; to be called eagerly."""
-    layers = keras_2.layers
+    layers = keras_2_layers()
     steps = [
         layers.Conv2D(8, 3, activation="relu", name="conv1"),
         layers.MaxPooling2D(2, name="pool"),
@@ -39,7 +38,7 @@ def _network() -> Any:
         layers.GlobalMaxPooling2D(name="features"),
         layers.Dense(4, activation="softmax", name="scores"),
     ]
-    return keras_2.sequential(steps, (16, 16, 1), "classifier")
+    return keras_2_sequential(steps, (16, 16, 1), "classifier")
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..graph.devices import colocate
-from ..graph.tf_types import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVariable
+from ..graph.types import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, end_renamer, rename_variable
 from .copy.imports import import_nodes
 from .functions.library import adopt

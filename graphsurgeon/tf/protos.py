@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from .. import errors
 from ..graph.security import inherit_origins
-from ..graph.tf_types import TFGraph
+from ..graph.types import TFGraph
 from .importing import tf
 
 

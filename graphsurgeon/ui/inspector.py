@@ -15,7 +15,7 @@ from ..graph.graph import Graph, Mask, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
 from ..graph.op_packages import package_of, unknown_words
 from ..graph.selection import Query, Selection
-from ..graph.tf_types import TFNodeDef
+from ..graph.types import TFNodeDef
 from ..graph.variables import VariableInfo
 from ..plan.editor_like import EditorLike
 from ..view.tree import Tree

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from graphsurgeon.view import graphviz_wasm
+from graphsurgeon.view import graphviz
 from graphsurgeon.view.svg import escape
 
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints
-from ..view.boxes import Item, elide
-from ..view.dot import size_of
+from ..view.boxes import Item, elide, size_of
 from ..view.families import WORDS
 from ..view.helper_ops import KINDS, behind
 from ..view.scene import boxed, plain
@@ -259,5 +258,5 @@ def compress(data: bytes) -> str:
 
 def engine() -> bytes:
     """Returns the layout engine as a WebAssembly module; empty if it is not installed."""
-    module = graphviz_wasm.module()
+    module = graphviz.wasm_module()
     return module.read_bytes() if module.is_file() else b""

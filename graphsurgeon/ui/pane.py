@@ -15,7 +15,7 @@ from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph, Ints
 from ..graph.names import begins_with
 from ..plan.plan_result import PlanResult
-from ..view.aligned import align_scenes
+from ..view.comparison import align_scenes
 from ..view.first_picture import Known, first_unfolded, pinned_ops
 from ..view.layout import LayoutCancelled, PlacedScene, place
 from ..view.paint import Paint, paint_scene

@@ -12,7 +12,7 @@ from ..errors import SelectionError, did_you_mean
 from ..graph.graph import Graph, Mask
 from ..graph.names import tensor_name
 from ..graph.selection import Selection, selection_from
-from ..graph.tf_types import TFNodeDef
+from ..graph.types import TFNodeDef
 from ..graph.variables import ASKING_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
 from ..view.helper_ops import Filters

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..graph.graph import DTYPES, Graph
-from ..graph.tf_types import TFNodeDef
+from ..graph.types import TFNodeDef
 
 _ATTRS = ("dtype", "DstT", "out_type", "output_type", "type", "Tout", "T", "Tparams")
 

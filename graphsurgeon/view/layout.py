@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, counted
-from . import edge_routes, engines
-from .boxes import Box, Edge, Group, frames, width
-from .dot import HEADING, size_of
-from .engines import Engine
-from .graphviz_wasm import LayoutCancelled, LayoutTimeout
+from . import edge_routes, graphviz
+from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
+from .graphviz import Engine, LayoutCancelled, LayoutTimeout
 from .levels import BETWEEN, HUB, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
 
@@ -111,7 +109,7 @@ def place(
     """
     if direction not in ("auto", "TB", "LR"):
         raise LayoutError(f"direction={direction!r}", "this direction does not exist", "Type 'LR', 'TB' or 'auto'")
-    engine = engine or engines.live()
+    engine = engine or graphviz.live()
     if engine is None:
         raise LayoutError(
             "laying out the picture",

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..graph.traversal import connected_parts
 from .edge_routes import Points, bend, straight, ways
-from .engines import Engine
+from .graphviz import Engine
 
 BETWEEN = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
 """Space between neighbors, and between ranks, px."""

@@ -8,18 +8,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import LayoutError, counted
 from ..graph.edges import Edges
 from ..graph.graph import DTYPES, Graph, Ints, TensorInfo, output_at, shape_text
-from .boxes import Box, Edge, Group, Item, elide, frames
-from .families import UNKNOWN, family
+from .boxes import Box, Edge, Group, Item, clean, elide, frames
+from .families import COLOURS, UNKNOWN, family
 from .helper_ops import KINDS, TRAINING, behind
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
 from .tree import Tree, find_item
+
+if TYPE_CHECKING:
+    import graphviz
+
 
 PARTS = 4
 """The maximum number of parts in the summary of a block; with more parts, equal parts are counted together."""
@@ -510,3 +514,80 @@ def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, i
     for i in np.flatnonzero(sums.any(axis=1)).tolist():
         boxes[i].hidden = {KINDS[k]: int(sums[i, k]) for k in range(1, len(KINDS)) if sums[i, k]}
     return helped_box, totals
+
+
+_LONGEST = 1000  # characters of a name; Graphviz limits the length of strings
+
+
+def quote(text: str) -> Any:
+    r"""Returns `text` quoted for DOT, so that escapes, HTML labels and quotes are shown literally.
+
+    Example:
+        >>> print(quote(r"a\N<b>"))
+        a\\N<b>
+    """
+    import graphviz
+
+    return graphviz.escape(clean(text))
+
+
+def _tooltip(text: str) -> Any:
+    return quote(elide(text, _LONGEST))
+
+
+def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digraph:
+    """Returns a picture in a `graphviz.Digraph`, with labels and scopes as clusters.
+
+    Nodes are named b0, b1, ... in reading order; labels and tooltips contain the names.
+
+    Args:
+        tree: the graph, with its hidden helpers.
+        unfolded: keys of the open folds, see `graphsurgeon.view.scene.build`.
+
+    Raises:
+        LayoutError: there would be more than 400 boxes.
+
+    Example:
+        >>> from graphsurgeon.graph.graph import Graph
+        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
+        >>> "b0 -> b1" in to_dot(Tree(g)).source
+        True
+    """
+    import graphviz
+
+    scene = build(tree, unfolded)
+    font = {"fontname": "Helvetica,Arial,sans-serif"}
+    out = graphviz.Digraph(
+        "graph",
+        graph_attr={"rankdir": "TB", "nslimit": "2", "nslimit1": "2", **font},
+        node_attr={"shape": "box", "style": "rounded,filled", "fontsize": "12", **font},
+        edge_attr={"arrowsize": "0.7", "fontsize": "10", "color": "#8B96A3", **font},
+    )
+    _fill(out, scene, -1)
+    for edge in scene.edges:
+        style = {"style": "dashed"} if edge.control else {}
+        label = f"×{edge.n}" if edge.n > 1 else ""
+        out.edge(edge.source, edge.target, label=label, tooltip=_tooltip(", ".join(edge.tensors)), **style)
+    return out
+
+
+def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
+    """Adds the boxes and clusters of a level, and of all levels inside it."""
+    for box in scene.boxes:
+        if box.group == group:
+            ink = COLOURS[box.family]
+            label = quote(f"{box.label}\n{box.sub}")
+            into.node(
+                box.id,
+                label,
+                tooltip=_tooltip(box.name),
+                fillcolor=ink.fill,
+                color=ink.line,
+                fontcolor=ink.text,
+                **({"style": "rounded,filled,dashed"} if box.family == UNKNOWN else {}),
+            )
+    for i, inner in enumerate(scene.groups):
+        if inner.group == group:
+            with into.subgraph(name=f"cluster_{i}") as cluster:
+                cluster.attr(label=quote(inner.label), tooltip=_tooltip(inner.name), labeljust="l", style="rounded")
+                _fill(cluster, scene, i)

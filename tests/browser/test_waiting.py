@@ -12,7 +12,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.tf.open.trial_import import SandboxImport
 from graphsurgeon.ui import pane
-from graphsurgeon.view.graphviz_wasm import cancelled_error
+from graphsurgeon.view.graphviz import cancelled_error
 from tests.browser.hands import Traffic, answered, box, build, painted, said, shot
 from tests.until import until
 from tests.widget.page import WidgetPage

@@ -37,7 +37,7 @@ def save(page: Any, file: Path, holds: str = "widget-view") -> None:
 SLOW = """
 import threading, time
 import graphsurgeon.ui.pane as pane
-from graphsurgeon.view.graphviz_wasm import cancelled_error
+from graphsurgeon.view.graphviz import cancelled_error
 quick, laid_out = pane.place, threading.Event()
 
 def slow(scene, *, direction, like, cancelled):

@@ -9,11 +9,11 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from graphsurgeon.editor.serialization import NotDeserializable, NotSerializable, deserialize, serialize
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan import steps
 from graphsurgeon.plan.adapters import AdapterSpec
-from graphsurgeon.plan.serialization import NotDeserializable, NotSerializable, deserialize, serialize
 
 GRAPH = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
 BLOCK = select(GRAPH, name="b")

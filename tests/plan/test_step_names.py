@@ -8,12 +8,12 @@ from typing import Annotated, Any, get_args, get_origin
 
 import pytest
 
+from graphsurgeon.editor.serialization import serialize
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan import steps
 from graphsurgeon.plan.adapters import AdapterSpec
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.serialization import serialize
 from graphsurgeon.plan.steps import Role, later_steps, names_of, roles_of, scope_change, with_names
 from tests.plain import net, plain, variable
 

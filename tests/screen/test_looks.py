@@ -16,7 +16,7 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.tf.open.protos import file_snapshot
 from graphsurgeon.ui import pane
 from graphsurgeon.ui.screen import Screen
-from graphsurgeon.view.graphviz_wasm import LayoutCancelled, cancelled_error
+from graphsurgeon.view.graphviz import LayoutCancelled, cancelled_error
 from graphsurgeon.view.layout import place
 from tests.graphs import model
 from tests.refusal import refuses

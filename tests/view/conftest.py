@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from graphsurgeon.view import graphviz_dot
+from graphsurgeon.view import graphviz
 
 FAKE = """
 import signal, sys
@@ -30,6 +30,6 @@ def fake(tmp_path, monkeypatch):
         path.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", str(tmp_path))
-        return graphviz_dot
+        return graphviz.DOT
 
     return make

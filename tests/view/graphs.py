@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view import graphviz_wasm, levels
+from graphsurgeon.view import graphviz, levels
 from graphsurgeon.view.layout import place
 
 Op = tuple[str, str, list[str]]
@@ -96,8 +96,8 @@ class Limited:
         self.seen.append(dot)
         self.given.append(timeout)
         if any(word in dot for word in self.slow):
-            raise graphviz_wasm.timeout_error(timeout)
-        return graphviz_wasm.run(dot, timeout, cancelled)
+            raise graphviz.timeout_error(timeout)
+        return graphviz.WASM.run(dot, timeout, cancelled)
 
 
 def drawn(scene: Any) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.aligned import align_scenes
+from graphsurgeon.view.comparison import align_scenes
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

@@ -5,20 +5,20 @@ import signal
 import pytest
 
 from graphsurgeon.errors import LayoutError
-from graphsurgeon.view import graphviz_dot, graphviz_wasm
+from graphsurgeon.view import graphviz
 
 
 def test_system_dot_is_stopped_in_time(fake, monkeypatch):
     dot = fake("signal.pause()")
-    started, start = [], graphviz_dot.subprocess.Popen
-    monkeypatch.setattr(graphviz_dot.subprocess, "Popen", lambda *a, **b: started.append(start(*a, **b)) or started[-1])
-    with pytest.raises(graphviz_wasm.LayoutTimeout):
+    started, start = [], graphviz.subprocess.Popen
+    monkeypatch.setattr(graphviz.subprocess, "Popen", lambda *a, **b: started.append(start(*a, **b)) or started[-1])
+    with pytest.raises(graphviz.LayoutTimeout):
         dot.run("digraph {}", 0.2, lambda: False)
     asked = iter([False, False, False, True])
-    with pytest.raises(graphviz_wasm.LayoutCancelled):
+    with pytest.raises(graphviz.LayoutCancelled):
         dot.run("digraph {}", 600, lambda: next(asked))
     assert [process.returncode for process in started] == [-signal.SIGKILL] * 2
-    with pytest.raises(graphviz_wasm.LayoutCancelled):
+    with pytest.raises(graphviz.LayoutCancelled):
         dot.run("digraph {}", 600, lambda: True)
     assert len(started) == 2
 

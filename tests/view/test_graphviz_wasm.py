@@ -7,7 +7,7 @@ import time
 import pytest
 
 from graphsurgeon.errors import LayoutError
-from graphsurgeon.view import graphviz_wasm
+from graphsurgeon.view import graphviz
 from tests.until import until
 
 SMALL = "digraph { a -> b -> c }"
@@ -34,27 +34,27 @@ def slow():
 
 
 def test_render():
-    found = json.loads(graphviz_wasm.run(SMALL))
+    found = json.loads(graphviz.WASM.run(SMALL))
     assert [thing["name"] for thing in found["objects"]] == ["a", "b", "c"]
 
 
 def test_refused_text():
     with pytest.raises(LayoutError, match="Graphviz refused: Failed to parse DOT source"):
-        graphviz_wasm.run("digraph { -> ")
+        graphviz.WASM.run("digraph { -> ")
 
 
 def test_timeout():
-    with pytest.raises(graphviz_wasm.LayoutTimeout, match=r"did not finish within 0\.2 s"):
-        graphviz_wasm.run(slow(), timeout=0.2)
-    assert graphviz_wasm.run(SMALL)  # the machine is as good as new
+    with pytest.raises(graphviz.LayoutTimeout, match=r"did not finish within 0\.2 s"):
+        graphviz.WASM.run(slow(), timeout=0.2)
+    assert graphviz.WASM.run(SMALL)  # the machine is as good as new
 
 
 def test_cancel_before_and_while_running():
-    with pytest.raises(graphviz_wasm.LayoutCancelled, match="it was cancelled"):
-        graphviz_wasm.run(SMALL, cancelled=lambda: True)
+    with pytest.raises(graphviz.LayoutCancelled, match="it was cancelled"):
+        graphviz.WASM.run(SMALL, cancelled=lambda: True)
     asked = Asked(lambda times: times == 5)
-    with pytest.raises(graphviz_wasm.LayoutCancelled):
-        graphviz_wasm.run(slow(), timeout=LONG, cancelled=asked)
+    with pytest.raises(graphviz.LayoutCancelled):
+        graphviz.WASM.run(slow(), timeout=LONG, cancelled=asked)
     assert asked.times == 5  # it was not asked again
 
 
@@ -66,7 +66,7 @@ def test_stopping_one_call_leaves_the_others_alone():
     def run(number):
         text = slow() if number == 0 else "digraph { " + " ".join(f"a{i} -> b{i};" for i in range(300)) + " }"
         try:
-            results[number] = len(graphviz_wasm.run(text, timeout=LONG, cancelled=asked if number == 0 else bool))
+            results[number] = len(graphviz.WASM.run(text, timeout=LONG, cancelled=asked if number == 0 else bool))
         except LayoutError as error:
             results[number] = error
 
@@ -77,25 +77,25 @@ def test_stopping_one_call_leaves_the_others_alone():
     stop.set()
     for thread in threads:
         thread.join()
-    assert isinstance(results[0], graphviz_wasm.LayoutCancelled)
+    assert isinstance(results[0], graphviz.LayoutCancelled)
     assert isinstance(results[1], int)
     assert results[1] == results[2]
 
 
 def test_memory_has_a_limit(monkeypatch):
-    monkeypatch.setattr(graphviz_wasm, "MEMORY", 4 << 20)
+    monkeypatch.setattr(graphviz, "MEMORY", 4 << 20)
     with pytest.raises(LayoutError, match=r"Graphviz stopped|Graphviz refused"):
-        graphviz_wasm.run(slow(), timeout=LONG)
+        graphviz.WASM.run(slow(), timeout=LONG)
 
 
 def test_missing_packages(monkeypatch):
-    assert graphviz_wasm.missing() == ""
-    monkeypatch.setattr(graphviz_wasm.importlib.util, "find_spec", lambda name: None)
-    assert graphviz_wasm.missing() == "the package wasmtime is not installed"
+    assert graphviz.WASM.missing() == ""
+    monkeypatch.setattr(graphviz.importlib.util, "find_spec", lambda name: None)
+    assert graphviz.WASM.missing() == "the package wasmtime is not installed"
 
 
 def test_describe_names_versions():
-    assert "wasmtime" in graphviz_wasm.describe()
+    assert "wasmtime" in graphviz.WASM.describe()
 
 
 def test_other_threads_go_on_during_a_layout():
@@ -104,7 +104,7 @@ def test_other_threads_go_on_during_a_layout():
 
     def lay_out():
         try:
-            graphviz_wasm.run(slow(), timeout=LONG, cancelled=asked)
+            graphviz.WASM.run(slow(), timeout=LONG, cancelled=asked)
         except LayoutError as error:
             ended.append(type(error))
 
@@ -115,4 +115,4 @@ def test_other_threads_go_on_during_a_layout():
         time.sleep(0)
         turns += 1
     worker.join()
-    assert ended == [graphviz_wasm.LayoutCancelled]
+    assert ended == [graphviz.LayoutCancelled]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.boxes import LABEL, LEADING, width
-from graphsurgeon.view.dot import HEIGHT, size_of
+from graphsurgeon.view.boxes import HEIGHT, LABEL, LEADING, size_of, width
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 

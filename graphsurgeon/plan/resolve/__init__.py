@@ -10,9 +10,8 @@ from ...errors import SurgeryError
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
 from .. import steps
-from ..applied_ops import GraphDelta
 from ..backend import Backend
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
 from ..plan_result import PlanResult
 from ..steps import Step

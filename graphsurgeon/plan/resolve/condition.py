@@ -15,8 +15,7 @@ from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
 from ...graph.traversal import follow_chain
-from ..applied_ops import GraphDelta
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..plan_result import Region, Replacement
 from ..step_code import request_of
 from ..steps import ConditionStep

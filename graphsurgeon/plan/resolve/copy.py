@@ -13,7 +13,6 @@ from ...graph.control_flow import constant_entry, lone_loop_entries, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, join_scope, placeholder_name
 from ...graph.parts import LostWrite, array_fault, lost_writes
-from ..applied_ops import GraphDelta
 from ..copy_result import (
     Connection,
     CopyResult,
@@ -26,7 +25,7 @@ from ..copy_result import (
     new_variable,
 )
 from ..dependencies import Closure, copy_closure, policies, reference_faults, rule_faults, substitute_faults
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..fault import Fault, PlanWarning
 from ..mutable_graph import MutableGraph
 from ..static_checks import (

@@ -8,9 +8,8 @@ from ...errors import PlanError, counted, did_you_mean
 from ...graph.devices import device_parts
 from ...graph.graph import Graph
 from ...graph.names import free_name, invalid_name_fault, valid_name
-from ..applied_ops import GraphDelta
 from ..dependencies import needed_ops
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..plan_result import OpChange
 from ..step_code import request_of
 from ..steps import RebuildStep, RenameStep, SetStep

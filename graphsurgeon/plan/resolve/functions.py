@@ -19,13 +19,12 @@ from ...graph.graph import Graph, Mask
 from ...graph.names import name_problem
 from ...graph.parts import part_fault, split_fault
 from ...graph.selection import Selection
-from ...graph.tf_types import TFNodeDef
 from ...graph.traversal import backward
+from ...graph.types import TFNodeDef
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
-from ..applied_ops import GraphDelta
 from ..copy_result import CopyResult
 from ..dependencies import variable_parts
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..plan_result import Region
 from ..step_code import request_of
 from ..steps import CollapseStep, InlineStep, UnrollStep

@@ -16,10 +16,9 @@ from ...graph.rewiring import Edge, graph_without_ops
 from ...graph.selection import selection_from
 from ...graph.variables import VARIABLE_TYPES
 from ..adapters import Adapter, data_format_of, proposals, requested_adapter
-from ..applied_ops import GraphDelta
 from ..backend import BuiltSubgraph, InsertionSite
 from ..copy_result import Connection, CopyResult, current_externals
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode, PlanResult
 from ..step_code import request_of

@@ -16,9 +16,8 @@ from ...graph.rewiring import OutputTable, set_control_inputs
 from ...graph.selection import selection_from
 from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
-from ..applied_ops import GraphDelta
 from ..copy_result import Connection, CopyResult, current_externals
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..fault import warning_kind
 from ..plan_result import DownstreamCopy, PlanResult
 from ..step_code import request_of

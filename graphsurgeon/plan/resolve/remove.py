@@ -18,10 +18,9 @@ from ...graph.names import op_name
 from ...graph.rewiring import Edge, graph_without_ops
 from ...graph.selection import Selection
 from ...graph.traversal import backward, components, forward
-from ..applied_ops import GraphDelta
 from ..copy_result import current_externals
 from ..dependencies import variable_parts
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
 from ..mutable_graph import MutableGraph
 from ..plan_result import PlanResult

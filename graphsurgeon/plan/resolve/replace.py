@@ -20,10 +20,9 @@ from ...graph.rewiring import Edge, ops_on_new_cycles, rewire_inputs, set_contro
 from ...graph.selection import Selection, selection_from
 from ...graph.traversal import backward
 from ...graph.variables import VARIABLE_TYPES
-from ..applied_ops import GraphDelta
 from ..backend import InsertionSite
 from ..copy_result import append_copy
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange, Region, Replacement
 from ..step_code import request_of

@@ -15,9 +15,8 @@ from ...graph.names import free_name
 from ...graph.parts import is_array_type
 from ...graph.rewiring import TURNING, Edge
 from ...graph.traversal import backward, reachable_from
-from ..applied_ops import GraphDelta
 from ..dependencies import writes
-from ..edit_state import EditState
+from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
 from ..fixes import with_suggested_fixes
 from ..mutable_graph import MutableGraph

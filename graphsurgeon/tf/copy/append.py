@@ -27,14 +27,13 @@ from ...graph.provenance import (
 )
 from ...graph.security import inherit_origins, may_reach_out
 from ...graph.selection import Selection, select
-from ...graph.tf_types import TFGraph
 from ...graph.traversal import backward
+from ...graph.types import TFGraph
 from ...graph.variables import UNHELD, VariableInfo
-from ...plan.applied_ops import AppliedOps, record
 from ...plan.copy_result import CopyResult, without_ops
 from ...plan.fault import Fault
 from ...plan.plan import Plan
-from ...plan.plan_result import PlanResult
+from ...plan.plan_result import AppliedOps, PlanResult, record
 from ...plan.resolve.edit import rename_keys
 from ...plan.shape_inference import stale_shapes
 from ...plan.static_checks import unknown_fault

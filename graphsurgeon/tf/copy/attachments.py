@@ -19,11 +19,11 @@ from google.protobuf.message import Message
 from ...errors import PlanError
 from ...graph.graph import Mask
 from ...graph.names import op_name
-from ...graph.tf_types import TFGraph, TFOp, TFVariable
 from ...graph.traversal import reachable_from
+from ...graph.types import TFGraph, TFOp, TFVariable
 from ...graph.variables import CollectionEntry
-from ...plan.applied_ops import AppliedOps
 from ...plan.copy_result import CopyResult
+from ...plan.plan_result import AppliedOps
 from ...plan.static_checks import custom_gradients
 from ..functions import library as functions
 from ..importing import tf

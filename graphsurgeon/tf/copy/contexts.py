@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import PlanError
 from ...graph.control_flow import EXITS
-from ...graph.tf_types import TFGraph, TFOp
+from ...graph.types import TFGraph, TFOp
 from ...plan.copy_result import CopyResult
 from ..importing import tf
 from ..private.contexts import (

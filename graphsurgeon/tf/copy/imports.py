@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...errors import counted
-from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
+from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult
 from ..functions.library import adopt
 from ..importing import tf

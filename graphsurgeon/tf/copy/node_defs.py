@@ -11,7 +11,7 @@ import numpy as np
 
 from ...graph.devices import substitute_device
 from ...graph.graph import Graph, Mask
-from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
+from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant, NewOp
 from ...plan.plan_result import PlanResult
 from ...plan.shape_inference import frontier

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...graph.tf_types import TFGraph, TFOp
 from ...graph.traversal import reachable_from
+from ...graph.types import TFGraph, TFOp
 from ...graph.variables import HOLDERS, PLACEHOLDER_TYPES, fills_table, makes_table
 from ..functions.library import CALLS, definition, reached_functions
 from ..importing import tf

@@ -14,7 +14,7 @@ from ...graph.control_flow import FLOW_TYPES, Loop, body_of
 from ...graph.graph import Graph, Mask
 from ...graph.names import free_name
 from ...graph.selection import Query, Selection
-from ...graph.tf_types import TFOp
+from ...graph.types import TFOp
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.adapters import Adapter, AdapterPart, Cast, Dense, Pad, Pool, Reshape, Resize, Transpose, kind_of
 from ...plan.dependencies import writes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError, counted, nearest
-from ...graph.tf_types import TFGraphDef, TFNodeDef
+from ...graph.types import TFGraphDef, TFNodeDef
 from ...plan.plan_result import NewNode, OpChange, PlanResult
 from ..importing import tf
 from ..messages import attr_value_pb2, node_def_pb2

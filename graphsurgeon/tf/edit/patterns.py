@@ -17,7 +17,7 @@ from ...errors import SelectionError, SurgeryError, one_of
 from ...graph.graph import Graph
 from ...graph.pattern import Pattern
 from ...graph.selection import Selection
-from ...graph.tf_types import TFNodeDef
+from ...graph.types import TFNodeDef
 from ..importing import tf
 from ..open.outputs import array_in
 from ..protos import empty_graph, lacks_memory

@@ -18,8 +18,8 @@ from typing import Any
 from ...errors import PlanError
 from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
-from ...graph.tf_types import TFGraph, TFOp, TFSession, TFTensor
 from ...graph.traversal import reachable_from
+from ...graph.types import TFGraph, TFOp, TFSession, TFTensor
 from ...plan.type_check import axis_text
 from ..importing import tf
 from ..messages import node_def_pb2

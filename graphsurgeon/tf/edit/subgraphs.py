@@ -11,7 +11,7 @@ from ...errors import PlanError, counted
 from ...graph.devices import colocate
 from ...graph.graph import Graph
 from ...graph.names import rename_input
-from ...graph.tf_types import TFGraph, TFNodeDef
+from ...graph.types import TFGraph, TFNodeDef
 from ...plan.backend import BuiltSubgraph, InsertionSite
 from ..copy.imports import import_nodes
 from ..importing import tf

@@ -16,8 +16,8 @@ import numpy as np
 from ...errors import Kind, OpenError, PlanError, few
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph, TensorInfo, output_at
-from ...graph.tf_types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...graph.traversal import backward, forward
+from ...graph.types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant
 from ...plan.fault import Fault
 from ...plan.fixes import with_mapping_fixes

@@ -20,8 +20,8 @@ from ...graph.functions import (
 )
 from ...graph.graph import Graph
 from ...graph.names import op_name, rename_input, tensor_name
-from ...graph.tf_types import TFNodeDef
 from ...graph.traversal import reachable_from
+from ...graph.types import TFNodeDef
 from ...graph.variables import FEED_TYPES, READING_TYPES
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition

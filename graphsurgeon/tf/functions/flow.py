@@ -19,8 +19,8 @@ from ...graph.control_flow import FLOW_SCOPE
 from ...graph.graph import Graph, Mask
 from ...graph.names import tensor_name
 from ...graph.selection import Query, Selection
-from ...graph.tf_types import TFNodeDef, TFTensor
 from ...graph.traversal import follow_chain
+from ...graph.types import TFNodeDef, TFTensor
 from ..copy.append import copy_into
 from ..copy.imports import import_nodes
 from ..importing import tf

@@ -10,7 +10,7 @@ from ...errors import SelectionError, few
 from ...graph.functions import functions_in_node, reachable_functions
 from ...graph.graph import Graph, TensorInfo
 from ...graph.names import free_name
-from ...graph.tf_types import TFNodeDef
+from ...graph.types import TFNodeDef
 from ..importing import is_loaded, tf
 from ..messages import graph_pb2, node_def_pb2, tensor_shape_pb2
 from ..open.outputs import dtypes, shape_proto

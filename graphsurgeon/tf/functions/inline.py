@@ -14,9 +14,9 @@ from ...graph.graph import Graph
 from ...graph.names import free_name, op_name
 from ...graph.op_packages import refuse_unknown
 from ...graph.selection import select
-from ...graph.tf_types import TFGraph, TFNodeDef
-from ...plan.applied_ops import AppliedOps
+from ...graph.types import TFGraph, TFNodeDef
 from ...plan.plan import Plan
+from ...plan.plan_result import AppliedOps
 from ..copy.attachments import attach_python_state
 from ..copy.imports import import_with_shapes
 from ..copy.node_defs import setter_node

@@ -15,9 +15,9 @@ from ...errors import PlanError, counted, few, warn
 from ...graph.graph import Graph, Mask, shape_text
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.parts import required_ops
-from ...graph.tf_types import TFGraph
 from ...graph.training import ASSIGNING, updates
 from ...graph.traversal import backward, forward
+from ...graph.types import TFGraph
 from ..copy.imports import import_nodes
 from ..importing import tf
 from ..messages import tensor_pb2

@@ -24,7 +24,7 @@ from ...graph.layers import (
     update_layer,
 )
 from ...graph.names import join_scope, op_name
-from ...graph.tf_types import TFGraph
+from ...graph.types import TFGraph
 from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.eager import (

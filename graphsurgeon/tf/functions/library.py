@@ -18,7 +18,7 @@ from ...graph.functions import functions_in_attribute as functions_in_attribute
 from ...graph.functions import functions_in_node as functions_in_node
 from ...graph.functions import reachable_functions as led_to
 from ...graph.names import free_name
-from ...graph.tf_types import TFGraph, TFNodeDef
+from ...graph.types import TFGraph, TFNodeDef
 from ...plan.copy_result import CopyResult
 from ..copy.contexts import prepare_gradients
 from ..importing import tf

@@ -14,7 +14,7 @@ from ...errors import OpenError
 from ...graph.conditions import BRANCHES, CASES
 from ...graph.names import free_name, plain_name
 from ...graph.selection import Query, Selection
-from ...graph.tf_types import TFGraph, TFSession, TFTensor
+from ...graph.types import TFGraph, TFSession, TFTensor
 from ...plan.plan import Plan
 from ..copy.append import apply_effect
 from ..importing import tf

@@ -22,7 +22,7 @@ from ...graph.concurrency import gc_paused
 from ...graph.functions import functions_in_node
 from ...graph.graph import DTYPES
 from ...graph.rewiring import MERGING, TURNING
-from ...graph.tf_types import TFGraphDef, TFNodeDef
+from ...graph.types import TFGraphDef, TFNodeDef
 from ..registry import op_definition
 from .outputs import array_in
 

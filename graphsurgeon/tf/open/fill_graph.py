@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import OpenError
 from ...graph.functions import reachable_functions
-from ...graph.tf_types import TFGraph, TFGraphDef, TFOp
+from ...graph.types import TFGraph, TFGraphDef, TFOp
 from ..copy.imports import import_nodes
 from ..functions.calls import HARMLESS, is_stateful
 from ..functions.library import BRANCHING, CALLS, Library, adopt, import_functions, with_handles

@@ -16,7 +16,7 @@ from ...graph.lazy_graph import lazy_graph_of
 from ...graph.names import op_name
 from ...graph.selection import Selection
 from ...graph.stablehlo import op_names
-from ...graph.tf_types import TFNodeDef, TFSession
+from ...graph.types import TFNodeDef, TFSession
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
 from ..functions.function_bodies import BodyOutputs, function_body

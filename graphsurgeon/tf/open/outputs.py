@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import OpenError, counted
 from ...graph.graph import DTYPES, Graph, TensorInfo
 from ...graph.lazy_graph import DeferredGraph, LiveGraphAttribute, is_materialized, materialize
-from ...graph.tf_types import TFGraphDef, TFNodeDef
+from ...graph.types import TFGraphDef, TFNodeDef
 from ...graph.variables import VARIABLE_TYPES
 from ..importing import tf
 from ..messages import attr_value_pb2, tensor_shape_pb2, types_pb2

@@ -22,7 +22,7 @@ from ...graph.names import free_name, op_name
 from ...graph.provenance import COLLECTION
 from ...graph.rewiring import import_order, reorder_ops
 from ...graph.security import PYTHON, READS, Risk, Risks, risks
-from ...graph.tf_types import TFGraphDef, TFNodeDef
+from ...graph.types import TFGraphDef, TFNodeDef
 from ...graph.variables import (
     ASSIGN_TYPES,
     HOLDERS,

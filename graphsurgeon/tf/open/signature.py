@@ -15,8 +15,8 @@ from ...graph.functions import BRANCHING, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, 
 from ...graph.graph import Graph, TensorInfo
 from ...graph.names import free_name, op_name, plain_name, rename_input, tensor_name
 from ...graph.open_graph import DEFAULT, Signature
-from ...graph.tf_types import TFGraphDef, TFNodeDef
 from ...graph.traversal import follow_chain, reachable_from
+from ...graph.types import TFGraphDef, TFNodeDef
 from ..functions.calls import FunctionCalls, Replacements, constant, copy_node, inline_call
 from ..messages import meta_graph_pb2, node_def_pb2, struct_pb2, tensor_pb2, types_pb2, variable_pb2
 from ..protos import encode

@@ -14,7 +14,7 @@ from ...errors import OpenError, StalePlanError, counted
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
 from ...graph.lazy_graph import lazy_graph_of, materialize
-from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef, TFOp
+from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp
 from ...graph.variables import GraphState
 from ...plan.copy_result import CopyResult
 from ...plan.step_code import step_text

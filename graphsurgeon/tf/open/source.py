@@ -22,7 +22,7 @@ from ...graph.op_packages import WITHOUT, packages_of, unknown_counts
 from ...graph.open_graph import DEFAULT, Ends, OpenedFile, OpenedGraph, ServingInfo, Signature
 from ...graph.provenance import COLLECTION
 from ...graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
-from ...graph.tf_types import TFGraph, TFGraphDef
+from ...graph.types import TFGraph, TFGraphDef
 from ..importing import tf
 from ..messages import graph_pb2, meta_graph_pb2
 from ..protos import empty_graph, encode, naming_memory

@@ -21,7 +21,7 @@ from typing import Any
 
 from ...errors import OpenError, counted, exit_text
 from ...graph.names import op_name, rename_input
-from ...graph.tf_types import TFGraphDef, TFNodeDef
+from ...graph.types import TFGraphDef, TFNodeDef
 from ..messages import graph_pb2
 from ..protos import encode
 

@@ -10,6 +10,6 @@ from ..importing import lazy_modules, tensorflow
 tensorflow()
 
 if TYPE_CHECKING:
-    from . import c_api, contexts, eager, functions, graphs, keras_2, sessions
+    from . import c_api, contexts, eager, functions, graphs, sessions
 else:
     __getattr__ = lazy_modules(__name__)

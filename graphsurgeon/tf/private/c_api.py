@@ -21,7 +21,7 @@ from tensorflow.python.util import tf_stack
 from ...errors import counted
 from ...graph.concurrency import gc_paused
 from ...graph.names import rename_input
-from ...graph.tf_types import TFGraphDef
+from ...graph.types import TFGraphDef
 from ..protos import encode
 from .functions import functions_of
 from .graphs import TENSOR, names_in, names_in_use

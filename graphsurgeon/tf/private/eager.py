@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +15,8 @@ from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
+
+from ..importing import without_log_warnings
 
 
 @contextmanager
@@ -207,3 +210,50 @@ def keras_trains() -> tuple[Any, frozenset[int]] | None:
     if has_own_step or not model.compiled or pywrap_tfe.TFE_Py_TapeSetIsEmpty():
         return None
     return model, frozenset(id(getattr(v, "_value", v)) for v in model.trainable_variables)
+
+
+KERAS_2 = "2.6.0"
+"""The version of Keras 2 that TensorFlow contains."""
+
+
+def keras_2_layers() -> Any:
+    """Returns the module with the layers of Keras 2, which TensorFlow contains for its own tests."""
+    from tensorflow.python.keras import layers
+
+    return layers
+
+
+def keras_2_sequential(steps: Any, shape: tuple[int, ...], name: str) -> Any:
+    """Returns a sequential model of layers of Keras 2; call it eagerly.
+
+    Args:
+        steps: the layers.
+        shape: the shape of the input, ``image``, without the batch.
+        name: the name of the model.
+    """
+    from tensorflow.python.keras import layers, models
+
+    x = y = layers.Input(shape, name="image")
+    for step in steps:
+        y = step(y)
+    return models.Model(x, y, name=name)
+
+
+def write_keras_2(model: Any, folder: Path) -> None:
+    """Writes a model of Keras 2 as a SavedModel folder.
+
+    Args:
+        model: the model.
+        folder: the folder, which is replaced.
+    """
+    from tensorflow.python import keras
+
+    missing = not hasattr(keras, "__version__")
+    if missing:  # the writer stores the version of Keras in its file
+        keras.__version__ = KERAS_2
+    try:
+        with without_log_warnings(), eager():  # the writer logs a warning if the model is not compiled
+            model.save(folder, save_format="tf", include_optimizer=False)
+    finally:
+        if missing:
+            del keras.__version__

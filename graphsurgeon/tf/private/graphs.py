@@ -16,7 +16,7 @@ from tensorflow.python.util import deprecation
 
 from ...graph.graph import TensorInfo
 from ...graph.provenance import COLLECTION
-from ...graph.tf_types import TFGraph, TFTensor
+from ...graph.types import TFGraph, TFTensor
 from ..protos import empty_graph, encode
 
 #: `Tensor._shape` is (dimensions, unknown rank) from C++: five times faster than `Tensor.shape`.

@@ -19,8 +19,8 @@ from ...graph.control_flow import ENTERS, Frames
 from ...graph.graph import Graph
 from ...graph.names import free_name
 from ...graph.tensor_stats import TensorStats, summarize
-from ...graph.tf_types import TFGraph
 from ...graph.training import random_ops, unseeded_ops
+from ...graph.types import TFGraph
 from ..copy.imports import import_nodes
 from ..functions.calls import constant
 from ..importing import tf

@@ -22,8 +22,8 @@ from typing import Any
 from ...errors import SelectionError
 from ...graph.concurrency import BusyError, RWLock, acquire_all
 from ...graph.names import tensor_name
-from ...graph.tf_types import TFGraph, TFSession, TFTensor
 from ...graph.traversal import reachable_from
+from ...graph.types import TFGraph, TFSession, TFTensor
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.dependencies import READERS, REF_WRITERS
 from ..importing import tf

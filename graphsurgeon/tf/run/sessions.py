@@ -9,7 +9,7 @@ from ...errors import PlanError, TrustError
 from ...graph.devices import device_parts
 from ...graph.lazy_graph import is_materialized, lazy_graph_of
 from ...graph.security import GraphOrigin, Risks, origins
-from ...graph.tf_types import TFGraph, TFSession
+from ...graph.types import TFGraph, TFSession
 from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.graphs import kernel_devices

@@ -17,9 +17,9 @@ from ...graph.control_flow import Frames, topological_places
 from ...graph.graph import Graph, Mask
 from ...graph.names import op_name
 from ...graph.tensor_stats import SAMPLE, OpCost, TensorStats, Watch
-from ...graph.tf_types import TFSession
 from ...graph.training import random_ops
 from ...graph.traversal import forward
+from ...graph.types import TFSession
 from ..functions.calls import FunctionCalls
 from ..importing import tf
 from ..private.graphs import has_op

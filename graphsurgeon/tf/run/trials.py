@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError
-from ...graph.tf_types import TFGraph, TFTensor
+from ...graph.types import TFGraph, TFTensor
 from ..importing import tf
 from ..protos import empty_graph, encode
 from ..values.initialization import run_initializers

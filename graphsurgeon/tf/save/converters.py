@@ -31,7 +31,7 @@ from ...errors import PlanError, exit_text
 from ...graph.arrays import pack_arrays, unpack_arrays
 from ...graph.compatibility import MISSING, ConversionResult, ConverterMessage
 from ...graph.functions import callees_of, reachable_functions
-from ...graph.tf_types import TFGraphDef
+from ...graph.types import TFGraphDef
 from ...graph.variables import PLACEHOLDER_TYPES
 from ..importing import tf
 from ..messages import graph_pb2

@@ -20,8 +20,8 @@ from ...graph.parts import refuse_part
 from ...graph.provenance import orphan_mask, orphans_of
 from ...graph.security import may_reach_out
 from ...graph.selection import Query, Selection, select
-from ...graph.tf_types import TFGraph, TFTensor, TFVariable
 from ...graph.traversal import backward, reachable_from
+from ...graph.types import TFGraph, TFTensor, TFVariable
 from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.dependencies import substitutes_of
 from ...plan.fault import warning_kind

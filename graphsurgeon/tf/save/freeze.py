@@ -19,8 +19,8 @@ from ...errors import few
 from ...graph.compatibility import VARIABLE, ConverterMessage
 from ...graph.functions import reachable_functions
 from ...graph.names import op_name
-from ...graph.tf_types import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.traversal import reachable_from
+from ...graph.types import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.variables import ASKING_TYPES, VARIABLE_TYPES
 from ..copy.attachments import copy_shapes
 from ..copy.resources import init_ops

@@ -23,8 +23,8 @@ from ...graph.compatibility import hazards
 from ...graph.ends import placeholders_in
 from ...graph.graph import Graph
 from ...graph.provenance import orphan_mask
-from ...graph.tf_types import TFSession, TFTensor
 from ...graph.traversal import backward, forward
+from ...graph.types import TFSession, TFTensor
 from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READING_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.dependencies import writes
 from ..functions.library import BRANCHING, CALLS, definition, functions_in_node, reached_functions

@@ -32,8 +32,8 @@ from ...graph.open_graph import Ends, OpenedGraph
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select, selection_from
-from ...graph.tf_types import TFGraph, TFOp, TFTensor
 from ...graph.traversal import backward, reachable_from
+from ...graph.types import TFGraph, TFOp, TFTensor
 from ...graph.variables import FEED_TYPES, VariableInfo
 from ..copy.resources import ready_fillers, table_fillers
 from ..functions.graph_function import arguments, function_module

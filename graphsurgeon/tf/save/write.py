@@ -24,8 +24,8 @@ from ...graph.atomic_files import ensure_writable, flush, install_files, record_
 from ...graph.functions import CALLS, functions_in_node, reachable_functions
 from ...graph.names import free_name, op_name
 from ...graph.security import SAVERS_OWN
-from ...graph.tf_types import TFGraph, TFGraphDef
 from ...graph.traversal import reachable_from
+from ...graph.types import TFGraph, TFGraphDef
 from ..importing import tf
 from ..private.eager import eager
 from ..run.errors import errors_as

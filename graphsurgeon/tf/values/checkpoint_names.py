@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import PlanError, few, one_of
 from ...graph.names import expand_wildcard
 from ...graph.names import join_scope as under_scope
-from ...graph.tf_types import TFGraph
+from ...graph.types import TFGraph
 from ...graph.variables import VariableInfo
 from ..private.sessions import slice_of
 from .checkpoints import Checkpoint, StoredValue

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from ...errors import OpenError
 from ...graph.graph import Graph
 from ...graph.names import op_name, rename_input
-from ...graph.tf_types import TFGraph, TFSession
 from ...graph.traversal import reachable_from
+from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VARIABLE_TYPES
 from ..importing import tf
 from ..messages import meta_graph_pb2, tensor_pb2, types_pb2

@@ -16,8 +16,8 @@ import numpy as np
 from ...errors import PlanError, few
 from ...graph.lazy_graph import graph_identity
 from ...graph.names import op_name
-from ...graph.tf_types import TFGraph, TFOp, TFSession
 from ...graph.traversal import reachable_from
+from ...graph.types import TFGraph, TFOp, TFSession
 from ...graph.variables import PLACEHOLDER_TYPES, UNHELD, VARIABLE_TYPES, VariableInfo
 from ..copy.resources import ready_fillers
 from ..functions.library import definition

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import OpenError, PlanError
-from ...graph.tf_types import TFGraph, TFOp, TFSession, TFTensor
+from ...graph.types import TFGraph, TFOp, TFSession, TFTensor
 from ...graph.variables import VariableInfo
 from ...plan.dependencies import REF_WRITERS
 from ..importing import tf

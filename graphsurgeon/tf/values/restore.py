@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import PlanError, counted, few, nearest, one_of
 from ...graph.provenance import orphans_of
 from ...graph.reports import Restored
-from ...graph.tf_types import TFGraph, TFSession
+from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..save.write import mark_written, put_checkpoint, refuse_existing, staging_dir, verify_checkpoint, write_checkpoint
 from .checkpoint_names import match_variables, rename_variables, saved_names

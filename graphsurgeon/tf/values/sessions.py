@@ -11,9 +11,9 @@ from typing import Any
 
 from ...errors import PlanError, warn
 from ...graph.names import op_name
-from ...graph.tf_types import TFGraph, TFSession
+from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
-from ...plan.applied_ops import AppliedOps
+from ...plan.plan_result import AppliedOps
 from ..copy.resources import ready_fillers
 from ..importing import tf
 from ..private.graphs import has_op

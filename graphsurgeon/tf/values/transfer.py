@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import PlanError, few
 from ...graph.arrays import variable_bytes
-from ...graph.tf_types import TFOp, TFSession
+from ...graph.types import TFOp, TFSession
 from ...graph.variables import VariableInfo
 from ..importing import tf
 from ..messages import config_pb2

@@ -14,7 +14,7 @@ from ...graph.arrays import variable_bytes
 from ...graph.graph import shape_text
 from ...graph.names import free_name
 from ...graph.provenance import orphans_of
-from ...graph.tf_types import TFGraph, TFSession
+from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..importing import tf
 from ..private.eager import eager, keras_layers

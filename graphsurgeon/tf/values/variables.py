@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import Kind, PlanError, few
 from ...graph.graph import shape_text
 from ...graph.names import partitioned_name
-from ...graph.tf_types import TFGraph, TFOp, TFSession, TFTensor, TFVariable
+from ...graph.types import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, VariableInfo, variable_from_def, variable_from_reads
 from ..importing import tf
 from ..messages import variable_pb2

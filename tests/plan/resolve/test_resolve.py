@@ -9,9 +9,8 @@ import pytest
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.applied_ops import GraphDelta
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.edit_state import EditState
+from graphsurgeon.plan.edit_state import EditState, GraphDelta
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.plan_result import PlanResult
 from graphsurgeon.plan.resolve import RESOLVERS, resolve
