@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphsurgeon.errors import LayoutError, SurgeryError
-from graphsurgeon.view.edge_routes import samples
+from graphsurgeon.view.edges import samples
 
 Scene = Mapping[str, Any]
 SAME = 8.0

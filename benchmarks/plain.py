@@ -12,8 +12,8 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
-from graphsurgeon.view import edge_routes
 from graphsurgeon.view.boxes import HEADING, size_of, width
+from graphsurgeon.view.edges import place_labels
 from graphsurgeon.view.graphviz import live
 from graphsurgeon.view.layout import PlacedScene
 
@@ -99,7 +99,7 @@ def place(scene: Any, *, direction: str = "auto", **_: Any) -> PlacedScene:
     places = {box.id: i for i, box in enumerate(boxes)}
     edges = [replace(e, d=paths[places[e.source], places[e.target]]) for e in scene.edges]
     w, h = right - left + 2 * MARGIN, top - bottom + 2 * MARGIN
-    edge_routes.place_labels(boxes, groups, edges, w)
+    place_labels(boxes, groups, edges, w)
     return PlacedScene(scene.rev, w, h, direction, boxes, groups, edges, dict(scene.stats), {})
 
 

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from graphsurgeon.ui.commands.keys import GROUPS, KEYS
 from graphsurgeon.ui.commands.table import (
     COLOURS,
     COMMAND_SPECS,
-    GROUPS,
-    KEYS,
     MODE,
     PANE,
     POLICY,
@@ -42,17 +41,17 @@ Python, `widget.simulate("select", names=["a"])` sends the same message as a cli
 def written() -> dict[Path, str]:
     """Returns what each file must hold."""
     return {
-        FRONTEND / "src" / "model" / "verbs.ts": typescript(),
-        FRONTEND / "src" / "model" / "keys.ts": typescript_keys(),
-        FRONTEND / "src" / "model" / "results.ts": typescript_results(),
-        FRONTEND / "src" / "model" / "signs.ts": typescript_signs(),
+        FRONTEND / "src" / "model" / "verbs.generated.ts": typescript(),
+        FRONTEND / "src" / "model" / "keys.generated.ts": typescript_keys(),
+        FRONTEND / "src" / "model" / "results.generated.ts": typescript_results(),
+        FRONTEND / "src" / "model" / "signs.generated.ts": typescript_signs(),
         FRONTEND / "tests" / "examples.ts": typescript_examples(),
         ROOT / "docs" / "verbs.md": f"{_PAGE}{verbs_table()}\n\n## All keys\n\n{keys_table()}\n",
     }
 
 
 def typescript() -> str:
-    """Returns the types of what the page may ask for: the source of its `verbs.ts`."""
+    """Returns the types of what the page may ask for."""
     out = ["// The verbs, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
     out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
@@ -63,9 +62,9 @@ def typescript() -> str:
 
 
 def typescript_keys() -> str:
-    """Returns the keys of the page: the source of its `keys.ts`."""
+    """Returns the keys of the page."""
     out = [
-        "// The keys, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.",
+        "// The keys, written from graphsurgeon/ui/commands/keys.py by tools/write_verbs.py.",
         "",
     ]
     out += ["export type Action =", *_wrapped(key.action for key in KEYS)]
@@ -85,7 +84,7 @@ def typescript_keys() -> str:
 
 
 def typescript_results() -> str:
-    """Returns the types of what verbs answer: the source of the page's `results.ts`."""
+    """Returns the types of what verbs answer."""
     answers = {verb.name: verb.answers for verb in COMMAND_SPECS.values() if verb.answers}
     named = sorted({name for answer in answers.values() for name in re.findall(r"\b[A-Z]\w+", answer)})
     out = ["// What the verbs answer, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.",
@@ -96,7 +95,7 @@ def typescript_results() -> str:
 
 
 def typescript_signs() -> str:
-    """Returns the signs of what a plan does, as static pictures have them: the source of the page's `signs.ts`."""
+    """Returns the signs of what a plan does, as static pictures have them."""
     out = ["// The signs on boxes and edges, written from graphsurgeon/view/plan_marks.py by tools/write_verbs.py.",
            'import type { EdgeMark, Mark } from "./types";', "",
            "export const SIGN: Record<Mark | EdgeMark, string> = {"]  # fmt: skip
@@ -107,7 +106,7 @@ def typescript_signs() -> str:
 def typescript_examples() -> str:
     """Returns a message for each verb, with types: the source of the page's `tests/examples.ts`."""
     out = ["// A few messages of each verb, written by tools/write_verbs.py; the compiler checks their types.",
-           'import type { Verbs } from "../src/model/verbs";', "",
+           'import type { Verbs } from "../src/model/verbs.generated";', "",
            "export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];", "",
            "export const EXAMPLES: Example[] = ["]  # fmt: skip
     for verb in COMMAND_SPECS.values():

@@ -52,8 +52,8 @@ from .history import Event, History, Log, Timeline, before, log_of, moment
 from .journal import Journal, folder
 from .save import restore, save
 from .serialization import DraftCodec
+from .session_values import Values
 from .summary import summary
-from .values import Values
 
 if TYPE_CHECKING:
     from ..ui.screen import Screen

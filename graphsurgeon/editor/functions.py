@@ -18,7 +18,7 @@ from ..graph.open_graph import OpenedGraph
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..plan.editor_like import EditorLike, described
-from .values import Values
+from .session_values import Values
 
 
 def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name: str, also: Any) -> Any:

@@ -21,7 +21,7 @@ from ..plan.steps import INITIAL
 from .applied import Applied
 from .backend import new_plan
 from .history import Timeline
-from .values import Values
+from .session_values import Values
 
 
 def restore(

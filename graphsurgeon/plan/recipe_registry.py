@@ -1,4 +1,4 @@
-"""Menu: the descriptions of the recipes. The package `recipes` fills the menu, and the screen shows it."""
+"""The registry of recipes. The recipes of the menu are in `recipes/menu.py`; programs can register others."""
 
 from __future__ import annotations
 

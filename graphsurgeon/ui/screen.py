@@ -22,17 +22,28 @@ from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..view.first_picture import pinned_ops
 from ..view.tree import Tree
-from . import drafts
-from .commands import boundary, copies, edits, looks, navigation, recipes, runs, save, steps
-from .commands.steps import history_data, last_applied, undo_data, with_undo_entry
+from .commands import (
+    appearance,
+    boundary,
+    copies,
+    edits,
+    navigation,
+    plan,
+    recipes,
+    runs,
+    save,
+    steps,
+    undo,
+)
+from .commands.plan import draft_data
 from .commands.table import COMMAND_SPECS
-from .drafts import draft_data
+from .commands.undo import history_data, last_applied, undo_data, with_undo_entry
 from .page_data import boundary_data, boundary_text, look_data, outline_data, plan_data
 from .pane import static_picture
 from .stage import Stage
 from .state import DraftStorage, Facts, NavEntry, State
 
-_COMMAND_MODULES = (boundary, copies, drafts, edits, looks, navigation, recipes, runs, save, steps)
+_COMMAND_MODULES = (appearance, boundary, copies, edits, navigation, plan, recipes, runs, save, steps, undo)
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     name: act

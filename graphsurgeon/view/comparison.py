@@ -12,8 +12,8 @@ from ..errors import LayoutError
 from ..graph.diff import Diff, OpChange
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
-from . import edge_routes
 from .boxes import Box, Edge, Group, Item, elide, frames, size_of
+from .edges import place_labels
 from .first_picture import first_unfolded, open_item
 from .layout import PlacedScene
 from .plan_marks import NEW, REMOVED, SAME, EdgeKinds, count_text, edge_keys, mark_edges
@@ -204,7 +204,7 @@ class Aligned:
             if (at := frame_of.get(f"g{i}")) is not None
         ]
         edges = [replace(edge, d=placed.edges[i].d) for edge, i in zip(scene.edges, self.edges[which], strict=True)]
-        edge_routes.place_labels(boxes, groups, edges, placed.w)
+        place_labels(boxes, groups, edges, placed.w)
         stats = dict(scene.stats, degraded=placed.stats["degraded"])
         return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats, placed.columns)
 

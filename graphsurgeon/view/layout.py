@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, counted
-from . import edge_routes, graphviz
+from . import graphviz
 from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
+from .edges import place_labels
 from .graphviz import Engine, LayoutCancelled, LayoutTimeout
 from .levels import BETWEEN, HUB, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
@@ -138,7 +139,7 @@ def place(
             failed = error
             continue
         best.stats["degraded"] = degraded
-        edge_routes.place_labels(best.boxes, best.groups, best.edges, best.w)
+        place_labels(best.boxes, best.groups, best.edges, best.w)
         return best
     assert failed is not None
     raise LayoutError(

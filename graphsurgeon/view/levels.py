@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.traversal import connected_parts
-from .edge_routes import Points, bend, straight, ways
+from .edges import Points, bend, straight, ways
 from .graphviz import Engine
 
 BETWEEN = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}

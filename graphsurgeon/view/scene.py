@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import LayoutError, counted
-from ..graph.edges import Edges
-from ..graph.graph import DTYPES, Graph, Ints, TensorInfo, output_at, shape_text
+from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from .boxes import Box, Edge, Group, Item, clean, elide, frames
+from .edges import hush, wires, without_far
 from .families import COLOURS, UNKNOWN, family
-from .helper_ops import KINDS, TRAINING, behind
+from .helper_ops import KINDS, TRAINING
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
 from .tree import Tree, find_item
 
@@ -121,97 +120,6 @@ def add_gradient_boxes(tree: Tree, boxes: list[Box], items: list[Item], op_box: 
             op_box[ops] = len(boxes)
             boxes.append(new)
             items.append(Item("scope", name, new.label, leaf="gradients"))
-
-
-def without_far(boxes: list[Box], edges: list[Edge]) -> tuple[list[Edge], int]:
-    """Returns the edges without most edges of gradients, and the number of edges left out.
-
-    The remaining edges of gradients connect a gradient to its forward box, or reverse a forward edge.
-    """
-    of = {box.id: box.beside for box in boxes if box.beside}
-    forward = {(e.source, e.target) for e in edges if e.source not in of and e.target not in of}
-    near_edges = []
-    for edge in edges:
-        a, b = of.get(edge.source), of.get(edge.target)
-        own = edge.source == b or edge.target == a
-        if (a is None and b is None) or own or (a and b and (b, a) in forward):
-            near_edges.append(edge)
-    return near_edges, len(edges) - len(near_edges)
-
-
-CONTROL_MOST = 4
-"""The maximum number of control edges drawn at a box."""
-HUB = 4
-"""The number of edges from which the edges of a box of gradients or of an optimizer are drawn faint."""
-CROSSROADS = 10
-"""The number of edges from which the edges of any box are drawn faint."""
-TENSORS = 8
-"""The maximum number of tensor names of an edge."""
-
-
-def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int]:
-    """Returns an edge for each pair of boxes, and the number of control inputs that are not drawn."""
-    n = max(1, len(boxes))
-    out: list[Edge] = []
-    hidden, at = 0, [0] * n
-
-    def add(a: int, b: int, found: list[tuple[int, int]], control: bool) -> Edge:
-        names = [f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
-        label = f"×{len(found)}" if len(found) > 1 else ""
-        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), control, names, label=label))
-        return out[-1]
-
-    infos_of: dict[int, Sequence[TensorInfo] | None] = {}  # many edges have the same producer
-
-    def info_of(op: int, port: int) -> TensorInfo | None:
-        if op not in infos_of:
-            infos_of[op] = graph.stated(op)
-        return output_at(infos_of[op], port)
-
-    between: set[tuple[int, int]] = set()
-    for (a, b), tensors in _pairs(graph.data, op_box, n):
-        between |= {(a, b), (b, a)}
-        edge, infos = add(a, b, tensors, False), [info_of(*tensor) for tensor in tensors[:TENSORS]]
-        if not edge.label and infos[0] and infos[0].shape is not None:
-            edge.label = str(infos[0])
-        edge.texts = [str(info) if info else "" for info in infos]
-    for (a, b), tensors in _pairs(graph.control, op_box, n):
-        if (a, b) in between or at[a] >= CONTROL_MOST or at[b] >= CONTROL_MOST:
-            hidden += len(tensors)
-            continue
-        at[a] += 1
-        at[b] += 1
-        add(a, b, tensors, True)
-    return out, hidden
-
-
-def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None:
-    """Makes the edges of boxes with many edges quiet; for gradients and optimizers, with fewer edges."""
-    back = {b.id for b, item in zip(boxes, items, strict=True) if behind(item.leaf)}
-    ends = Counter(end for e in edges for end in (e.source, e.target))
-    for edge in edges:
-        pair = (edge.source, edge.target)
-        edge.quiet = any(ends[end] >= (HUB if end in back else CROSSROADS) for end in pair)
-
-
-def _pairs(edges: Edges, op_box: Ints, n: int) -> Iterator[tuple[tuple[int, int], list[tuple[int, int]]]]:
-    """Yields ((from box, to box), [(op, port), ...]) with each tensor once for each pair, in order."""
-    a, b = op_box[edges.node], op_box[edges.rows]
-    keep = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
-    if not len(keep):
-        return
-    table = np.empty((len(keep), 3), np.int64)
-    table[:, 0] = a[keep].astype(np.int64) * n + b[keep]
-    table[:, 1], table[:, 2] = edges.node[keep], edges.port[keep]
-    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
-    new = np.ones(len(table), np.bool_)
-    new[1:] = (table[1:] != table[:-1]).any(axis=1)
-    table = table[new]
-    starts = np.flatnonzero(np.r_[True, table[1:, 0] != table[:-1, 0]]).tolist()
-    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
-        pair = int(table[start, 0])
-        rows = table[start:end, 1:].tolist()
-        yield (pair // n, pair % n), [(int(op), int(port)) for op, port in rows]
 
 
 MOST = 400

@@ -10,11 +10,11 @@ import pytest
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
+from graphsurgeon.ui.commands.keys import KEYS
 from graphsurgeon.ui.commands.table import (
     ANYTHING,
     COMMAND_SPECS,
     COUNT,
-    KEYS,
     NAMES,
     NUMBERS,
     REQUIRED,

@@ -106,7 +106,7 @@ TABLE: list[tuple[Any, ...]] = [
      lambda ed, _: gs.open(ed.graph)),
     ("tf/open/source.py:open_source#2", "gs.open(session.graph)", lambda ed: gs.open(closed(ed)),
      lambda ed, said: eval(said[said.index("gs.open"):].rstrip("."), {"gs": gs, "session": closed(ed)})),
-    ("tf/open/files.py:read_bytes", "Check the path", lambda ed: gs.open("model.pb"),
+    ("tf/open/file_reader.py:read_bytes", "Check the path", lambda ed: gs.open("model.pb"),
      lambda ed, _: ed.save("model.pb", outputs="z:0", verify=False) and gs.open("model.pb")),
     ("tf/functions/traces.py:_trace_module#2", "Choose function=", lambda ed: gs.open(Two()),
      lambda ed, said: gs.open(Two(), function=said.value("function"))),

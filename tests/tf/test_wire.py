@@ -62,7 +62,7 @@ def test_a_file_that_there_is_no_memory_for_is_not_called_damaged(tmp_path, monk
     file.write_bytes(_chain().as_graph_def().SerializeToString())
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphsurgeon.tf.open.files.decode", lambda kind, data: decode(Full(), data))
+        patch.setattr("graphsurgeon.tf.open.file_reader.decode", lambda kind, data: decode(Full(), data))
         with pytest.raises(MemoryError, match=r"^open\('.*a\.pb'\)" + SAID):
             gs.open(file)
     assert len(gs.open(file).snapshot.names) == 3

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.edge_routes import samples
+from graphsurgeon.view.edges import samples
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsurgeon.view import edge_routes
 from graphsurgeon.view.boxes import SUB, Box, Edge, width
+from graphsurgeon.view.edges import place_labels, samples
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
@@ -28,14 +28,14 @@ def test_edge_labels_stay_in_the_picture():
     edge = Edge("e", "b0", "b1", 1, False, ["a:0"], label="float32 (?, 128)")
     edge.d = "M90,0L90,60"
     half = width(edge.label, SUB) / 2
-    edge_routes.place_labels([], [], [edge], 100.0)
+    place_labels([], [], [edge], 100.0)
     assert edge.label
     assert edge.lx + half <= 100
     edge.label = "float32 (?, 128)"
-    edge_routes.place_labels([], [], [edge], 95.0)
+    place_labels([], [], [edge], 95.0)
     assert edge.lx - half >= 0
     edge.d = "M30,0L30,60"
-    edge_routes.place_labels([], [], [edge], 60.0)
+    place_labels([], [], [edge], 60.0)
     assert edge.label == ""
 
 
@@ -49,8 +49,8 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
     edges = [Edge(f"e{i:02}", "a", "b", 1, False, ["a:0"], label="int32 (2,)") for i in range(len(lines))]
     for edge, (a, b, c, d) in zip(edges, lines, strict=True):
         edge.d = f"M{a},{b}L{c},{d}"
-    edge_routes.place_labels(boxes, [], edges, 300.0)
-    paths = [edge_routes.samples(edge.d, 6) for edge in edges]
+    place_labels(boxes, [], edges, 300.0)
+    paths = [samples(edge.d, 6) for edge in edges]
     taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     w, h = width("int32 (2,)", SUB) + 2, SUB + 2
     for edge, points in zip(edges, paths, strict=True):
@@ -77,4 +77,4 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
     ],
 )
 def test_points_along_a_path(d, points):
-    assert edge_routes.samples(d, 2) == points
+    assert samples(d, 2) == points

@@ -10,7 +10,7 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.open_graph import OpenedGraph
 from graphsurgeon.tf.open.signature import signature_tensors, signatures
 from graphsurgeon.view.boxes import LABEL, SUB, width
-from graphsurgeon.view.edge_routes import samples
+from graphsurgeon.view.edges import samples
 from graphsurgeon.view.first_picture import MOST, first_unfolded, pinned_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build

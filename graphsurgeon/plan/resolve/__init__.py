@@ -19,10 +19,10 @@ from .condition import resolve_condition
 from .copy import copy
 from .cycles import refuse_cycles
 from .edit import rebuild, rename, set_op_attributes
-from .finalize import finalize
 from .functions import collapse, inline, unroll
 from .insert import adapt, insert
 from .on_copies import on_copies
+from .predicted_state import finalize
 from .remove import bypass, remove
 from .replace import replace_ops
 from .wiring import RefusedStep, connect, detach, order, reroute, reroute_order, swap

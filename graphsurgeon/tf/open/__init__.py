@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from . import (
         call_sites,
         crash_guards,
-        files,
+        file_reader,
         fill_graph,
         layers,
         op_facts,

@@ -32,7 +32,7 @@ from ...graph.layers import (
 from ..protos import decode
 from ..run.errors import error_text
 from .call_sites import object_paths
-from .files import read_bytes
+from .file_reader import read_bytes
 
 _FUNCTIONS = ("activations", "constraints", "initializers", "losses", "metrics", "regularizers")
 _GRAPH_LAYER = "graphsurgeon>GraphLayer"

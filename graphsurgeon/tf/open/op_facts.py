@@ -25,7 +25,7 @@ from ..protos import empty_graph
 from ..registry import documentation as documentation
 from ..registry import op_definition
 from ..run.errors import errors_as
-from .files import TRUSTED
+from .file_reader import TRUSTED
 from .outputs import array_in, dtype_name
 
 

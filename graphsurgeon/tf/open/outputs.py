@@ -18,7 +18,7 @@ from ...graph.variables import VARIABLE_TYPES
 from ..importing import tf
 from ..messages import attr_value_pb2, tensor_shape_pb2, types_pb2
 from ..registry import op_definition
-from .files import DENSEST, TRUSTED
+from .file_reader import DENSEST, TRUSTED
 
 #: Op types whose nodes contain the shape of output 0; a handle is a scalar.
 _SURE = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "ImmutableConst", "Const"}

@@ -39,7 +39,7 @@ from ..messages import control_flow_pb2, queue_runner_pb2, saver_pb2, types_pb2,
 from ..protos import decode, encode
 from ..registry import collection_message, is_registered_op, op_definition
 from ..values.file_values import CheckpointValues, asset_files, asset_path, init_ops_of, point_at
-from . import files
+from . import file_reader
 from .layers import code_in, is_keras_file
 from .outputs import FileOutputs, dims_of_proto, dtype_name, expand_arguments
 
@@ -395,8 +395,8 @@ def scan(path: Path) -> list[Risks]:
     if is_keras_file(path):
         reason = "contains Python code from the author of the file"
         return [Risks(path.name, tuple(Risk(*code, PYTHON, reason) for code in code_in(path, request)))]
-    file = files.saved_model_file(path, request) if path.is_dir() else path
-    proto = files.parse(files.read_bytes(file, request), file, request)
+    file = file_reader.saved_model_file(path, request) if path.is_dir() else path
+    proto = file_reader.parse(file_reader.read_bytes(file, request), file, request)
     if not hasattr(proto, "meta_graphs"):
         meta = proto if hasattr(proto, "graph_def") else None
         return [_graph_risks(proto.graph_def if meta is not None else proto, meta, None, path.name, request)]

@@ -36,10 +36,10 @@ from ..values.file_values import (
     init_ops_of,
     point_at,
 )
-from . import files
+from . import file_reader
 from .call_sites import functions, meta_with_call, object_paths
 from .crash_guards import fatal_error, refuse_names
-from .files import linked_away, refuse_linked_away
+from .file_reader import linked_away, refuse_linked_away
 from .layers import file_layers, is_keras_file, keras_model, saved_layers
 from .outputs import FileOutputs, with_shapes
 from .protos import bind_inputs, file_snapshot
@@ -129,7 +129,7 @@ def open_source(
         thing = materialize(thing)
     is_path = isinstance(thing, (str, os.PathLike))
     if is_path:
-        files.refuse_unreachable(Path(thing), f"open({os.fspath(thing)!r})")
+        file_reader.refuse_unreachable(Path(thing), f"open({os.fspath(thing)!r})")
     keras_file, traceable = is_path and is_keras_file(Path(thing)), not is_path and _is_traceable(thing)
     if raw and (keras_file or traceable):
         description = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"
@@ -291,11 +291,11 @@ def _from_path(path: Path, wish: _OpenOptions) -> OpenedGraph:
         raise OpenError(request, "this is a Keras model in HDF5 format, which only Keras can read", how)
     recover_files(path.absolute().parent)
     if path.is_dir():
-        path = files.saved_model_file(path, request)
+        path = file_reader.saved_model_file(path, request)
     file = OpenedFile.of(original, path, wish.options)
     with naming_memory(request):
-        data = files.read_bytes(path, request)
-        proto = files.parse(data, path, request)
+        data = file_reader.read_bytes(path, request)
+        proto = file_reader.parse(data, path, request)
         out = _from_proto(proto, path, request, wish)
     if out.serving.signatures and path.parent == original:
         out = replace(

@@ -24,7 +24,7 @@ from ..functions.calls import FunctionCalls
 from ..importing import tf
 from ..private.graphs import has_op
 from ..registry import op_definition
-from ..values.sessions import run_once, translate_errors
+from ..values.session_values import run_once, translate_errors
 from ..values.transfer import groups_within
 from .errors import error_text, out_of_memory
 from .probes import Probes

@@ -18,7 +18,7 @@ from ...graph.types import TFGraph, TFTensor
 from ..importing import tf
 from ..protos import empty_graph, encode
 from ..values.initialization import run_initializers
-from ..values.sessions import fill_tables
+from ..values.session_values import fill_tables
 from ..values.variables import variable_infos
 from .errors import errors_as
 from .sessions import LOST, devices_of, session_of

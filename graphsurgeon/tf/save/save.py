@@ -7,11 +7,8 @@ function for the format, in this module, writes the file, and proof.py runs it.
 from __future__ import annotations
 
 import gzip
-import io
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,27 +22,22 @@ from ...graph.arrays import variable_bytes
 from ...graph.compatibility import Unconvertible, blockers
 from ...graph.concurrency import gc_paused
 from ...graph.ends import placeholders_in
-from ...graph.functions import own_gradient
 from ...graph.graph import Graph
 from ...graph.names import tensors_by_key
 from ...graph.open_graph import Ends, OpenedGraph
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select, selection_from
-from ...graph.traversal import backward, reachable_from
-from ...graph.types import TFGraph, TFOp, TFTensor
+from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VariableInfo
-from ..copy.resources import ready_fillers, table_fillers
+from ..copy.resources import table_fillers
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import nodes_behind
 from ..importing import tf
-from ..messages import meta_graph_pb2, saved_model_pb2
 from ..open.snapshot import materialize_graph
 from ..protos import encode, naming_memory
-from ..run.errors import errors_as
 from ..run.sessions import require_trusted
 from ..values.checkpoint_names import saved_names, slices
-from ..values.file_values import INIT
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
 from .converters import TIMEOUT, FrozenPart, convert_to_tflite, tflite_file, tflite_process
@@ -55,11 +47,11 @@ from .export import (
     export_graph,
     list_fillers,
     meta_graph,
-    mutable_tables,
     nodes_of,
     with_saver,
 )
 from .proof import Proof, ProofSource, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
+from .saved_model import write_module, write_saved_model
 from .write import (
     mark_written,
     put_checkpoint,
@@ -72,102 +64,6 @@ from .write import (
 )
 
 tf1 = tf.compat.v1
-
-
-def write_saved_model(
-    export: ExportedGraph,
-    folder: str,
-    signatures: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]],
-    tags: str | Iterable[str],
-    saver: Any,
-    init_ops: Sequence[str],
-    request: str,
-    defaults: Mapping[str, Mapping[str, Any]],
-) -> Any:
-    """Writes a SavedModel without the values of its variables; returns its MetaGraphDef.
-
-    Args:
-        export: the graph that is saved.
-        folder: a new folder.
-        signatures: name -> (inputs, outputs), both name -> tensor of the old graph.
-        tags: the tags of the SavedModel.
-        saver: its SaverDef, or None.
-        init_ops: the init ops of the file from which the graph was opened.
-        request: the request, for messages.
-
-    Raises:
-        PlanError: the graph is too large for a file.
-    """
-    graph = export.graph
-    ops = {op.name: op for op in graph.get_operations()}
-    assets = _assets(export.assets, folder)
-    init = _init_op(graph, ops, [name for name in init_ops if name in ops])
-    meta = meta_graph(export, saver, False, request)
-    meta.asset_file_def.extend(assets)
-    meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
-    for key, (ins, outs) in signatures.items():
-        about = meta.signature_def[key]
-        about.method_name = tf1.saved_model.signature_constants.PREDICT_METHOD_NAME
-        for infos, tensors in ((about.inputs, ins), (about.outputs, outs)):
-            for name, tensor in tensors.items():
-                infos[name].CopyFrom(_info(export.tensor(tensor)))
-        for name, array in defaults.get(key, {}).items():
-            about.defaults[name].CopyFrom(tf.make_tensor_proto(array, export.tensor(ins[name]).dtype.base_dtype))
-    if init is not None:
-        meta.signature_def[INIT].outputs[INIT].name = init.name
-    tables = mutable_tables(graph)
-    if tables:
-        export.notes.append(f"the content of {tables} is not included: such tables start empty")
-    model = saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
-    os.makedirs(folder, exist_ok=True)
-    Path(folder, "saved_model.pb").write_bytes(encode(model))
-    return meta
-
-
-def _info(tensor: TFTensor) -> Any:
-    dtype = tensor.dtype.base_dtype.as_datatype_enum
-    return meta_graph_pb2.TensorInfo(name=tensor.name, dtype=dtype, tensor_shape=tensor.shape.as_proto())
-
-
-def _assets(paths: Mapping[str, str], folder: str) -> list[Any]:
-    """Copies files to the assets of a folder; returns their AssetFileDefs.
-
-    Args:
-        paths: tensor that contains the path of a file -> the path.
-        folder: the folder of the SavedModel.
-    """
-    out, names = [], set()
-    for tensor, path in paths.items():
-        name, n = os.path.basename(path), 1
-        while name in names:
-            n += 1
-            name = f"{n}_{os.path.basename(path)}"
-        names.add(name)
-        os.makedirs(os.path.join(folder, "assets"), exist_ok=True)
-        shutil.copyfile(path, os.path.join(folder, "assets", name))
-        about = meta_graph_pb2.AssetFileDef(filename=name)
-        about.tensor_info.name = tensor
-        out.append(about)
-    return out
-
-
-def _init_op(graph: TFGraph, ops: Mapping[str, TFOp], init_ops: list[str]) -> TFOp | None:
-    """Returns the op that a loader runs once to fill tables and set local variables; None if none is needed."""
-    fills = [ops[name] for name in init_ops]
-    fills += [op for op in ready_fillers(graph) if op not in fills]
-    # A collection may contain any object; for a call that fills a table, it contains a result of the call.
-    items = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
-    fills += [item for item in items if isinstance(item, tf.Operation)]
-    fills += [v.initializer for v in graph.get_collection("local_variables") if hasattr(v, "initializer")]
-    # The lists of the original file do not apply to the new file.
-    for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):
-        graph.get_collection_ref(key).clear()
-    upstream = reachable_from((waited for op in fills for waited in op.control_inputs), lambda op: op.control_inputs)
-    fills = [op for op in dict.fromkeys(fills) if op not in upstream]
-    if len(fills) < 2:
-        return next(iter(fills), None)
-    with graph.as_default():
-        return tf.group(*fills, name="init_of_the_saved_model")
 
 
 FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2", "tflite")
@@ -679,39 +575,9 @@ def _module(job: _Job) -> Saved:
         job.made.notes.append(f"variables are not attributes under the paths of the opened file: {few(lost)}")
     with staging_dir(path, request) as folder:
         new = os.path.join(folder, "model")
-        notes = _write_module(module, new, served, job.base, request)
+        notes = write_module(module, new, served, job.base, request)
         loaders = {"tf.saved_model.load": served_file(new, job.calls)}
         proof = job.proof(loaders, job.source(needed=bool(module.variables)))
         put_folder(new, path, request)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
     return Saved(path, "saved_model_tf2", 0, names, 0, [*job.made.notes, *notes, *proof.notes], proof.said)
-
-
-def _write_module(module: Any, folder: str, served: Any, base: Graph, request: str) -> list[str]:
-    """Writes a module; returns remarks for the user.
-
-    Raises:
-        PlanError: TensorFlow cannot write the module.
-    """
-    overridden = sorted({own_gradient(node) for node in base.nodes} - {""})
-    # TensorFlow would log the whole stack of the error that is caught here.
-    try:
-        with _translate_errors(request), redirect_stderr(io.StringIO()) if overridden else nullcontext():
-            tf.saved_model.save(module, folder, signatures=served)
-            return []
-    except PlanError:
-        if not overridden:
-            raise
-    with _translate_errors(request):
-        tf.saved_model.save(
-            module, folder, signatures=served, options=tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-        )
-    return [f"the gradient registered as {few(overridden)} is not included, because TensorFlow cannot trace it: "
-            "register it again in the program that loads the model, before you differentiate the model"]  # fmt: skip
-
-
-def _translate_errors(request: str) -> AbstractContextManager[None]:
-    kinds = (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError)
-    return errors_as(
-        PlanError, request, "TensorFlow cannot write it", "Save it in the TF1 format: format='saved_model'", *kinds
-    )

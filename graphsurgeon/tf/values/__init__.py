@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         initialization,
         replica_values,
         restore,
-        sessions,
+        session_values,
         transfer,
         value_stores,
         variables,

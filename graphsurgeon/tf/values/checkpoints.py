@@ -22,7 +22,7 @@ from ...errors import OpenError, one_of
 from ...graph.atomic_files import recover_files
 from ..importing import tf
 from ..messages import tensor_bundle_pb2, trackable_object_graph_pb2, types_pb2
-from ..open.files import newest_checkpoint, refuse_linked_away
+from ..open.file_reader import newest_checkpoint, refuse_linked_away
 from ..open.outputs import dtype_name
 from ..protos import decode
 from ..run.errors import errors_as

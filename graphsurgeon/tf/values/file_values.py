@@ -270,7 +270,7 @@ class CheckpointValues(ValueSource):
     def start(self, session: TFSession) -> None:
         """Fills the tables: runs the init op of a SavedModel, or the initializers that a MetaGraph lists."""
         from ..private.graphs import has_op
-        from .sessions import fill_tables
+        from .session_values import fill_tables
 
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
@@ -314,7 +314,7 @@ class KeyedValues(ValueSource):
 
     def start(self, session: TFSession) -> None:
         """Fills the tables that the graph lists."""
-        from .sessions import fill_tables
+        from .session_values import fill_tables
 
         fill_tables(session, as_found=True)
 

@@ -22,7 +22,7 @@ from ...graph.variables import PLACEHOLDER_TYPES, UNHELD, VARIABLE_TYPES, Variab
 from ..copy.resources import ready_fillers
 from ..functions.library import definition
 from ..importing import tf
-from ..open.files import is_there
+from ..open.file_reader import is_there
 from ..private.functions import functions_of
 from ..private.graphs import has_op
 from ..private.sessions import has_loaded, is_local

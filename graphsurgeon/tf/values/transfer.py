@@ -1,6 +1,6 @@
 """Values transferred between sessions in bounded batches, and the sources of the values of a copy; no op is added.
 
-`graphsurgeon.editor.values` decides which variable gets which value after an edit.
+`graphsurgeon.editor.session_values` decides which variable gets which value after an edit.
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ from ...plan.mutable_graph import MutableGraph
 from ...plan.plan import Plan
 from ...plan.resolve.wiring import consumers_of, find_input_candidates, input_of
 from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
-from ..drafts import with_edit, with_plan
 from ..stage import Stage
 from ..state import Marks, State, ops_of
 from .boundary import only_output
 from .edits import remove
+from .plan import with_edit, with_plan
 
 
 @dataclass(frozen=True, eq=False)

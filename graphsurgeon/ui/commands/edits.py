@@ -13,11 +13,11 @@ from ...graph.pattern_match import Matches, match
 from ...graph.selection import Query, Selection, selection_from
 from ...plan.resolve.wiring import consumers_of
 from ...view.tree import Tree, ops_named
-from ..drafts import parse_literal, with_edit, without_last
 from ..page_data import hits_data
 from ..stage import Stage
 from ..state import State, ops_of
 from .navigation import select
+from .plan import parse_literal, with_edit, without_last
 
 #: Op type of a cond -> the number of the input for its condition.
 CONDITION_INPUTS = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}

@@ -12,9 +12,9 @@ from ...graph.names import free_name, tensor_name
 from ...plan.editor_like import EditorLike
 from ...plan.recipe_registry import EDITORS, PLAN, Recipe, RecipeParameter
 from ...view.paint import Paint
-from ..drafts import parse_literal, with_plan
 from ..stage import Stage
 from ..state import State
+from .plan import parse_literal, with_plan
 from .save import default_ends, ends_code, parse_ends, refuse_unknown
 from .steps import TENSOR, TENSORS, TEXT, WORD, FieldType, choice
 

@@ -13,9 +13,9 @@ from ...graph.names import tensor_name
 from ...plan.editor_like import EditorLike, described
 from ...view.first_picture import ends
 from ...view.tree import Tree
-from ..drafts import parse_literal
 from ..stage import Stage
 from ..state import State
+from .plan import parse_literal
 
 FORMATS: dict[str, tuple[str, str]] = {
     "saved_model": ("SavedModel, in the form of TF1", ""),

@@ -265,7 +265,7 @@ def test_a_failure_while_values_are_set_is_made_good_by_the_next_call(way):
 
     made, session, _ = settle(way)
     found = points(lambda: made.ed.session(session), ("tf/values/", "editor.py"))
-    whole = ("tf/values/sessions.py", "editor.py")
+    whole = ("tf/values/session_values.py", "editor.py")
     steps = [p for p in found if p.file in whole or p.function in ("assign", "initialize", "_run", "fetch")]
     assert {p.callee for p in steps} >= {"run"}
     each(steps, fails)

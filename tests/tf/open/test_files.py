@@ -16,7 +16,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.open import files
+from graphsurgeon.tf.open import file_reader
 from tests.graphs import tiny
 from tests.refusal import refuses
 
@@ -309,11 +309,11 @@ def test_a_file_too_large_for_protobuf_is_refused_before_it_is_read(tmp_path, mo
 
 def test_a_gzip_file_made_to_fill_memory_is_refused_on_the_way(tmp_path, monkeypatch):
     file = tmp_path / "m.pb.gz"
-    monkeypatch.setattr(files, "TRUSTED", 1 << 20)
-    monkeypatch.setattr(files, "_PIECE", 1 << 18)
+    monkeypatch.setattr(file_reader, "TRUSTED", 1 << 20)
+    monkeypatch.setattr(file_reader, "_PIECE", 1 << 18)
     file.write_bytes(gzip.compress(bytes(16 << 20)))
     with refuses(OpenError, "unpack to 3.41 MB or more, as in a file made to fill memory", "unpack it with gunzip"):
         gs.open(file)
-    monkeypatch.setattr(files, "MOST", 1 << 20)
+    monkeypatch.setattr(file_reader, "MOST", 1 << 20)
     with refuses(OpenError, "it has 1.31 MB or more, unpacked", "limited to 1.05 MB"):
         gs.open(file)

@@ -18,7 +18,7 @@ import { StatusBar } from "./panels/statusbar";
 import { Store, type ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
 import { TopBar } from "./panels/topbar";
-import type { PaneName, StageName, Verbs } from "./model/verbs";
+import type { PaneName, StageName, Verbs } from "./model/verbs.generated";
 import type { Model, State } from "./model/types";
 
 const NARROW = 900,
@@ -80,7 +80,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     selected: (pane, names, mode) => acts.select(pane, names, mode),
     opened: (pane, item) => acts.open(pane, item),
     edge: (pane, edge) => acts.showEdge(pane, edge),
-    menu: (pane, of, x, y) => ("g" in of ? hands.menu(pane, of.of, { x, y }) : hands.edges.menu(pane, of, { x, y })),
+    menu: (pane, of, x, y) => ("g" in of ? hands.boxes.menu(pane, of.of, { x, y }) : hands.edges.menu(pane, of, { x, y })),
     dragged: (pane, e) => hands.dragged(pane, e),
     looked: pane => {
       const { x, y, k } = pane.view,

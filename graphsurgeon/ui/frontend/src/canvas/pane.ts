@@ -8,7 +8,7 @@ import type { Over } from "./overlay";
 import { type Drag, Pointer } from "./pointer";
 import { Drawing, type Item } from "./scene";
 import { portOf } from "./shapes";
-import type { Mode, PaneName } from "../model/verbs";
+import type { Mode, PaneName } from "../model/verbs.generated";
 import type { Box, Edge, Group, Rect, Scene } from "../model/types";
 import { View } from "./view";
 

@@ -4,7 +4,7 @@ import type { Over, Point } from "./overlay";
 import { centre, opens, overlap } from "../state/places";
 import type { Drawing, Item } from "./scene";
 import type { Box, Edge, Group, Rect, Scene } from "../model/types";
-import type { Mode } from "../model/verbs";
+import type { Mode } from "../model/verbs.generated";
 import type { View } from "./view";
 
 export type Tool = "select" | "lasso" | "pan";

@@ -1,7 +1,7 @@
 // Draws a box, a group heading or an edge into a reused element.
 import { clean, figure, put, s } from "../panels/dom";
 import { type Chip, count, share, subOf } from "../state/marks";
-import { SIGN } from "../model/signs";
+import { SIGN } from "../model/signs.generated";
 import { type FlowWay, reach } from "../state/neighbors";
 import { fitted, LABEL, LEADING, measure, SUB } from "../model/text";
 import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types";

@@ -13,7 +13,7 @@ import type { Search } from "../panels/search";
 import { edgeTitle } from "../canvas/shapes";
 import type { StatusBar } from "../panels/statusbar";
 import type { Store, TwoEnds } from "../state/store";
-import type { Mode, PaneName, Verbs } from "../model/verbs";
+import type { Mode, PaneName, Verbs } from "../model/verbs.generated";
 import type { Box, Edge, Group, Model } from "../model/types";
 
 type Second = Exclude<TwoEnds, "connect">;

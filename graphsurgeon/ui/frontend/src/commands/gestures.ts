@@ -1,23 +1,22 @@
-// The actions of the keys and of the menu of a box.
+// The actions of the keys.
 import { Actions, type Parts } from "./actions";
 import { Carry } from "../canvas/drag_boxes";
-import { EdgeMenu } from "../canvas/edge_menu";
+import { BoxMenu } from "./box_menu";
+import { EdgeMenu } from "./edge_menu";
 import { Edits } from "./edits";
 import { below, corner, Going } from "./navigation";
-import { KEYS, type Action } from "../model/keys";
+import { KEYS, type Action } from "../model/keys.generated";
 import { Lens } from "../canvas/lens";
 import type { Pane } from "../canvas/pane";
 import type { Drag, Tool } from "../canvas/pointer";
-import { isFold, neighbor, opens, type Step } from "../state/places";
+import { neighbor, opens, type Step } from "../state/places";
 import { Leave } from "./save";
-import { Looks } from "./looks";
+import { Looks } from "./appearance";
 import { Recipes } from "./recipes";
 import { Runs } from "./runs";
-import type { Choice } from "../panels/popup";
 import type { Item } from "../canvas/scene";
 import { stroke } from "../canvas/stroke";
-import type { Box, Group } from "../model/types";
-import type { Mode, Verbs } from "../model/verbs";
+import type { Mode, Verbs } from "../model/verbs.generated";
 import { Wires } from "../canvas/drag_tensor";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
@@ -88,6 +87,7 @@ type Deed = (pane: Pane, item: Item | null, key: string) => unknown;
 export class Hands {
   readonly acts: Actions;
   readonly edits: Edits;
+  readonly boxes: BoxMenu;
   readonly edges: EdgeMenu;
   readonly going: Going;
   readonly looks: Looks;
@@ -109,6 +109,7 @@ export class Hands {
     this.wires = new Wires(this.acts, this.edits);
     this.lens = new Lens(this.acts);
     this.carry = new Carry(this.acts);
+    this.boxes = new BoxMenu(this);
     this.#does = this.#table();
   }
 
@@ -198,7 +199,7 @@ export class Hands {
       isolate: pane => this.lens.isolate(pane),
       between: pane => this.lens.between(pane),
       why: pane => void this.lens.why(pane),
-      near: () => void this.#near(),
+      near: () => void this.near(),
       all: pane =>
         acts.select(
           pane,
@@ -238,7 +239,7 @@ export class Hands {
       menu: (pane, item) => {
         const { edge } = p.store.now;
         if (edge) this.edges.menu(pane, edge, below(pane)!);
-        else if (item) this.menu(pane, item.of, below(pane)!);
+        else if (item) this.boxes.menu(pane, item.of, below(pane)!);
       },
       producer: along("producer"),
       consumer: along("consumer"),
@@ -255,7 +256,7 @@ export class Hands {
   }
 
   /** Boundaries near the selection: each is shown while the pointer is on it. */
-  async #near(at?: { x: number; y: number }): Promise<void> {
+  async near(at?: { x: number; y: number }): Promise<void> {
     const { acts } = this,
       { popup, store, panes } = acts.p,
       found = await acts.send("suggest_boundaries", {});
@@ -287,70 +288,5 @@ export class Hands {
     const found = pane.drawing.outputAt(e.target) ?? pane.drawing.at(e.target);
     if (!found) return null;
     return "g" in found ? this.carry.begin(pane, found) : this.wires.begin(pane, found, e);
-  }
-
-  menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
-    const fold = isFold(of),
-      { acts } = this,
-      { model, store, popup } = acts.p,
-      { armed } = store.now,
-      act = (action: Action) => () => void this.do(action),
-      off = !!acts.refusal(pane);
-    const choices: (Choice | false)[] = [
-      opens(of) && {
-        text: "kind" in of ? "Unfold" : "Fold",
-        key: "Enter",
-        verb: "kind" in of ? "unfold" : "fold",
-        run: () => acts.open(pane, of),
-      },
-      { text: "Select", key: "Space", verb: "select", run: act("select") },
-      !fold && { text: "Mark as boundary input", key: "i", verb: "mark_input", run: act("input"), off: !!acts.unmarked(pane) },
-      !fold && { text: "Mark as boundary output", key: "o", verb: "mark_output", run: act("output"), off: !!acts.unmarked(pane) },
-      pane.name === "source" && {
-        text: "Mark the boundary of the selection",
-        key: "Shift+B",
-        verb: "boundary_of_selection",
-        run: () => {
-          if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
-          this.do("around");
-        },
-      },
-      pane.name === "source" && {
-        text: "Boundaries nearby\u2026",
-        key: "k",
-        verb: "suggest_boundaries",
-        run: () => {
-          if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
-          void this.#near(at);
-        },
-      },
-      pane.name === "source" && {
-        text: model.get("boundary").ops ? "Copy the region to scope\u2026" : "Copy to scope\u2026",
-        key: "c",
-        verb: "copy",
-        run: act("copy"),
-      },
-      !fold &&
-        (armed && armed.verb !== "connect"
-          ? { text: "Choose this op", key: "Enter", verb: armed.verb, run: act("open") }
-          : { text: armed ? "Connect to this op" : "Connect from here", key: "m", verb: "connect", run: act("connect") }),
-      pane.name === "source" && { text: "Find all similar", verb: "find_like", run: () => void this.edits.like(pane, of) },
-      { text: "Remove and reconnect", key: "Del", verb: "remove", run: act("stitch"), off },
-      { text: "Replace all similar ops\u2026", key: "y", verb: "replace", run: act("type"), off },
-      { text: "Copy", key: "Ctrl+C", verb: "hold", run: act("hold") },
-      { text: "Paste", key: "Ctrl+V", verb: "paste", run: act("paste") },
-      { text: "Duplicate", key: "Ctrl+D", verb: "duplicate", run: act("duplicate"), off: !!acts.refusal(pane) },
-      { text: "Focus on its neighborhood", key: "q", on: store.now.lens?.kind === "near", run: act("lens") },
-      acts.selected[pane.name].size === 2 &&
-        pane.name === "source" && { text: "Select all between the two", key: "j", verb: "select_between", run: act("between") },
-      acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", verb: "why", run: act("why") },
-      ...this.looks.of(of),
-      { text: "Edit\u2026", key: "e", verb: "rename", run: () => this.edits.menu(pane, of, at), off },
-    ];
-    popup.choose(
-      of.label || of.name,
-      choices.filter(c => !!c),
-      at,
-    );
   }
 }

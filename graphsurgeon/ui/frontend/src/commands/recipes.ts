@@ -3,7 +3,7 @@ import type { Actions } from "./actions";
 import { Refused } from "../model/api";
 import type { Choice, Field } from "../panels/popup";
 import type { RecipeEntry } from "../model/types";
-import type { Verbs } from "../model/verbs";
+import type { Verbs } from "../model/verbs.generated";
 
 const TARGETS: [Verbs["check"]["target"], string][] = [
   ["tflite", "TFLite"],

@@ -1,6 +1,6 @@
 // Sends verbs to Python and matches the answers to them.
-import type { Results } from "./results";
-import type { Verbs } from "./verbs";
+import type { Results } from "./results.generated";
+import type { Verbs } from "./verbs.generated";
 import type { ErrorParts, Model } from "./types";
 
 export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;

@@ -1,5 +1,5 @@
-// The data from Python: the traits of the widget and the results of verbs. verbs.ts has the verbs.
-import type { PaneName, StageName, Training, Verbs } from "./verbs";
+// The data from Python: the traits of the widget and the results of verbs. verbs.generated.ts has the verbs.
+import type { PaneName, StageName, Training, Verbs } from "./verbs.generated";
 
 /** Numbers about a drawn picture. */
 export type Direction = "LR" | "TB";

@@ -1,6 +1,6 @@
 // The verbs of Python that a page can answer itself: it folds, searches and shows, but changes nothing.
 import type { Details, Direction, ErrorParts, Row, Scene, State, TensorText } from "../model/types";
-import type { Verbs } from "../model/verbs";
+import type { Verbs } from "../model/verbs.generated";
 import { figure } from "../panels/dom";
 import { type Engine, Stopped } from "./engine";
 import { find, hitsOf } from "./find";

@@ -1,4 +1,4 @@
-// Computes the coordinates of a scene, like view/layout.py and view/edge_routes.py.
+// Computes the coordinates of a scene, like view/layout.py and view/edges.py.
 import { SUB, width } from "../model/text";
 import type { Box, Direction, Edge, Group, Rect, Scene } from "../model/types";
 import { type Engine, Stopped } from "./engine";

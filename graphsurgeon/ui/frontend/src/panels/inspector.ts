@@ -4,7 +4,7 @@ import type { Ask } from "../model/api";
 import { icon } from "./icons";
 import { called, opOf, sharedScope } from "../state/places";
 import type { Attribute, Attributes, Boundary, Details, Held, Histogram, TensorText } from "../model/types";
-import { SIGN } from "../model/signs";
+import { SIGN } from "../model/signs.generated";
 
 export interface InspectorEvents {
   /** whether the shown ops can be changed */ editable(): boolean;

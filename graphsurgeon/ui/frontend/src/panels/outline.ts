@@ -1,7 +1,7 @@
 // The outline: the tree of scopes on the left, for orientation and for screen readers.
 import { arrange, bring, figure, h, handled, hasFocus, put } from "./dom";
 import { icon } from "./icons";
-import type { Mode } from "../model/verbs";
+import type { Mode } from "../model/verbs.generated";
 import type { Row } from "../model/types";
 
 export interface OutlineEvents {

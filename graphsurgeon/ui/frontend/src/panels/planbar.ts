@@ -4,7 +4,7 @@ import type { Ask } from "../model/api";
 import { icon } from "./icons";
 import { keep, type Kept } from "../state/stored_plan";
 import { problems, tables } from "./plantabs";
-import type { PaneName, Unmapped, Verbs, Waits } from "../model/verbs";
+import type { PaneName, Unmapped, Verbs, Waits } from "../model/verbs.generated";
 import { runPanel } from "./runpanel";
 import type { Boundary, Plan, RunShown, State, Views, Wrote } from "../model/types";
 

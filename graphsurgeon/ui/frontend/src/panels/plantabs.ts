@@ -3,7 +3,7 @@ import { button, count, field, figure, h, link, muted, small } from "./dom";
 import { kindsOf } from "../state/places";
 import type { Ask } from "../model/api";
 import { icon } from "./icons";
-import type { PaneName, Policy, Verbs, Waits } from "../model/verbs";
+import type { PaneName, Policy, Verbs, Waits } from "../model/verbs.generated";
 import type { Boundary, Plan, TensorText } from "../model/types";
 
 const POLICIES: Record<Policy, string> = {

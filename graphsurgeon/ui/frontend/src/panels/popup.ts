@@ -1,9 +1,9 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { type Api, Refused } from "../model/api";
 import { bring, button, field, fill, focus, h, hasFocus, muted } from "./dom";
-import { type Action, GROUPS } from "../model/keys";
-import { SIGN } from "../model/signs";
-import type { Verbs } from "../model/verbs";
+import { type Action, GROUPS } from "../model/keys.generated";
+import { SIGN } from "../model/signs.generated";
+import type { Verbs } from "../model/verbs.generated";
 
 export interface Field {
   name: string;

@@ -1,7 +1,7 @@
 // The panel of a run below the plan: the source of the first NaN, the most expensive ops, the colors.
 import { copyButton, h, link, muted, small } from "./dom";
 import type { Ask } from "../model/api";
-import type { ColourBy } from "../model/verbs";
+import type { ColourBy } from "../model/verbs.generated";
 import type { RunShown } from "../model/types";
 
 /** The measures of a run for the colors of the boxes. */

@@ -3,7 +3,7 @@ import { Refused } from "../model/api";
 import { bring, button, count, field, figure, fill, h, handled } from "./dom";
 import { icon } from "./icons";
 import { sharedScope } from "../state/places";
-import type { PaneName } from "../model/verbs";
+import type { PaneName } from "../model/verbs.generated";
 import type { Found } from "../model/types";
 
 const WAIT = 160;

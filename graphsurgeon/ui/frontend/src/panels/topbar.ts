@@ -2,7 +2,7 @@
 import type { Ask } from "../model/api";
 import { button, type ButtonProps, fill, h } from "./dom";
 import { icon, type IconName } from "./icons";
-import type { Action } from "../model/keys";
+import type { Action } from "../model/keys.generated";
 import type { ViewState } from "../state/store";
 import type { Tool } from "../canvas/pointer";
 import type { Direction, Views } from "../model/types";

@@ -1,5 +1,5 @@
 // The cameras of earlier pictures, which undo, redo, back and forward restore.
-import type { PaneName } from "../model/verbs";
+import type { PaneName } from "../model/verbs.generated";
 import type { Model, State } from "../model/types";
 
 /** The camera of a pane, and the size of the pane. */

@@ -5,7 +5,7 @@ import { icon } from "../panels/icons";
 import type { Pane } from "../canvas/pane";
 import { centre, holds } from "./places";
 import type { Box, Group, Mark, Scene } from "../model/types";
-import type { PaneName } from "../model/verbs";
+import type { PaneName } from "../model/verbs.generated";
 
 const WORDS: Record<Exclude<Mark, "">, string> = {
   new: "is new",

@@ -1,5 +1,5 @@
 // The view state: state that the page changes before Python, or without it. Listeners receive each change.
-import type { PaneName, Verbs } from "../model/verbs";
+import type { PaneName, Verbs } from "../model/verbs.generated";
 import type { Tool } from "../canvas/pointer";
 import type { Boundary, Edge, Takers } from "../model/types";
 

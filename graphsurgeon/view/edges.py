@@ -1,17 +1,21 @@
-"""The routes of edges around boxes, and the positions of their labels."""
+"""The edges of a picture: the boxes that they connect, their routes around boxes, and the positions of their labels."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .boxes import SUB, Box, Edge, Group, width
+from ..graph.edges import Edges
+from ..graph.graph import Graph, Ints, TensorInfo, output_at
+from .boxes import SUB, Box, Edge, Group, Item, width
+from .helper_ops import behind
 
 Points = NDArray[np.float64]
 """Points of a path: the start, then three points for each curve: two control points and its end."""
@@ -253,3 +257,94 @@ def _nearest(count: int) -> NDArray[np.int64]:
     """Returns the numbers of the points between both ends that are nearest to the middle."""
     order = sorted(range(1, count - 1), key=lambda i: abs(i - count // 2))
     return np.array(order[: PLACES // 2], np.int64)
+
+
+def without_far(boxes: list[Box], edges: list[Edge]) -> tuple[list[Edge], int]:
+    """Returns the edges without most edges of gradients, and the number of edges left out.
+
+    The remaining edges of gradients connect a gradient to its forward box, or reverse a forward edge.
+    """
+    of = {box.id: box.beside for box in boxes if box.beside}
+    forward = {(e.source, e.target) for e in edges if e.source not in of and e.target not in of}
+    near_edges = []
+    for edge in edges:
+        a, b = of.get(edge.source), of.get(edge.target)
+        own = edge.source == b or edge.target == a
+        if (a is None and b is None) or own or (a and b and (b, a) in forward):
+            near_edges.append(edge)
+    return near_edges, len(edges) - len(near_edges)
+
+
+CONTROL_MOST = 4
+"""The maximum number of control edges drawn at a box."""
+HUB = 4
+"""The number of edges from which the edges of a box of gradients or of an optimizer are drawn faint."""
+CROSSROADS = 10
+"""The number of edges from which the edges of any box are drawn faint."""
+TENSORS = 8
+"""The maximum number of tensor names of an edge."""
+
+
+def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int]:
+    """Returns an edge for each pair of boxes, and the number of control inputs that are not drawn."""
+    n = max(1, len(boxes))
+    out: list[Edge] = []
+    hidden, at = 0, [0] * n
+
+    def add(a: int, b: int, found: list[tuple[int, int]], control: bool) -> Edge:
+        names = [f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
+        label = f"×{len(found)}" if len(found) > 1 else ""
+        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), control, names, label=label))
+        return out[-1]
+
+    infos_of: dict[int, Sequence[TensorInfo] | None] = {}  # many edges have the same producer
+
+    def info_of(op: int, port: int) -> TensorInfo | None:
+        if op not in infos_of:
+            infos_of[op] = graph.stated(op)
+        return output_at(infos_of[op], port)
+
+    between: set[tuple[int, int]] = set()
+    for (a, b), tensors in _pairs(graph.data, op_box, n):
+        between |= {(a, b), (b, a)}
+        edge, infos = add(a, b, tensors, False), [info_of(*tensor) for tensor in tensors[:TENSORS]]
+        if not edge.label and infos[0] and infos[0].shape is not None:
+            edge.label = str(infos[0])
+        edge.texts = [str(info) if info else "" for info in infos]
+    for (a, b), tensors in _pairs(graph.control, op_box, n):
+        if (a, b) in between or at[a] >= CONTROL_MOST or at[b] >= CONTROL_MOST:
+            hidden += len(tensors)
+            continue
+        at[a] += 1
+        at[b] += 1
+        add(a, b, tensors, True)
+    return out, hidden
+
+
+def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None:
+    """Makes the edges of boxes with many edges quiet; for gradients and optimizers, with fewer edges."""
+    back = {b.id for b, item in zip(boxes, items, strict=True) if behind(item.leaf)}
+    ends = Counter(end for e in edges for end in (e.source, e.target))
+    for edge in edges:
+        pair = (edge.source, edge.target)
+        edge.quiet = any(ends[end] >= (HUB if end in back else CROSSROADS) for end in pair)
+
+
+def _pairs(edges: Edges, op_box: Ints, n: int) -> Iterator[tuple[tuple[int, int], list[tuple[int, int]]]]:
+    """Yields ((from box, to box), [(op, port), ...]) with each tensor once for each pair, in order."""
+    a, b = op_box[edges.node], op_box[edges.rows]
+    keep = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
+    if not len(keep):
+        return
+    table = np.empty((len(keep), 3), np.int64)
+    table[:, 0] = a[keep].astype(np.int64) * n + b[keep]
+    table[:, 1], table[:, 2] = edges.node[keep], edges.port[keep]
+    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    new = np.ones(len(table), np.bool_)
+    new[1:] = (table[1:] != table[:-1]).any(axis=1)
+    table = table[new]
+    starts = np.flatnonzero(np.r_[True, table[1:, 0] != table[:-1, 0]]).tolist()
+    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
+        pair = int(table[start, 0])
+        rows = table[start:end, 1:].tolist()
+        yield (pair // n, pair % n), [(int(op), int(port)) for op, port in rows]

@@ -1,4 +1,4 @@
-"""Combines the effects of all steps, and predicts the state of the graph after the plan."""
+"""Predicts the state of the graph after a plan: the sum of the effects of all steps, with warnings."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ import type { Actions } from "./actions";
 import { opens } from "../state/places";
 import { measures } from "../panels/runpanel";
 import type { Choice } from "../panels/popup";
-import type { ColourBy, PaneName, Training } from "../model/verbs";
+import type { ColourBy, PaneName, Training } from "../model/verbs.generated";
 import type { Box, Group, Look, RunShown, Scene } from "../model/types";
 
 const TRAINING: [Training, string][] = [

@@ -1,4 +1,4 @@
-// The keys, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.
+// The keys, written from graphsurgeon/ui/commands/keys.py by tools/write_verbs.py.
 
 export type Action =
   | "select" | "open" | "menu" | "undo" | "apply" | "down" | "up" | "left" | "right" | "first" | "last" | "search"

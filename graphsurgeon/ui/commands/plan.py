@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError, PlanError, counted
-from ..graph.graph import TensorInfo
-from ..graph.names import free_name, op_name, tensor_name
-from ..plan.plan import Plan
-from ..plan.plan_result import PlanResult
-from ..plan.step_code import step_text
-from ..plan.steps import CopyStep
-from .page_data import receipt
-from .pane import keys_at
-from .stage import Stage
-from .state import Marks, State
+from ...errors import LayoutError, PlanError, counted
+from ...graph.graph import TensorInfo
+from ...graph.names import free_name, op_name, tensor_name
+from ...plan.plan import Plan
+from ...plan.plan_result import PlanResult
+from ...plan.step_code import step_text
+from ...plan.steps import CopyStep
+from ..page_data import receipt
+from ..pane import keys_at
+from ..stage import Stage
+from ..state import Marks, State
 
 
 def copy(

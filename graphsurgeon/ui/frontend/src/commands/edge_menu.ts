@@ -1,10 +1,10 @@
 // The menu of an edge: actions on its tensor and on its consumers.
-import type { Actions } from "../commands/actions";
-import type { Edits } from "../commands/edits";
-import type { Pane } from "./pane";
+import type { Actions } from "./actions";
+import type { Edits } from "./edits";
+import type { Pane } from "../canvas/pane";
 import { isFold, opOf } from "../state/places";
 import type { Choice } from "../panels/popup";
-import { edgeTitle } from "./shapes";
+import { edgeTitle } from "../canvas/shapes";
 import type { Box, Edge } from "../model/types";
 
 type At = { x: number; y: number };

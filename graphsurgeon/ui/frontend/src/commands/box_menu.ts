@@ -1,0 +1,89 @@
+// The context menu of a box.
+import type { Actions } from "./actions";
+import type { Looks } from "./appearance";
+import type { Pane } from "../canvas/pane";
+import type { Edits } from "./edits";
+import type { Action } from "../model/keys.generated";
+import type { Box, Group } from "../model/types";
+import type { Choice } from "../panels/popup";
+import { isFold, opens } from "../state/places";
+
+type At = { x: number; y: number };
+
+/** What the menu calls. */
+interface Hands {
+  readonly acts: Actions;
+  readonly edits: Edits;
+  readonly looks: Looks;
+  /** Does the action of a key. */ do(action: Action): void;
+  /** Lists the boundaries near the selection. */ near(at: At): Promise<void>;
+}
+
+export class BoxMenu {
+  constructor(private readonly hands: Hands) {}
+
+  menu(pane: Pane, of: Box | Group, at: At): void {
+    const fold = isFold(of),
+      { acts, edits, looks } = this.hands,
+      { model, store, popup } = acts.p,
+      { armed } = store.now,
+      act = (action: Action) => () => this.hands.do(action),
+      off = !!acts.refusal(pane);
+    const choices: (Choice | false)[] = [
+      opens(of) && {
+        text: "kind" in of ? "Unfold" : "Fold",
+        key: "Enter",
+        verb: "kind" in of ? "unfold" : "fold",
+        run: () => acts.open(pane, of),
+      },
+      { text: "Select", key: "Space", verb: "select", run: act("select") },
+      !fold && { text: "Mark as boundary input", key: "i", verb: "mark_input", run: act("input"), off: !!acts.unmarked(pane) },
+      !fold && { text: "Mark as boundary output", key: "o", verb: "mark_output", run: act("output"), off: !!acts.unmarked(pane) },
+      pane.name === "source" && {
+        text: "Mark the boundary of the selection",
+        key: "Shift+B",
+        verb: "boundary_of_selection",
+        run: () => {
+          if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
+          this.hands.do("around");
+        },
+      },
+      pane.name === "source" && {
+        text: "Boundaries nearby\u2026",
+        key: "k",
+        verb: "suggest_boundaries",
+        run: () => {
+          if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
+          void this.hands.near(at);
+        },
+      },
+      pane.name === "source" && {
+        text: model.get("boundary").ops ? "Copy the region to scope\u2026" : "Copy to scope\u2026",
+        key: "c",
+        verb: "copy",
+        run: act("copy"),
+      },
+      !fold &&
+        (armed && armed.verb !== "connect"
+          ? { text: "Choose this op", key: "Enter", verb: armed.verb, run: act("open") }
+          : { text: armed ? "Connect to this op" : "Connect from here", key: "m", verb: "connect", run: act("connect") }),
+      pane.name === "source" && { text: "Find all similar", verb: "find_like", run: () => void edits.like(pane, of) },
+      { text: "Remove and reconnect", key: "Del", verb: "remove", run: act("stitch"), off },
+      { text: "Replace all similar ops\u2026", key: "y", verb: "replace", run: act("type"), off },
+      { text: "Copy", key: "Ctrl+C", verb: "hold", run: act("hold") },
+      { text: "Paste", key: "Ctrl+V", verb: "paste", run: act("paste") },
+      { text: "Duplicate", key: "Ctrl+D", verb: "duplicate", run: act("duplicate"), off: !!acts.refusal(pane) },
+      { text: "Focus on its neighborhood", key: "q", on: store.now.lens?.kind === "near", run: act("lens") },
+      acts.selected[pane.name].size === 2 &&
+        pane.name === "source" && { text: "Select all between the two", key: "j", verb: "select_between", run: act("between") },
+      acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", verb: "why", run: act("why") },
+      ...looks.of(of),
+      { text: "Edit\u2026", key: "e", verb: "rename", run: () => edits.menu(pane, of, at), off },
+    ];
+    popup.choose(
+      of.label || of.name,
+      choices.filter(c => !!c),
+      at,
+    );
+  }
+}
