@@ -13,9 +13,12 @@ from graphsurgeon import examples, graph_editor, recipes
 from tests.needs import ROOT
 from tests.test_docstrings import PUBLIC, asked
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::PendingDeprecationWarning:sphinx", "ignore::PendingDeprecationWarning:myst_parser"
-)
+pytestmark = [
+    pytest.mark.deep,
+    pytest.mark.filterwarnings(
+        "ignore::PendingDeprecationWarning:sphinx", "ignore::PendingDeprecationWarning:myst_parser"
+    ),
+]
 BUILD = runpy.run_path(str(ROOT / "tools" / "build_docs.py"))
 
 

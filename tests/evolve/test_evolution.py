@@ -23,6 +23,7 @@ def cubic(run):
     return float(np.mean((run({"x": X}) - (X**3 + X**2 + X)) ** 2).round(6))
 
 
+@pytest.mark.deep
 def test_a_formula_is_found_from_data():
     found = gs.evolve(cubic, SPEC, [tf.add, tf.multiply], population_size=60, generations=25, seed=2, target_score=0.0)
     assert found.best.score == 0

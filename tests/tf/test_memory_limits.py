@@ -82,6 +82,7 @@ def work(path: str, stage: str, more: int) -> None:
     ed.apply(ed.plan().rename("y3", to="third"))  # the surgery goes on
 
 
+@pytest.mark.deep
 def test_a_limit_is_named_and_nothing_is_lost(path):
     out, size = path.with_name("out.pb"), path.stat().st_size
     late = (

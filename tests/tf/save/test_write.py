@@ -72,7 +72,11 @@ def left(folder):
 
 
 #: The kinds that are put to their place in ways of their own: one file, several, a folder.
-PLACED = ("graph_def", "meta_graph", "saved_model")
+PLACED = (
+    pytest.param("graph_def", marks=pytest.mark.deep),
+    pytest.param("meta_graph", marks=pytest.mark.deep),
+    "saved_model",
+)
 
 
 @pytest.mark.parametrize("kind", PLACED)
@@ -93,7 +97,7 @@ def test_a_save_killed_at_any_write_leaves_the_old_or_the_new(stopped, folder, k
     assert ends_in(folder, kind) == 6.0
 
 
-@pytest.mark.parametrize("kind", ["checkpoint", "saved_model_tf2"])
+@pytest.mark.parametrize("kind", [pytest.param("checkpoint", marks=pytest.mark.deep), "saved_model_tf2"])
 def test_a_save_killed_where_tensorflow_writes_leaves_the_old(stopped, folder, kind):
     """The system itself kills whoever writes more than so many bytes into a file, in whichever thread."""
     before, killed = state(folder), 0
@@ -136,7 +140,7 @@ def stop_at_each(kind, folder, happens):
     assert ends_in(folder, kind) == 6.0
 
 
-@pytest.mark.parametrize("happens", ["full", "interrupt"])
+@pytest.mark.parametrize("happens", ["full", pytest.param("interrupt", marks=pytest.mark.deep)])
 @pytest.mark.parametrize("kind", PATHS)
 def test_a_save_stopped_at_any_write_leaves_the_old_or_the_new(stopped, folder, kind, happens):
     end = stopped.run("stop_at_each", kind, folder, happens)

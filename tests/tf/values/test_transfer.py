@@ -161,6 +161,7 @@ def test_a_session_that_is_closed_is_named():
         ed.session(closed)
 
 
+@pytest.mark.deep
 def test_memory_above_both_sets_of_values():
     if not peak_module.can_measure():
         pytest.skip("this system does not tell a process its peak")
