@@ -125,7 +125,7 @@ class PlainSubject:
     snapshot: Graph
     history: Any = field(default_factory=History)
     opened: OpenedGraph = field(default_factory=lambda: OpenedGraph(None))
-    values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(known=False))
+    values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(known=False, init_ops=([], {})))
     layers: Layers = NO_LAYERS
     orphans: frozenset[str] = frozenset()
     changes: Changes = field(default_factory=Changes)
