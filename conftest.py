@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from nbval.plugin import IPyNbCell
 
+from graphsurgeon.tf.save import worker
 from tests import kernels
 from tests.pictures import compared
 
@@ -19,6 +20,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ["COLUMNS"] = "80"  # the width of help texts, whatever the terminal has
 os.environ.setdefault("GRAPHSURGEON_JOURNALS", "off")  # nothing is written into anybody's home
+worker.PROGRAM += ("keep",)  # one process for all files, because tests write many small ones
 
 
 def pytest_itemcollected(item: Any) -> None:

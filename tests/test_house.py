@@ -248,7 +248,7 @@ _READS_OTHERS = {
     "tf/private/sessions.py": {"has_loaded"},
     "tf/run/errors.py": {"error_text", "out_of_memory", "unfed_placeholder", "suggested_fix"},
     "tf/run/traced_run.py": {"_failed_ops"},
-    "tf/save/converters.py": {"_error_row", "_interpret"},
+    "tf/save/worker_main.py": {"_error_row"},
     "tf/values/checkpoints.py": {"Checkpoint._whole"},
     "tf/values/initialization.py": {"start", "_dependency_error"},
     "tf/values/session_values.py": {"translate_errors", "fill_tables"},

@@ -1013,10 +1013,11 @@ class Editor:
     ) -> Saved:
         """Writes the graph, or a part of it, with its values, to a file that TensorFlow reads without graphsurgeon.
 
-        The file is first written under a temporary name. TensorFlow opens it and runs its outputs, without
-        graphsurgeon, and the results are compared with this graph. Then the file gets its name. Ops that write, read
-        queues or read files are not run; the report lists them. Ops left by undone plans are not written. The graph
-        stays as it is. See also the page "Saving: which format for what" of the documentation.
+        The file is first written under a temporary name. Another process, with plain TensorFlow and without
+        graphsurgeon, opens it and calls its signatures, and the results are compared with this graph. Then the file
+        gets its name. Ops that write, read queues or read files are not run; the report lists them. Ops left by undone
+        plans are not written. The graph stays as it is. See also the page "Saving: which format for what" of the
+        documentation.
 
         Args:
             path: the file or folder to write. Its suffix selects the format if `format` is not given.

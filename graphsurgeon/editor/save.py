@@ -75,6 +75,7 @@ def save(
         "initial": initial,
     }
     options = tf.save.save.SaveRequest(path, **settings, untrained={}, model=opened)
+    options.refuse()
     whole = with_signatures(timeline, values, opened, options, value_source)
     if whole.timeline is not timeline:
         timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
@@ -91,7 +92,6 @@ def save(
         options = replace(options, untrained=lacking)
     source = values.reader if own else tf.values.transfer.values_of(value_source)
     if own and (options.keeps_signatures or options.constant):
-        options.refuse(options.kind)
         signatures = options.all_signatures(base)
         ends = [tensor for _, outputs in signatures.values() for tensor in outputs.values()]
         values.refuse_missing(ends or base.state.variables, options.request)

@@ -2,8 +2,8 @@
 
 The package of TensorFlow.js is not imported, because it would import libraries that are not needed here.
 
-The converter and the interpreter of TensorFlow Lite are native code that may crash the process. A crash is reported as
-an error. The refused ops are read from the errors of the converter, because graphsurgeon has no list of ops.
+The converter of TensorFlow Lite is native code that may crash the process. A crash is reported as an error. The
+refused ops are read from the errors of the converter, because graphsurgeon has no list of ops.
 """
 
 from __future__ import annotations
@@ -11,24 +11,16 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
-import os
-import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
-from typing import IO, Any
-
-import numpy as np
+from typing import Any
 
 from ...errors import PlanError, exit_text
-from ...graph.arrays import pack_arrays, unpack_arrays
 from ...graph.compatibility import MISSING, ConversionResult, ConverterMessage
 from ...graph.functions import callees_of, reachable_functions
 from ...graph.types import TFGraphDef
@@ -36,7 +28,7 @@ from ...graph.variables import PLACEHOLDER_TYPES
 from ..importing import tf
 from ..messages import graph_pb2
 from ..protos import decode, encode
-from .proof import Run
+from .worker import TIMEOUT, WORKER, environment, late_text
 
 
 def converter(target: str) -> str:
@@ -59,8 +51,7 @@ def convert(target: str, part: FrozenPart, timeout: float, prove: bool, request:
     """
     if target == "tfjs":
         return to_tfjs(part.graph_def, part.outputs, timeout, prove, request)
-    with tflite_process(timeout) as send:
-        return convert_to_tflite(part, send)
+    return convert_to_tflite(part, timeout)
 
 
 _PACKAGE = "tensorflowjs"
@@ -132,16 +123,6 @@ def _supported_types(request: str) -> frozenset[str]:
     return names | _TAKEN_OUT
 
 
-tf1 = tf.compat.v1
-
-_GRAPH, _MODEL, _FEEDS, _RESULTS = "graph.pb", "model.tflite", "feeds.npz", "results.npz"
-_TFLITE_PROGRAM = f"from {__name__} import main; main()"
-TIMEOUT = 600.0
-"""The time limit of the converter or the interpreter, in seconds."""
-#: A function that sends a request to the separate process, and returns its answer; ``how`` is how the process ended.
-Send = Callable[[dict[str, Any]], dict[str, Any]]
-
-
 @dataclass(frozen=True)
 class FrozenPart:
     """A frozen graph.
@@ -170,112 +151,33 @@ class FrozenPart:
         """Names of the tensors that must be fed, in order."""
         return [f"{node.name}:0" for node in self.graph_def.node if node.op in PLACEHOLDER_TYPES]
 
-
-@contextmanager
-def tflite_process(timeout: float) -> Iterator[Send]:
-    """Starts a process for both the converter and the interpreter, because TensorFlow takes seconds to import.
-
-    Args:
-        timeout: the time limit for each request, in seconds.
-    """
-    with _start_process(_TFLITE_PROGRAM, [], subprocess.PIPE) as process:
-
-        def send(request: dict[str, Any]) -> dict[str, Any]:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            late = threading.Event()
-
-            def end() -> None:
-                late.set()
-                process.kill()
-
-            clock = threading.Timer(timeout, end)
-            clock.start()
-            try:
-                with suppress(OSError):  # the process may have ended
-                    process.stdin.write(json.dumps(request).encode() + b"\n")
-                line = process.stdout.readline()
-            finally:
-                clock.cancel()
-            if line and not late.is_set():
-                answer: dict[str, Any] = json.loads(line)
-                return answer
-            return {"how": _late(timeout) if late.is_set() else exit_text(process.wait())}
-
-        yield send
+    @property
+    def inputs_by_argument(self) -> dict[str, str]:
+        """The same tensors, by the names of the arguments of the signature."""
+        return {self.arguments.get(name, name.removesuffix(":0")): name for name in self.inputs}
 
 
-def convert_to_tflite(part: FrozenPart, send: Send) -> ConversionResult:
+def convert_to_tflite(part: FrozenPart, timeout: float = TIMEOUT) -> ConversionResult:
     """Returns the result of TensorFlow's converter for a frozen graph, with only the built-in ops of TFLite.
 
     Args:
         part: the graph.
-        send: from `tflite_process`.
+        timeout: the time limit, in seconds.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        Path(folder, _GRAPH).write_bytes(encode(part.graph_def))
-        about = (
-            part.signature,
-            [part.arguments.get(name, name.removesuffix(":0")) for name in part.inputs],
-            part.results,
-        )
-        answer = send({"folder": folder, "outputs": list(part.outputs), "signature": about})
+        graph, file = Path(folder, "graph.pb"), Path(folder, "model.tflite")
+        graph.write_bytes(encode(part.graph_def))
+        arguments = list(part.inputs_by_argument)
+        about = {"inputs": part.inputs, "outputs": part.outputs, "signature": (part.signature, arguments, part.results)}
+        request = {"do": "convert", "graph": str(graph), "model": str(file), **about}
+        answer = WORKER.send(Path(folder), request, timeout)
         if "how" in answer:
             return ConversionResult(said=f"the converter {answer['how']}, in a separate process")
-        model = Path(folder, _MODEL).read_bytes() if not answer["said"] else b""
+        model = file.read_bytes() if not answer["said"] else b""
     errors = tuple(
         ConverterMessage(error["names"], error["type"], error["code"], error["text"]) for error in answer["errors"]
     )
     return ConversionResult(model, answer["said"], errors)
-
-
-def run_interpreter(model: str, feeds: Sequence[Any], send: Send, request: str) -> list[Any]:
-    """Returns the results of the TFLite interpreter, in the order of the outputs.
-
-    Args:
-        model: the file.
-        feeds: an array for each input, in order.
-        send: from `tflite_process`.
-        request: the request, for messages.
-
-    Raises:
-        PlanError: the model cannot be run; the message contains the error of the interpreter.
-    """
-    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        arrays = pack_arrays({str(i): feed for i, feed in enumerate(feeds)}, "feed")
-        np.savez(Path(folder, _FEEDS), **arrays)  # type: ignore[arg-type]
-        answer = send({"folder": folder, "model": model})
-        failure = answer.get("how") or answer["said"]
-        if failure:
-            problem = f"TFLite's interpreter cannot run the model: {failure}"
-            raise PlanError(request, problem, "Give real values, feeds={...}; or verify=False")
-        with np.load(Path(folder, _RESULTS), allow_pickle=False) as file:
-            got = unpack_arrays(dict(file), "result")
-    return [got[str(i)] for i in range(len(got))]
-
-
-@contextmanager
-def tflite_file(
-    path: str, part: FrozenPart, calls: Mapping[str, Any], new_name: Callable[[str], str], send: Send, request: str
-) -> Iterator[Run]:
-    """Opens a TFLite model.
-
-    Args:
-        path: the file.
-        part: the graph that was converted.
-        calls: the calls that will be run, with the names of tensors in the source.
-        new_name: tensor of the source -> its name in the graph that was converted.
-        send: from `tflite_process`.
-        request: the request, for messages.
-    """
-
-    def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        renamed = {new_name(name): value for name, value in feeds.items()}
-        got = run_interpreter(path, [renamed[name] for name in part.inputs], send, request)
-        results = dict(zip(part.outputs, got, strict=True))
-        return {tensor: results[new_name(tensor)] for tensor in calls[key][1].values()}
-
-    yield run
 
 
 def run_in_process(code: str, arguments: Sequence[str], timeout: float) -> str:
@@ -283,11 +185,16 @@ def run_in_process(code: str, arguments: Sequence[str], timeout: float) -> str:
 
     The process ends when this process ends, or after the timeout.
     """
-    with tempfile.TemporaryFile() as errors, _start_process(code, arguments, subprocess.DEVNULL, errors) as process:
-        try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return _late(timeout)
+    command = [sys.executable, "-c", code, *arguments]
+    with tempfile.TemporaryFile() as errors:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": errors}
+        with subprocess.Popen(command, env=environment(), bufsize=0, **pipes) as process:
+            try:
+                status = process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                return late_text(timeout)
+            finally:
+                process.kill()
         if not status:
             return ""
         errors.seek(0)
@@ -302,121 +209,3 @@ def _error(text: str) -> str:
         lines = [] if line.startswith("  ") else [*lines, line.strip()]
     message = " ".join(filter(None, lines)) if "Traceback" in text else ""
     return textwrap.shorten(message, 300, placeholder=" ...")
-
-
-@contextmanager
-def _start_process(
-    code: str, arguments: Sequence[str], stdout: int, stderr: int | IO[bytes] = subprocess.DEVNULL
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts a process that runs Python code; the process is ended when the block ends."""
-    environment = {
-        **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
-        "CUDA_VISIBLE_DEVICES": "-1",
-    }  # fmt: skip
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": stdout, "stderr": stderr}
-    command = [sys.executable, "-c", code, *arguments]
-    with subprocess.Popen(command, env=environment, bufsize=0, **pipes) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def _late(timeout: float) -> str:
-    return f"did not end within timeout={timeout:g} s"
-
-
-# -- in the separate process --------------------------------------------------------------------------
-
-
-def main() -> None:
-    """Processes a request per line, and answers each with a line."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # ops print to standard error
-    requests: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_listen, args=[requests], daemon=True).start()
-    while True:
-        job = json.loads(requests.get())
-        print(json.dumps((_interpret if "model" in job else _convert)(**job)), file=answers, flush=True)
-
-
-def _convert(folder: str, outputs: Sequence[str], signature: tuple[str, list[str], list[str]]) -> dict[str, Any]:
-    part = FrozenPart.read(Path(folder, _GRAPH), outputs)
-    answer: dict[str, Any] = {"said": "", "errors": []}
-    try:
-        function = tf1.wrap_function(lambda: tf1.import_graph_def(part.graph_def, name=""), [])
-        ends = [[function.graph.get_tensor_by_name(name) for name in names] for names in (part.inputs, outputs)]
-        converter = tf.lite.TFLiteConverter.from_concrete_functions([function.prune(*ends)])
-        Path(folder, _MODEL).write_bytes(_with_signature(converter.convert(), *signature))
-    except Exception as error:  # any error is reported as a message of the converter
-        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        answer["said"] = lines[0].strip()
-        answer["errors"] = [_error_row(item) for item in getattr(error, "errors", ())]
-    return answer
-
-
-def _with_signature(model: bytes, key: str, arguments: Sequence[str], results: Sequence[str]) -> bytes:
-    """Returns a TFLite model with a signature; the converter writes signatures only for SavedModels.
-
-    Args:
-        model: the file.
-        key: the name of the signature; empty for none.
-        arguments, results: the names of its inputs and outputs, in order.
-    """
-    from tensorflow.lite.python import schema_py_generated as schema
-    from tensorflow.lite.tools import flatbuffer_utils
-
-    content = flatbuffer_utils.convert_bytearray_to_object(bytearray(model))
-    ends = content.subgraphs[0].inputs, content.subgraphs[0].outputs
-    if not key or (len(ends[0]), len(ends[1])) != (len(arguments), len(results)):
-        return model
-    signature = schema.SignatureDefT()
-    signature.signatureKey, signature.subgraphIndex, sides = key, 0, []
-    for names, tensors in zip((arguments, results), ends, strict=True):
-        side = []
-        for name, tensor in zip(names, tensors, strict=True):
-            entry = schema.TensorMapT()
-            entry.name, entry.tensorIndex = name, tensor
-            side.append(entry)
-        sides.append(side)
-    signature.inputs, signature.outputs = sides
-    content.signatureDefs = [signature]
-    return bytes(flatbuffer_utils.convert_object_to_bytearray(content))
-
-
-def _error_row(error: Any) -> dict[str, Any]:
-    """Returns one of the errors of the converter: the op, the calls around the op, and the message."""
-    return {
-        "names": [call.name.partition("@")[0] for call in error.location.call if call.name],
-        "type": error.operator.name.removeprefix("tf."),
-        "code": type(error).ErrorCode.Name(error.error_code),
-        "text": error.error_message.partition("\n")[0],
-    }
-
-
-def _interpret(folder: str, model: str) -> dict[str, Any]:
-    with np.load(Path(folder, _FEEDS), allow_pickle=False) as file:
-        fed = unpack_arrays(dict(file), "feed")
-    try:
-        interpreter = tf.lite.Interpreter(model_path=model)
-        inputs = interpreter.get_input_details()
-        for at, item in enumerate(inputs):
-            if tuple(item["shape"]) != fed[str(at)].shape:
-                interpreter.resize_tensor_input(item["index"], fed[str(at)].shape)
-        interpreter.allocate_tensors()
-        for at, item in enumerate(inputs):
-            interpreter.set_tensor(item["index"], fed[str(at)])
-        interpreter.invoke()
-        got = {str(i): interpreter.get_tensor(item["index"]) for i, item in enumerate(interpreter.get_output_details())}
-    except Exception as error:  # any error is reported as a message of the interpreter
-        return {"said": str(error).strip().partition("\n")[0] or type(error).__name__}
-    np.savez(Path(folder, _RESULTS), **pack_arrays(got, "result"))  # type: ignore[arg-type]
-    return {"said": ""}
-
-
-def _listen(requests: SimpleQueue[bytes]) -> None:
-    """Reads requests; ends this process when the parent process ends."""
-    with os.fdopen(0, "rb") as lines:
-        for line in lines:
-            requests.put(line)
-    os.kill(os.getpid(), signal.SIGTERM)

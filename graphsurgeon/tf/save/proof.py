@@ -1,21 +1,19 @@
-"""Proof: opens a written file with plain TensorFlow, and compares its results with the results of the source graph.
+"""Proof: another process reads a written file with plain TensorFlow; its results are compared with the source graph.
 
 This happens before the file gets its final name. If a part cannot be run, the reason is reported.
 """
 
 from __future__ import annotations
 
-import gzip
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from google.protobuf import text_format
 
 from ...errors import PlanError, counted, few
 from ...graph.arrays import magnitude, same_numbers, widened
@@ -24,26 +22,24 @@ from ...graph.ends import placeholders_in
 from ...graph.graph import Graph
 from ...graph.provenance import orphan_mask
 from ...graph.traversal import backward, forward
-from ...graph.types import TFSession, TFTensor
+from ...graph.types import TFTensor
 from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READING_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.dependencies import writes
 from ..functions.library import BRANCHING, CALLS, definition, functions_in_node, reached_functions
-from ..importing import tf, without_log_warnings
-from ..private.eager import eager
+from ..importing import tf
+from ..messages import tensor_pb2
 from ..private.functions import functions_of
-from ..private.graphs import has_op
-from ..protos import decode, empty_graph, lacks_memory
+from ..protos import decode, encode
 from ..registry import op_definition
-from ..run.errors import error_text, errors_as
+from ..run.errors import error_text
 from ..run.sessions import session_of, untrusted_reason
 from ..values.initialization import run_initializers
 from ..values.transfer import assign
-from ..values.variables import assign_op, fetch
+from ..values.variables import fetch
+from .worker import WORKER
 
 tf1 = tf.compat.v1
 
-#: A function that runs a call of a file: (name of the call, feeds) -> results. Tensors have their names in the source.
-Run = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 #: The calls of a file: name -> (inputs, outputs), each name -> tensor of the source.
 Calls = Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
 
@@ -76,30 +72,98 @@ class Proof:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class WrittenFile:
+    """A written file, and a way to read it in plain TensorFlow.
+
+    Args:
+        loader: the function of TensorFlow that reads it, for messages.
+        kind: the reader in worker_main.py.
+        about: the arguments of the reader.
+        arrange: a function of the inputs and outputs of a call, and its feeds: tensor -> array. It returns the feeds by
+            their names in the file, and name of result in the file -> tensor.
+        without_values: whether the file has variables, and no values of variables.
+    """
+
+    loader: str
+    kind: str
+    about: Mapping[str, Any]
+    arrange: Callable[[Mapping[str, str], Mapping[str, str], Mapping[str, Any]], _Arranged]
+    without_values: bool = False
+
+
+_Arranged = tuple[dict[str, Any], dict[str, str]]
+
+
+def by_signature(inputs: Mapping[str, str], outputs: Mapping[str, str], feeds: Mapping[str, Any]) -> _Arranged:
+    """Arranges a call for files with signatures; see `WrittenFile`."""
+    return {name: feeds[tensor] for name, tensor in inputs.items() if tensor in feeds}, dict(outputs)
+
+
+def by_tensor(new_name: Callable[[str], str]) -> Any:
+    """Returns a function that arranges calls for files without signatures; see `WrittenFile`.
+
+    Args:
+        new_name: tensor of the source -> its name in the file.
+    """
+
+    def arrange(inputs: Mapping[str, str], outputs: Mapping[str, str], feeds: Mapping[str, Any]) -> _Arranged:
+        feeds = {new_name(tensor): value for tensor, value in feeds.items()}
+        return feeds, {new_name(tensor): tensor for tensor in outputs.values()}
+
+    return arrange
+
+
+@dataclass
+class _SourceRun:
+    """A call that was run in the source graph.
+
+    Args:
+        key: the name of the call.
+        name: its name in messages.
+        part: the part of the graph.
+        feeds, results: tensor -> array.
+        size: the size that was used for unknown sizes, or 0.
+    """
+
+    key: str
+    name: str
+    part: ProofPart
+    feeds: dict[str, Any]
+    results: dict[str, Any]
+    size: int
+
+
+class _NotRun(Exception):
+    """Raised if the other process cannot read a file for a reason that is not in the file; its text is the reason."""
+
+
 def prove(
     base: Graph,
     calls: Calls,
-    loaders: Mapping[str, AbstractContextManager[Run]],
+    files: Sequence[WrittenFile],
     source: ProofSource,
     feeds: Mapping[str, Any],
     request: str,
     suggestion: str,
     saved: frozenset[str] | None = None,
     title: str = "opened again by TensorFlow",
+    timeout: float | None = None,
 ) -> Proof:
-    """Loads a file in the same way as users, runs its calls, and compares the results with the source.
+    """Reads a file in another process in the same way as users, and compares the results of its calls with the source.
 
     Args:
         base: snapshot of the graph that was saved.
         calls: the calls to run.
-        loaders: name -> a way to load the file in plain TensorFlow. The results of the first loader must equal the
-            results of the source. For the other loaders, differences and errors become notes.
+        files: ways to read the file in plain TensorFlow. The results of the first way must equal the results of the
+            source. For the other ways, differences and errors become notes.
         source: the graph that was saved, in a form that can be run.
         feeds: tensor -> array; other tensors get random numbers if dtype and shape allow it.
         request: the request, for messages.
         suggestion: the suggestion if TensorFlow cannot run the file.
         saved: the variables whose values are in the file; None for all variables.
         title: the first words of the report.
+        timeout: the time limit for the other process in seconds; None for no limit.
 
     Raises:
         PlanError: TensorFlow cannot open or run the file, or its results differ.
@@ -107,68 +171,116 @@ def prove(
     distrust = untrusted_reason(base.owner)
     if distrust:
         return Proof(notes=[f"not opened again: {distrust}"])
-    proof, made_up, sizes, equal = Proof(title), dict[str, None](), set[int](), 0
-    runs = dict[str, Run]()
-    with ExitStack() as opened:
-        opened.callback(source.close)
-        for loader, file in loaders.items():
-            with _note_errors(proof, loader, bool(runs)), _translate_errors(request, "open", suggestion):
-                runs[loader] = opened.enter_context(file)
+    proof, runs = Proof(), list[_SourceRun]()
+    with closing(source):
         for key, (ins, outs) in calls.items():
             part = inspect_part(base, [*ins.values(), *feeds], list(outs.values()))
             name = f"signature {key!r}" if key else few(part.outputs)
             lost = [] if saved is None else [v for v in part.variables if v not in saved]
             if lost and not part.kept:
                 part.kept = f"needs the variable {lost[0]!r}, whose value is not in the file"
-            if part.kept:
-                proof.notes.append(f"not run: {name} {part.kept}")
-                continue
             try:
-                fed, expected, size = source.answers(part, feeds)
+                if part.kept:
+                    raise _Mute(part.kept)
+                runs.append(_SourceRun(key, name, part, *source.answers(part, feeds)))
             except _Mute as mute:
                 proof.notes.append(f"not run: {name} {mute}")
-                continue
-            for number, (loader, run) in enumerate(list(runs.items())):
-                with _note_errors(proof, loader, number > 0), _translate_errors(request, "run", suggestion):
-                    _compare(part, expected, run(key, fed), request)
-            if part.random:
-                proof.notes.append(f"run, but not compared, because it uses random numbers: {name}")
-            else:
-                equal += len(part.outputs)
-                made_up |= dict.fromkeys(name for name in fed if name not in feeds)
-                sizes |= {size} - {0}
-    if equal:
-        on = f" on random values for {few(list(made_up))}" if made_up else ""
-        on += f" (unknown sizes: {' or '.join(map(str, sorted(sizes)))})" if sizes else ""
-        proof.said += f": {counted(equal, 'outputs')} as before{on}"
+        used = dict.fromkeys(name for run in runs for name in run.part.variables if name in base.state.variables)
+        values = source.variables(list(used)) if any(file.without_values for file in files) and runs else {}
+    for number, file in enumerate(files):
+        try:
+            _compare(file, calls, runs, values, request, suggestion, timeout)
+            proof.said = proof.said or title
+        except _NotRun as reason:
+            proof.notes.append(f"not opened again by {file.loader}: {reason}")
+            break
+        except PlanError as error:
+            if not number and not tf.config.list_logical_devices("GPU"):  # the other process uses no GPU
+                raise
+            proof.notes.append(f"not for {file.loader}: {error.problem}")
+    if proof.said:
+        proof.notes += [f"run, but not compared, because it uses random numbers: {one.name}"
+                        for one in runs if one.part.random]  # fmt: skip
+        proof.said += _compared_text([one for one in runs if not one.part.random], feeds)
     return proof
 
 
-def _compare(part: ProofPart, expected: Mapping[str, Any], got: Mapping[str, Any], request: str) -> None:
-    """Refuses results that differ from the results of the source."""
-    for tensor in part.outputs:
-        far = _difference(expected[tensor], got[tensor], part.random)
-        if far:
-            how = "Report this as a bug; verify=False writes the file without a check"
-            raise PlanError(request, f"{tensor!r} of the written file {far}", how)
+def _compared_text(runs: Sequence[_SourceRun], feeds: Mapping[str, Any]) -> str:
+    """Returns text about the outputs that were compared; empty if there are none."""
+    equal = sum(len(run.part.outputs) for run in runs)
+    made_up = dict.fromkeys(name for run in runs for name in run.feeds if name not in feeds)
+    sizes = sorted({run.size for run in runs} - {0})
+    on = f" on random values for {few(list(made_up))}" if made_up else ""
+    on += f" (unknown sizes: {' or '.join(map(str, sizes))})" if sizes else ""
+    return f": {counted(equal, 'outputs')} as before{on}" if equal else ""
 
 
-@contextmanager
-def _note_errors(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
-    """Adds a note instead of raising an error if the loader is optional."""
-    try:
-        yield
-    except Exception as error:
-        if not optional or lacks_memory(error):
-            raise
-        proof.notes.append(f"not for {loader}: {_why(error)}")
+def _compare(
+    file: WrittenFile,
+    calls: Calls,
+    runs: Sequence[_SourceRun],
+    values: Mapping[str, Any],
+    request: str,
+    suggestion: str,
+    timeout: float | None,
+) -> None:
+    """Reads a file in the worker process, and compares the results; the arguments are those of `prove`.
+
+    Args:
+        runs: the runs of the source.
+        values: variable -> value, for files without values.
+
+    Raises:
+        PlanError: TensorFlow cannot open or run the file, or its results differ.
+        _NotRun: the other process cannot read the file, for a reason that is not in the file.
+    """
+    how = f"{suggestion}; verify=False writes the file without a check"
+    arranged = [file.arrange(*calls[run.key], run.feeds) for run in runs]
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
+        folder = Path(name)
+        sent = [(run.key, _store(folder, f"feed_{i}", fed), list(results))
+                for i, (run, (fed, results)) in enumerate(zip(runs, arranged, strict=True))]  # fmt: skip
+        given = {"values": _store(folder, "value", values)} if file.without_values else {}
+        asked = {"do": "read", "folder": name, "kind": file.kind, **file.about, **given, "calls": sent}
+        answer = WORKER.send(folder, asked, timeout)
+        _refuse_failure(answer, "open", request, how)
+        for run, (_, results), one in zip(runs, arranged, answer["calls"], strict=True):
+            _refuse_failure(one, "run", request, how)
+            for result, tensor in results.items():
+                got = decode(tensor_pb2.TensorProto, Path(name, one["results"][result]).read_bytes())
+                far = _difference(run.results[tensor], tf.make_ndarray(got), run.part.random)
+                if far:
+                    instead = "Report this as a bug; verify=False writes the file without a check"
+                    raise PlanError(request, f"{tensor!r} of the written file {far}", instead)
 
 
-def _translate_errors(request: str, action: str, suggestion: str) -> AbstractContextManager[None]:
-    problem, kinds = f"TensorFlow cannot {action} the written file", (NotImplementedError, AttributeError, OSError)
-    return errors_as(
-        PlanError, request, problem, f"{suggestion}; verify=False writes the file without a check", *_ERRORS, *kinds
-    )
+def _store(folder: Path, lead: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """Writes values into files; returns the names of the files."""
+    files = {name: f"{lead}_{i}" for i, name in enumerate(values)}
+    for name, value in values.items():
+        Path(folder, files[name]).write_bytes(encode(tf.make_tensor_proto(value)))
+    return files
+
+
+def _refuse_failure(answer: Mapping[str, Any], action: str, request: str, how: str) -> None:
+    """Refuses a file that the worker process cannot open or run.
+
+    Args:
+        answer: the answer of the process, or a part of it.
+        action: open or run.
+        request: the request, for messages.
+        how: the suggestion.
+    """
+    unknown, failure = answer.get("unknown", ""), answer.get("how", "") or answer.get("error", "")
+    if unknown and op_definition(unknown) is not None:
+        raise _NotRun(f"plain TensorFlow has no op type {unknown!r}, which needs tf.load_op_library(...)")
+    if not answer.get("started", True):
+        raise _NotRun(f"another process with TensorFlow {failure}")
+    if answer.get("memory"):
+        raise _NotRun(f"another process has no memory for it: {error_text(RuntimeError(failure))}")
+    if failure:
+        text = f"the process {failure}" if "how" in answer else error_text(RuntimeError(failure))
+        raise PlanError(request, f"TensorFlow cannot {action} the written file: {text}", how)
 
 
 # -- the parts that are run ---------------------------------------------------------------------------
@@ -322,11 +434,12 @@ class ProofSource:
         except (*_ERRORS, PlanError) as error:
             raise _Mute(f"cannot be run in the source graph: {_why(error)}") from error
         tensors = {name: self._base.live.as_graph_element(name) for name in part.fed}
+        given = {name: _typed(feeds[name], t) for name, t in tensors.items() if name in feeds}
         fixed = all(name in feeds or (t.shape.is_fully_defined() and not t.dtype.is_integer)
                     for name, t in tensors.items())  # fmt: skip
         last: Exception | None = None
         for size, plain in _SIZES[: 1 if fixed else None]:
-            fed = {name: feeds[name] if name in feeds else _random(t, size, plain) for name, t in tensors.items()}
+            fed = {name: given[name] if name in given else _random(t, size, plain) for name, t in tensors.items()}
             blank = [name for name, value in fed.items() if value is None]
             if blank:
                 t = tensors[blank[0]]
@@ -354,7 +467,7 @@ class ProofSource:
             return self._session
         graph, variables = self._base.live, self._base.state.variables
         if self._own is None:
-            self._own = session_of(graph, config=config(self._base))
+            self._own = session_of(graph, config=_config(self._base))
         infos = [variables[name] for name in part.variables if name in variables and name not in self._begun]
         if self._given is not None:
             arrays = fetch(self._given, infos, graph, self._asked)
@@ -362,21 +475,13 @@ class ProofSource:
         else:
             run_initializers(self._own, infos, list(variables.values()), self._asked)
         self._begun.update(info.op for info in infos)
-        fill(self._own, part.tables)
+        for name in part.tables:  # a table that is already filled, or whose file does not exist, is not changed
+            with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
+                self._own.run(self._base.live.get_operation_by_name(name.partition(":")[0]))
         return self._own
 
 
-def fill(session: TFSession, init_ops: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
-    """Runs the ops that fill tables; tables that are already filled are not changed.
-
-    If the file of a table does not exist, the table stays empty, and later runs that need it fail.
-    """
-    for name in init_ops:
-        with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
-            session.run(session.graph.get_operation_by_name(name.partition(":")[0]), paths)
-
-
-def config(base: Graph) -> Any:
+def _config(base: Graph) -> Any:
     """Returns the configuration of a session for a single run, on any device, without optimizers that may crash."""
     proto = tf1.ConfigProto(allow_soft_placement=True)
     proto.graph_options.rewrite_options.disable_meta_optimizer = bool(hazards(base))
@@ -402,9 +507,18 @@ def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
     return np.asarray(random.random_sample(shape)).astype(dtype.as_numpy_dtype)
 
 
+def _typed(value: Any, tensor: TFTensor) -> Any:
+    """Returns a value as an array with the dtype of a tensor; unchanged if that is not possible."""
+    dtype = tensor.dtype.base_dtype
+    try:
+        return np.asarray(value, object if dtype == tf.string else dtype.as_numpy_dtype)
+    except (TypeError, ValueError):  # TensorFlow names the reason when it runs the source
+        return value
+
+
 def _difference(expected: Any, got: Any, random: bool) -> str:
     """Returns text about how two values differ; empty if they are equal up to rounding."""
-    a, b = np.asarray(expected), np.asarray(got)
+    a, b = (np.asarray(value, object if isinstance(value, bytes) else None) for value in (expected, got))
     if a.dtype != b.dtype:
         return f"is {b.dtype}, not {a.dtype}"
     if random:
@@ -417,122 +531,3 @@ def _difference(expected: Any, got: Any, random: bool) -> str:
         return "differs from the source"
     gap = float(np.nanmax(np.abs(widened(a) - widened(b))))
     return f"differs from the source by {gap:.3g}, of {magnitude(a):.3g}"
-
-
-# -- the files ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def graph_def_file(
-    path: str,
-    base: Graph,
-    calls: Calls,
-    new_name: Callable[[str], str],
-    init_ops: Sequence[str],
-    paths: Mapping[str, str],
-    source: ProofSource | None,
-) -> Iterator[Run]:
-    """Opens a GraphDef.
-
-    Args:
-        path: the file.
-        base: snapshot of the graph that was saved.
-        calls: the calls that will be run.
-        new_name: tensor of the source -> its name in the file.
-        init_ops: ops that must run first.
-        paths: tensor that contains the path of a file, and is fed in each run -> the path.
-        source: the source of the values of variables, which the file does not contain; None without variables.
-    """
-    data = Path(path).read_bytes()
-    data = gzip.decompress(data) if path.endswith(".gz") else data
-    if path.removesuffix(".gz").endswith((".pbtxt", ".txt")):
-        graph_def = text_format.Parse(data.decode(), tf1.GraphDef())
-    else:
-        graph_def = decode(tf1.GraphDef, data)
-    for node in graph_def.node:
-        node.device = ""
-    with empty_graph(base.owner).as_default() as graph:
-        tf1.import_graph_def(graph_def, name="")
-        variables = [op for op in graph.get_operations() if op.type in VARIABLE_TYPES] if source is not None else []
-        placeholders = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in variables}
-        sets = {op.name: assign_op(op, placeholders[op.name]) for op in variables}
-    with session_of(graph, config=config(base)) as session:
-        runs: set[str] = set()
-
-        def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
-            ins, outs = calls[key]
-            if source is not None and not runs:
-                part = inspect_part(base, list(ins.values()), list(outs.values()))
-                for name, value in source.variables([name for name in part.variables if name in sets]).items():
-                    session.run(sets[name], {placeholders[name]: value})
-            if not runs:
-                fill(session, [name for name in init_ops if has_op(graph, name)], paths)
-            runs.add(key)
-            return _run(session, outs, {**feeds, **paths}, new_name)
-
-        yield run
-
-
-def _run(
-    session: TFSession, outs: Mapping[str, str], feeds: Mapping[str, Any], new_name: Callable[[str], str]
-) -> dict[str, Any]:
-    renamed = {new_name(name): value for name, value in feeds.items()}
-    present = {name: value for name, value in renamed.items() if has_op(session.graph, name.partition(":")[0])}
-    tensors = list(dict.fromkeys(outs.values()))
-    return dict(zip(tensors, session.run([new_name(name) for name in tensors], present), strict=True))
-
-
-@contextmanager
-def meta_graph_file(
-    path: str,
-    base: Graph,
-    calls: Calls,
-    new_name: Callable[[str], str],
-    init_ops: Sequence[str],
-    paths: Mapping[str, str],
-) -> Iterator[Run]:
-    """Opens a MetaGraph with its checkpoint; see `graph_def_file`.
-
-    Args:
-        path, base, calls, new_name: as for `graph_def_file`.
-        init_ops: ops that must run first, in addition to the listed ops that fill its tables.
-        paths: tensor that contains the path of a file, and is fed in each run -> the path.
-    """
-    with empty_graph(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
-        saver = tf1.train.import_meta_graph(path, clear_devices=True)
-        if saver is not None:
-            saver.restore(session, path.removesuffix(".meta"))
-        initializers = [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
-        fill(session, [*initializers, *init_ops], paths)
-        yield lambda key, feeds: _run(session, calls[key][1], {**feeds, **paths}, new_name)
-
-
-@contextmanager
-def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]) -> Iterator[Run]:
-    """Loads a SavedModel like TF1 and servers, which feed and fetch the tensors of its signatures."""
-    with empty_graph(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
-        load = inspect.unwrap(tf1.saved_model.loader.load)  # without the decorator, which logs a warning
-        signatures = load(session, list(tags), folder, clear_devices=True).signature_def
-
-        def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
-            (ins, outs), takes, gives = calls[key], signatures[key].inputs, signatures[key].outputs
-            fed = {takes[name].name: feeds[tensor] for name, tensor in ins.items() if tensor in feeds}
-            fetched = {tensor: gives[name].name for name, tensor in outs.items()}
-            return dict(zip(fetched, session.run(list(fetched.values()), fed), strict=True))
-
-        yield run
-
-
-@contextmanager
-def served_file(folder: str, calls: Calls, tags: Sequence[str] | None = None) -> Iterator[Run]:
-    """Loads a SavedModel like TF2, which calls its signatures."""
-    with without_log_warnings(), eager():  # TensorFlow logs several warnings for each reference variable
-        loaded = tf.saved_model.load(folder, tags)
-
-    def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        ins, outs = calls[key]
-        with eager():
-            results = loaded.signatures[key](**{name: tf.constant(feeds[t]) for name, t in ins.items() if t in feeds})
-            return {tensor: results[name].numpy() for name, tensor in outs.items()}
-
-    yield run

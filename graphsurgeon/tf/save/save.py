@@ -19,7 +19,7 @@ from google.protobuf import text_format
 
 from ...errors import PlanError, counted, few
 from ...graph.arrays import variable_bytes
-from ...graph.compatibility import Unconvertible, blockers
+from ...graph.compatibility import Unconvertible, blockers, hazards
 from ...graph.concurrency import gc_paused
 from ...graph.ends import placeholders_in
 from ...graph.graph import Graph
@@ -40,7 +40,7 @@ from ..run.sessions import require_trusted
 from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
-from .converters import TIMEOUT, FrozenPart, convert_to_tflite, tflite_file, tflite_process
+from .converters import FrozenPart, convert_to_tflite
 from .export import (
     ExportedGraph,
     add_assets,
@@ -50,8 +50,9 @@ from .export import (
     nodes_of,
     with_saver,
 )
-from .proof import Proof, ProofSource, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
+from .proof import Proof, ProofSource, WrittenFile, by_signature, by_tensor, prove, sinks
 from .saved_model import write_module, write_saved_model
+from .worker import TIMEOUT, WORKER
 from .write import (
     mark_written,
     put_checkpoint,
@@ -139,12 +140,13 @@ class SaveRequest:
         """Whether variables become constants."""
         return self.freeze or self.kind == "tflite"
 
-    def refuse(self, format_name: str) -> None:
-        """Refuses arguments that do not apply to a format, and outputs without tensors.
+    def refuse(self) -> None:
+        """Refuses arguments that do not apply to the format, outputs without tensors, and a path that is not free.
 
         Raises:
-            PlanError: an argument does not apply, or is empty.
+            PlanError: an argument does not apply, or is empty; or the path exists, and may not be replaced.
         """
+        format_name = self.kind
         model = format_name.startswith("saved_model")
         unfit = {
             "signatures": self.signatures is not None and not model,
@@ -169,6 +171,7 @@ class SaveRequest:
         if none:
             how = f"Name its tensors: signatures={{{none[0]!r}: (inputs, outputs)}}"
             raise PlanError(self.request, f"signature {none[0]!r} has no outputs", how)
+        refuse_existing(os.fspath(self.path), format_name, self.overwrite, self.request)
 
     @property
     def keeps_signatures(self) -> bool:
@@ -217,8 +220,8 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveR
         PlanError: see `Editor.save`.
     """
     format_name, path = options.kind, os.fspath(options.path)
-    options.refuse(format_name)
-    refuse_existing(path, format_name, options.overwrite, options.request)
+    if options.verify and format_name != "checkpoint":
+        WORKER.start()  # it imports TensorFlow while this process writes the file
     with naming_memory(options.request):
         saved = _write(materialize_graph(base), uninitialized, values, options, path)
     mark_written(path, format_name)
@@ -301,18 +304,23 @@ class _Job:
             self.made.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
 
+    @property
+    def safe(self) -> bool:
+        """Whether TensorFlow's optimizers could crash when they run this graph."""
+        return bool(hazards(self.base))
+
     def source(self, needed: bool) -> ProofSource:
         """Returns the saved graph in a form that can be run; a session is opened only if needed."""
         values = _live(self.values) if needed or not callable(self.values) else None
         return ProofSource(self.base, values, self.request)
 
     def proof(
-        self, loaders: Mapping[str, Any], source: ProofSource, variables: Iterable[str] | None = None, **about: str
+        self, files: Sequence[WrittenFile], source: ProofSource, variables: Iterable[str] | None = None, **about: Any
     ) -> Proof:
-        """Loads the written file and compares it with the source, unless `verify` is off.
+        """Reads the written file and compares it with the source, unless `verify` is off.
 
         Args:
-            loaders: as in `prove`.
+            files: as in `prove`.
             source: the source.
             variables: the variables whose values are in the file; None for all variables.
             about: as in `prove`.
@@ -321,7 +329,7 @@ class _Job:
         if not options.verify:
             return Proof("", ["not opened again: verify=False"])
         texts = self.request, _INSTEAD[options.kind]
-        return prove(self.base, self.calls, loaders, source, options.feeds, *texts, saved, **about)
+        return prove(self.base, self.calls, files, source, options.feeds, *texts, saved, **about)
 
     def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
         """Returns the report on the file."""
@@ -495,11 +503,9 @@ def _graph_def(job: _Job) -> Saved:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(data)
         # A GraphDef contains no values. If none are given, source and file are compared with initial values.
-        source = job.source(needed=False)
-        file = graph_def_file(
-            new, job.base, job.calls, export.name, first, export.assets, source if variables else None
-        )
-        proof = job.proof({"tf.import_graph_def": file}, source)
+        about = {"path": new, "first": first, "paths": export.assets, "safe": job.safe}
+        file = WrittenFile("tf.import_graph_def", "graph_def", about, by_tensor(export.name), bool(variables))
+        proof = job.proof([file], job.source(needed=False))
         put_file(new, path)
     return replace(job.saved(path, len(graph_def.node), proof), variables=())
 
@@ -507,26 +513,31 @@ def _graph_def(job: _Job) -> Saved:
 def _tflite(job: _Job) -> Saved:
     export, path, request = job.made, job.path, job.request
     require_trusted(job.base.owner, request)  # the converter runs ops when it folds constants
-    (((key, (inputs, outputs)),), timeout) = job.calls.items(), job.options.timeout
+    ((key, (inputs, outputs)),) = job.calls.items()
+    timeout = TIMEOUT if job.options.timeout is None else job.options.timeout
     arguments = {export.name(tensor): name for name, tensor in inputs.items()}
     ends = [export.name(tensor) for tensor in outputs.values()]
     part = FrozenPart(nodes_of(export, request), ends, key, arguments, list(outputs))
     optional = [name for names in job.options.defaults(job.calls).values() for name in names]
     if optional:
         export.notes.append(f"the defaults of {few(list(map(repr, optional)))} are not included: feed these inputs")
-    with tflite_process(TIMEOUT if timeout is None else timeout) as send:
-        result = convert_to_tflite(part, send)
-        if not result.model:
-            obstacles = blockers(job.base, result)
-            problem = f"TensorFlow's converter refuses the graph: {few(map(str, obstacles))}"
-            raise Unconvertible(request, problem, "ed.check('tflite', outputs=...) lists a fix for each", result)
-        with staging_dir(path, request, len(result.model)) as folder:
-            new = os.path.join(folder, os.path.basename(path))
-            Path(new).write_bytes(result.model)
-            file = tflite_file(new, part, job.calls, export.name, send, request)
-            title = "run by TFLite's interpreter"
-            proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True), title=title)
-            put_file(new, path)
+    result = convert_to_tflite(part, timeout)
+    if not result.model:
+        obstacles = blockers(job.base, result)
+        problem = f"TensorFlow's converter refuses the graph: {few(map(str, obstacles))}"
+        raise Unconvertible(request, problem, "ed.check('tflite', outputs=...) lists a fix for each", result)
+    with staging_dir(path, request, len(result.model)) as folder:
+        new = os.path.join(folder, os.path.basename(path))
+        Path(new).write_bytes(result.model)
+
+        def arrange(ins: Mapping[str, str], outs: Mapping[str, str], feeds: Mapping[str, Any]) -> Any:
+            renamed = {export.name(tensor): value for tensor, value in feeds.items()}
+            return {name: renamed[tensor] for name, tensor in part.inputs_by_argument.items()}, dict(outs)
+
+        file = WrittenFile("tf.lite.Interpreter", "tflite", {"path": new}, arrange)
+        title = "run by TFLite's interpreter"
+        proof = job.proof([file], job.source(needed=True), title=title, timeout=timeout)
+        put_file(new, path)
     return job.saved(path, len(part.graph_def.node), proof)
 
 
@@ -538,8 +549,9 @@ def _meta_graph(job: _Job) -> Saved:
         meta = meta_graph(job.made, saver, True, job.request)
         job.write_values(new)
         Path(new + ".meta").write_bytes(encode(meta))
-        file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, job.first(fillers), job.made.assets)
-        proof = job.proof({"tf.train.Saver": file}, job.source(needed=bool(job.held)), job.held)
+        about = {"path": new + ".meta", "first": job.first(fillers), "paths": job.made.assets, "safe": job.safe}
+        file = WrittenFile("tf.train.Saver", "meta_graph", about, by_tensor(job.made.name))
+        proof = job.proof([file], job.source(needed=bool(job.held)), job.held)
         if job.held:
             put_checkpoint(new, path, (new + ".meta", path + ".meta"))
         else:
@@ -555,11 +567,12 @@ def _write_saved_model(job: _Job) -> Saved:
         meta = write_saved_model(job.made, new, job.calls, *about)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [options.tags] if isinstance(options.tags, str) else list(options.tags)
-        loaders = {
-            "tf.compat.v1.saved_model.load": saved_model_file(new, job.base, job.calls, tags),
-            "tf.saved_model.load": served_file(new, job.calls, tags),
-        }
-        proof = job.proof(loaders, job.source(needed=bool(job.held)), None if options.freeze else job.held)
+        old = {"path": new, "tags": tags, "safe": job.safe}
+        files = [
+            WrittenFile("tf.compat.v1.saved_model.load", "saved_model", old, by_signature),
+            WrittenFile("tf.saved_model.load", "served_model", {"path": new, "tags": tags}, by_signature),
+        ]
+        proof = job.proof(files, job.source(needed=bool(job.held)), None if options.freeze else job.held)
         put_folder(new, path, job.request)
     return job.saved(path, len(meta.graph_def.node), proof)
 
@@ -576,8 +589,8 @@ def _module(job: _Job) -> Saved:
     with staging_dir(path, request) as folder:
         new = os.path.join(folder, "model")
         notes = write_module(module, new, served, job.base, request)
-        loaders = {"tf.saved_model.load": served_file(new, job.calls)}
-        proof = job.proof(loaders, job.source(needed=bool(module.variables)))
+        file = WrittenFile("tf.saved_model.load", "served_model", {"path": new, "tags": None}, by_signature)
+        proof = job.proof([file], job.source(needed=bool(module.variables)))
         put_folder(new, path, request)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
     return Saved(path, "saved_model_tf2", 0, names, 0, [*job.made.notes, *notes, *proof.notes], proof.said)

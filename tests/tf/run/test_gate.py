@@ -181,8 +181,11 @@ def test_sessions_are_made_and_files_are_loaded_in_one_place():
             "tf/functions/graph_function.py",
             "tf.function",
         ),  # `trace_sites` asks the gate before; a plan that collapses runs nothing
-        ("tf/save/converters.py", "tf1.wrap_function"),  # of what `check` and `save` have asked the gate for
-        ("tf/save/proof.py", "tf.saved_model.load"),  # of what was just written, after `prove` has asked
+        # another process, which `check` and `prove` start after they have asked the gate
+        ("tf/save/worker_main.py", "tf.saved_model.load"),
+        ("tf/save/worker_main.py", "tf1.Session"),
+        ("tf/save/worker_main.py", "tf1.saved_model.loader.load"),
+        ("tf/save/worker_main.py", "tf1.wrap_function"),
     }
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import ast
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
+from graphsurgeon.tf.save import proof as proving
 from graphsurgeon.tf.save import save as saving
+from graphsurgeon.tf.save import worker, worker_main
+from graphsurgeon.tf.save.worker import Worker
 from tests.graphs import model
 from tests.refusal import refuses
+from tests.until import until
 
 tf1 = tf.compat.v1
 ENDS = {"inputs": {"x": "x:0"}, "outputs": {"y": "net/y:0"}}
@@ -36,22 +42,31 @@ def test_every_format_is_run_and_says_so(path, options, tmp_path):
     assert f"  {want}\n" in f"{report!r}\n"
 
 
+def answers_of(monkeypatch, change):
+    """Changes the answers of the worker process: `change` gets the request, its folder and the answer."""
+    real = Worker.send
+
+    def send(self, folder, request, timeout):
+        answer = real(self, folder, request, timeout)
+        return change(request, folder, answer) or answer
+
+    monkeypatch.setattr(Worker, "send", send)
+
+
+def spoilt(request, folder, answer):
+    """Adds a hundredth to all results."""
+    for call in answer["calls"]:
+        for name in call["results"].values():
+            value = tf.make_ndarray(TensorProto.FromString((folder / name).read_bytes()))
+            (folder / name).write_bytes(tf.make_tensor_proto(value + np.float32(1e-2)).SerializeToString())
+
+
 @pytest.mark.parametrize(("path", "options"), FORMATS)
 def test_a_file_that_gives_other_numbers_is_refused_and_the_old_one_stays(path, options, tmp_path, monkeypatch):
     ed = trained()
     ed.save(tmp_path / path, **ENDS, **options)
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-
-    def spoilt(real):
-        @contextmanager
-        def opened(*args):
-            with real(*args) as run:
-                yield lambda key, feeds: {name: value + 1e-2 for name, value in run(key, feeds).items()}
-
-        return opened
-
-    for name in ("graph_def_file", "meta_graph_file", "saved_model_file", "served_file"):
-        monkeypatch.setattr(saving, name, spoilt(getattr(saving, name)))
+    answers_of(monkeypatch, spoilt)
     with refuses(PlanError, "'net/y:0' of the written file differs from the source by 0.01, of ", "verify=False"):
         ed.save(tmp_path / path, **ENDS, **options)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
@@ -61,26 +76,116 @@ def test_a_file_that_gives_other_numbers_is_refused_and_the_old_one_stays(path, 
 
 
 def test_a_saved_model_is_loaded_as_tf1_and_as_tf2_do(tmp_path, monkeypatch):
-    ed, real = trained(), saving.served_file
+    ed = trained()
 
-    @contextmanager
-    def spoilt(*args):
-        with real(*args) as run:
-            yield lambda key, feeds: {name: value + 1e-2 for name, value in run(key, feeds).items()}
-
-    @contextmanager
-    def failing(*args):
-        raise ImportError("no such loader")
-        yield
+    def failing(request, folder, answer):
+        return {"error": "no such loader"}
 
     for other, words in (
         (spoilt, "'net/y:0' of the written file differs from the source by"),
-        (failing, "no such loader"),
+        (failing, "TensorFlow cannot open the written file: no such loader"),
     ):
-        monkeypatch.setattr(saving, "served_file", other)
-        report = ed.save(tmp_path / "m", **ENDS, overwrite=True)
+        with monkeypatch.context() as patch:
+            answers_of(patch, lambda *told, other=other: other(*told) if told[0]["kind"] == "served_model" else None)
+            report = ed.save(tmp_path / "m", **ENDS, overwrite=True)
         assert any(note.startswith(f"not for tf.saved_model.load: {words}") for note in report.notes), report.notes
         assert report.proof.startswith("opened again by TensorFlow: 1 output as before")
+
+
+# -- the other process -----------------------------------------------------------------------------
+
+#: A program that waits for a request.
+READY = "print('ready', flush=True); input(); "
+
+
+def test_the_other_process_has_only_tensorflow():
+    tree = ast.parse(Path(worker_main.__file__).read_text())
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = {node.module for node in froms} | {
+        one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names
+    }
+    assert all(node.level == 0 for node in froms)
+    assert {name.partition(".")[0] for name in names} - sys.stdlib_module_names == {"tensorflow", "google"}
+
+
+@pytest.mark.deep
+def test_the_other_process_is_kept_and_starts_again(tmp_path, monkeypatch):
+    """Each file is read by a child of it, where the system can do so."""
+    monkeypatch.setattr(worker, "PROGRAM", worker.PROGRAM[:2])
+    process = Worker()
+    monkeypatch.setattr(proving, "WORKER", process)
+    monkeypatch.setattr(saving, "WORKER", process)
+    ed, numbers = trained(), []
+    for path in ("m.pb", "m"):
+        assert "1 output as before" in ed.save(tmp_path / path, **ENDS).proof
+        numbers.append(process._process.pid)
+    assert numbers[0] == numbers[1]
+    process._process.kill()
+    process._process.wait()
+    assert "1 output as before" in ed.save(tmp_path / "m.pb", **ENDS).proof
+    assert process._process.pid != numbers[0]
+    process.stop()
+
+
+def test_the_other_process_ends_if_it_has_nothing_to_do(monkeypatch):
+    monkeypatch.setattr(worker, "_IDLE", 0.01)
+    monkeypatch.setattr(worker, "PROGRAM", ("-c", f"{READY}print(-6, flush=True); input()"))
+    process = Worker()
+    assert process.send(Path(), {}, None)["how"] == "died (SIGABRT)"
+    until(lambda: process._process is None)
+
+
+def test_an_interrupt_ends_the_other_process(monkeypatch):
+    monkeypatch.setattr(worker, "PROGRAM", ("-c", "input()"))
+    process = Worker()
+
+    def interrupted(request):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(process, "_exchange", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        process.send(Path(), {}, None)
+    assert process._process is None
+
+
+@pytest.mark.parametrize(
+    ("code", "note"),
+    [
+        ("raise SystemExit(3)", "another process with TensorFlow died (code 3)"),
+        (f"{READY}print(-9, flush=True)", "another process has no memory for it: died (SIGKILL)"),
+    ],
+)
+def test_a_proof_that_cannot_run_is_reported(code, note, tmp_path, monkeypatch):
+    monkeypatch.setattr(worker, "PROGRAM", ("-c", code))
+    monkeypatch.setattr(proving, "WORKER", Worker())
+    monkeypatch.setattr(saving, "WORKER", proving.WORKER)
+    for path, loader in (("m.pb", "tf.import_graph_def"), ("m", "tf.compat.v1.saved_model.load")):
+        report = trained().save(tmp_path / path, **ENDS)
+        assert report.proof == ""
+        assert f"not opened again by {loader}: {note}" in report.notes
+        assert (tmp_path / path).exists()
+    proving.WORKER.stop()
+
+
+@pytest.mark.parametrize(
+    ("answer", "note"),
+    [
+        ({"memory": True, "error": "OOM"}, "another process has no memory for it: OOM"),
+        ({"unknown": "MatMul", "error": "Op type"}, "plain TensorFlow has no op type 'MatMul', which needs"),
+    ],
+)
+def test_a_process_that_lacks_something_is_no_fault_of_the_file(answer, note, tmp_path, monkeypatch):
+    answers_of(monkeypatch, lambda request, folder, old: answer)
+    report = trained().save(tmp_path / "m.pb", **ENDS)
+    assert any(note in one for one in report.notes)
+    assert report.proof == ""
+
+
+def test_a_file_that_ends_the_process_is_refused(tmp_path, monkeypatch):
+    answers_of(monkeypatch, lambda request, folder, old: {"how": "died (SIGSEGV)", "started": True, "memory": False})
+    with refuses(PlanError, "TensorFlow cannot open the written file: the process died (SIGSEGV)", "verify=False"):
+        trained().save(tmp_path / "m.pb", **ENDS)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_names_of_a_signature_are_what_is_proved(tmp_path, monkeypatch):
