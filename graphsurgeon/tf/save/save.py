@@ -371,23 +371,24 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
     extra_ops = options.model.init_ops if kind == "saved_model" or _reads_tables(base, ends) else []
     export = export_graph(base, starts, ends, values if options.constant else None, options.device, request, extra_ops)
     if kind == "saved_model":
-        _refuse_missing_inputs(base, signatures, request)
+        _refuse_missing_inputs(base, export, signatures, request)
     add_assets(export, base, options.model.asset_feeds)
     calls = _calls(base, options, signatures)
     job = _Job(base, export, options, path, values, calls, export.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
 
 
-def _refuse_missing_inputs(base: Graph, signatures: Mapping[str, Ends], request: str) -> None:
-    """Refuses a signature that needs a placeholder which is not one of its inputs.
+def _refuse_missing_inputs(base: Graph, export: ExportedGraph, signatures: Mapping[str, Ends], request: str) -> None:
+    """Refuses a signature that needs a placeholder of the exported part which is not one of its inputs.
 
     Raises:
         PlanError: a placeholder without a default is missing.
     """
+    within = base.mask(base.index[name] for name in export.there(base.names))
     for key, (ins, outs) in signatures.items():
         cuts = frozenset(map(base.tensor, ins.values()))
         goals = base.mask(end[0] for end in map(base.tensor, outs.values()) if end not in cuts)
-        needed = placeholders_in(base, backward(base, goals, cuts))
+        needed = placeholders_in(base, backward(base, goals, cuts, within=within))
         lacking = [tensor for tensor in needed if base.tensor(tensor) not in cuts]
         if lacking:
             problem = f"signature {key!r} needs {few(list(map(repr, lacking)))}, which is not an input"
