@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.rows import Row, seconds
 from graphsurgeon.errors import nearest
-from graphsurgeon.graph.compatibility import hazards
+from graphsurgeon.graph.conversion_verdict import hazards
 from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.compatibility import Unconvertible
+from graphsurgeon.graph.conversion_verdict import Unconvertible
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
 

@@ -251,7 +251,7 @@ _READS_OTHERS = {
     "tf/save/worker_main.py": {"_error_row"},
     "tf/values/checkpoints.py": {"Checkpoint._whole"},
     "tf/values/initialization.py": {"start", "_dependency_error"},
-    "tf/values/session_values.py": {"translate_errors", "fill_tables"},
+    "tf/values/assign_values.py": {"translate_errors", "fill_tables"},
     "tf/values/variables.py": {"errors_if_empty", "errors_if_closed"},
     "tf/protos.py": {"decode", "lacks_memory"},
     # It puts other names into a suggestion, and branches on nothing.

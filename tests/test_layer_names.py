@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
-from graphsurgeon.graph.compatibility import ConversionResult
+from graphsurgeon.graph.conversion_verdict import ConversionResult
 from graphsurgeon.graph.layers import Layer, LayerCall, Layers
 from graphsurgeon.graph.names import op_name
 from graphsurgeon.graph.open_graph import OpenedGraph

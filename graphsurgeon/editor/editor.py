@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import tf
 from ..errors import PlanError, SelectionError, counted, did_you_mean, few
-from ..graph.compatibility import TARGETS, Compatibility, Unconvertible
 from ..graph.concurrency import gc_paused
+from ..graph.conversion_verdict import TARGETS, Compatibility, Unconvertible
 from ..graph.explain import Path, WhyNot, explain
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layer, Layers, match_layers, ops_of_layers

@@ -37,7 +37,7 @@ def infer(graph: Graph) -> None:
         with suppress(OpenError):  # the shapes stay as the file states them
             graph.live  # noqa: B018
 
-    if lazy_graph_of(graph.owner) is not None and tf.importing.is_loaded():
+    if lazy_graph_of(graph.owner) is not None and tf.import_tensorflow.is_loaded():
         # not a daemon: a process that exits inside TensorFlow may crash
         thread = threading.Thread(target=contextvars.copy_context().run, args=(make,), name="graphsurgeon-shapes")
         thread.start()

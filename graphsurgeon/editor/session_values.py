@@ -265,7 +265,7 @@ class Values:
         graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
         removed, infos = self._removed_variables(graph), tf.values.variables.variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
-        due, report = tf.values.session_values.ValueAssignment(None, "untrained()"), ValueReport()
+        due, report = tf.values.assign_values.ValueAssignment(None, "untrained()"), ValueReport()
         initialized, before = self._initialized_before(graph, own, targets, due.request)
         pending = self._pending_events(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
@@ -305,11 +305,11 @@ class Values:
         )
         untrained = partial(self.untrained, local=True)
         fill = partial(
-            tf.values.session_values.fill_tables,
+            tf.values.assign_values.fill_tables,
             init_ops=[] if self._init_ops else None,
             as_found=self._source is not None,
         )
-        return tf.values.session_values.SessionValues(
+        return tf.values.assign_values.SessionValues(
             self.reader,
             fill,
             untrained,
@@ -377,12 +377,12 @@ class Values:
             return new, report
         initialize = initialize or own is None or own in self._own_sessions
         request = "session()" if own is None or own.graph is graph else "session(old)"
-        with tf.values.session_values.translate_errors(
-            lambda: own if own is not None else tf.values.session_values.new_session(None, config), request
+        with tf.values.assign_values.translate_errors(
+            lambda: own if own is not None else tf.values.assign_values.new_session(None, config), request
         ):
             if own is not None and own.graph is graph:
                 return own, self._assign_values(own, own, events, request, initialize)
-            new = tf.values.session_values.new_session(graph, config)
+            new = tf.values.assign_values.new_session(graph, config)
             self._own_sessions.add(new)
             try:
                 return new, self._assign_values(new, own, events, request, initialize)
@@ -432,7 +432,7 @@ class Values:
             return ValueReport()
         infos, removed = tf.values.variables.variable_infos(graph), self._removed_variables(graph)
         targets = [info for name, info in infos.items() if name not in removed]
-        due, report = tf.values.session_values.ValueAssignment(session, request, own), ValueReport()
+        due, report = tf.values.assign_values.ValueAssignment(session, request, own), ValueReport()
         filed = own is None and source is not None and graph is self._opened_graph()
         if filed:
             source.fill(session)
@@ -446,7 +446,7 @@ class Values:
             )
         if new and own is not None:
             bare = [(before[n], i) for i in targets if not i.initializer and (n := self._id(graph, i.op)) in before]
-            initialized = tf.values.session_values.set_without_initializers(
+            initialized = tf.values.assign_values.set_without_initializers(
                 own,
                 session,
                 bare,
@@ -454,21 +454,21 @@ class Values:
                 self._variables_in_file(graph, [info.op for _, info in bare]),
                 self._current_names,
             )
-            tf.values.session_values.run_init_ops(session, *init_ops)
+            tf.values.assign_values.run_init_ops(session, *init_ops)
         for event in pending:
             if event.number in settled_events:
-                tf.values.session_values.fill_new_tables(session, event.applied.made)
+                tf.values.assign_values.fill_new_tables(session, event.applied.made)
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         if not initialize:
             due.initial, report.initial = [], []
-        tf.values.session_values.apply_assignment(due, [infos[name] for name in removed if name in infos])
+        tf.values.assign_values.apply_assignment(due, [infos[name] for name in removed if name in infos])
         if new and own is None and not filed:
-            tf.values.session_values.run_init_ops(session, *init_ops)
+            tf.values.assign_values.run_init_ops(session, *init_ops)
         if new:
-            tf.values.session_values.fill_tables(session, as_found=source is not None and graph is self._opened_graph())
+            tf.values.assign_values.fill_tables(session, as_found=source is not None and graph is self._opened_graph())
         for event in pending:
             if event.number not in settled_events:
-                tf.values.session_values.fill_new_tables(session, event.applied.made)
+                tf.values.assign_values.fill_new_tables(session, event.applied.made)
         initialized |= due.names
         why = self._reasons(graph, report, events, own)
         why |= source.untrained() if filed else {}

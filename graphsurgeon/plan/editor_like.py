@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ..graph.compatibility import Compatibility
+from ..graph.conversion_verdict import Compatibility
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layers
 from ..graph.open_graph import OpenedGraph

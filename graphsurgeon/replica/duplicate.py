@@ -182,7 +182,7 @@ def _duplicate_in_same_graph(
     scope = free_name("replica", editor.snapshot.taken) if options.to is None else options.to
     applied, pairs = _copy_block(editor, block, session, to=scope, **options.rules)
     ops = tf.values.replica_values.group_updates(pairs, applied.graph, scope, options.tau != 1.0)
-    start = partial(tf.values.session_values.set_plan_values, made=applied.made)
+    start = partial(tf.values.assign_values.set_plan_values, made=applied.made)
     return Replica(applied, pairs, None, None, session, ops, options.every, options.tau, start, _unread(applied))
 
 
@@ -209,7 +209,7 @@ def _duplicate_in_new_graph(
 
     def opened() -> Any:
         session = tf.run.sessions.new_session(applied.graph, options.target, options.config, options.timeout)
-        tf.values.session_values.set_plan_values(session, new_ops)
+        tf.values.assign_values.set_plan_values(session, new_ops)
         return session
 
     source: Any = None

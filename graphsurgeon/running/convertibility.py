@@ -11,7 +11,8 @@ import numpy as np
 
 from .. import tf
 from ..errors import PlanError, SurgeryError, counted, few, one_or_all
-from ..graph.compatibility import (
+from ..graph.conditions import skipping_predicates
+from ..graph.conversion_verdict import (
     TARGETS,
     VARIABLE,
     Blocker,
@@ -22,7 +23,6 @@ from ..graph.compatibility import (
     cut,
     with_advice,
 )
-from ..graph.conditions import skipping_predicates
 from ..graph.ends import placeholders_in
 from ..graph.functions import CALLS
 from ..graph.graph import Graph

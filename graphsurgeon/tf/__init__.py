@@ -1,4 +1,4 @@
-"""The only package that imports TensorFlow: when it is first needed, by `importing.tensorflow`.
+"""The only package that imports TensorFlow: when it is first needed, by `import_tensorflow.tensorflow`.
 
 It imports its modules on first use. So other packages can import it at the top, and write
 `tf.open.snapshot.snapshot(graph)`.
@@ -6,7 +6,7 @@ It imports its modules on first use. So other packages can import it at the top,
 
 from typing import TYPE_CHECKING
 
-from .importing import lazy_modules
+from .import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
     from . import (
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         examples,
         functions,
         graph_parts,
-        importing,
+        import_tensorflow,
         messages,
         open,
         private,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .importing import tf, without_log_warnings
+from .import_tensorflow import tf, without_log_warnings
 from .private.eager import eager, keras_2_layers, keras_2_sequential, write_keras_2
 from .protos import empty_graph
 from .run.sessions import session_of

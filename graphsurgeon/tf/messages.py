@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from .importing import is_loaded, tensorflow
+from .import_tensorflow import is_loaded, tensorflow
 
 _PACKAGES = {
     "tensorflow.core.framework": (

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, EncodeError
 from .. import errors
 from ..graph.security import inherit_origins
 from ..graph.types import TFGraph
-from .importing import tf
+from .import_tensorflow import tf
 
 
 def empty_graph(*sources: Any) -> TFGraph:

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
-from .importing import is_loaded, tf
+from .import_tensorflow import is_loaded, tf
 from .messages import control_flow_pb2, op_def_pb2, queue_runner_pb2, saver_pb2, variable_pb2
 
 FOLDER = "op_definitions"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.compatibility import GENERAL_ADVICE, hazards
+from graphsurgeon.graph.conversion_verdict import GENERAL_ADVICE, hazards
 from graphsurgeon.graph.graph import Graph
 from tests.cost import lines
 

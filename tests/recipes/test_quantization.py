@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.compatibility import Unconvertible
+from graphsurgeon.graph.conversion_verdict import Unconvertible
 from tests.recipes.models import numbers, ran, refusal
 
 tf1 = tf.compat.v1

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.compatibility import Blocker, Compatibility
+from graphsurgeon.graph.conversion_verdict import Blocker, Compatibility
 from graphsurgeon.plan.recipe_registry import registered_recipes
 from graphsurgeon.ui.commands.recipes import KINDS
 from graphsurgeon.ui.state import State

@@ -10,7 +10,7 @@ import tomllib
 
 import pytest
 
-from graphsurgeon.tf.importing import OLDEST
+from graphsurgeon.tf.import_tensorflow import OLDEST
 from tests.needs import ROOT
 
 

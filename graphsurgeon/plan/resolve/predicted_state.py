@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import counted, few
-from ...graph.compatibility import hazards
 from ...graph.conditions import exclusive_ops
 from ...graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
+from ...graph.conversion_verdict import hazards
 from ...graph.graph import DerivedOrigin, Graph, Mask
 from ...graph.names import begins_with, op_name
 from ...graph.rewiring import TURNING, import_order

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from ..importing import lazy_modules
+from ..import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
-    from . import append, attachments, contexts, imports, node_defs, resources
+    from . import append, attachments, contexts, imports, node_defs, tables_and_queues
 else:
     __getattr__ = lazy_modules(__name__)

@@ -26,7 +26,7 @@ from ...plan.copy_result import CopyResult
 from ...plan.plan_result import AppliedOps
 from ...plan.static_checks import custom_gradients
 from ..functions import library as functions
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.contexts import innermost_context
 from ..private.graphs import (
     PLAIN,
@@ -44,7 +44,7 @@ from ..private.graphs import (
 from ..private.sessions import from_parts, is_partitioned, is_variable, unwrap_update
 from ..values.variables import join_collection, rebuild_variable, reserve_slot_names, variable_objects
 from .contexts import Renamer, copy_contexts
-from .resources import copy_runner, is_runner, queue_of
+from .tables_and_queues import copy_runner, is_runner, queue_of
 
 _numbers = itertools.count(1)
 #: The types of values that cannot contain a tensor.

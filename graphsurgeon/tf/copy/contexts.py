@@ -13,7 +13,7 @@ from ...errors import PlanError
 from ...graph.control_flow import EXITS
 from ...graph.types import TFGraph, TFOp
 from ...plan.copy_result import CopyResult
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.contexts import (
     context_proto,
     contexts_of,

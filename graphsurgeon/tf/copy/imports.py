@@ -13,7 +13,7 @@ from ...errors import counted
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult
 from ..functions.library import adopt
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.c_api import TooLarge, adopt_ops, raw_import, raw_import_works
 from ..private.contexts import outside_contexts
 from ..private.eager import mode_restorer

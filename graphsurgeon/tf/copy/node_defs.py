@@ -18,7 +18,7 @@ from ...plan.shape_inference import frontier
 from ..edit.nodes import change_node, plan_nodes
 from ..functions.calls import constant
 from ..functions.library import BRANCHING, Library, rename_calls
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2
 from ..open import snapshot
 from ..private.graphs import op_finder

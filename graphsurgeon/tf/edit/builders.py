@@ -23,7 +23,7 @@ from ..functions.calls import FunctionCalls
 from ..functions.flow import FlowBuilder
 from ..functions.graph_function import copy_ops, trace_function
 from ..functions.library import functions_in_node, reached_functions
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.contexts import innermost_context
 from ..private.functions import functions_of
 from ..private.graphs import set_control_inputs

@@ -18,7 +18,7 @@ from ...graph.graph import Graph
 from ...graph.pattern import Pattern
 from ...graph.selection import Selection
 from ...graph.types import TFNodeDef
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..open.outputs import array_in
 from ..protos import empty_graph, lacks_memory
 

@@ -21,7 +21,7 @@ from ...graph.graph import TensorInfo
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFSession, TFTensor
 from ...plan.type_check import axis_text
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import node_def_pb2
 from ..open.outputs import expand_arguments
 from ..private.contexts import context_of, loop_around

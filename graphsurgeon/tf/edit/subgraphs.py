@@ -14,7 +14,7 @@ from ...graph.names import rename_input
 from ...graph.types import TFGraph, TFNodeDef
 from ...plan.backend import BuiltSubgraph, InsertionSite
 from ..copy.imports import import_nodes
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..open.outputs import UNKNOWN, known_dtype
 from ..open.snapshot import snapshot

@@ -31,7 +31,7 @@ from ..copy.imports import import_nodes
 from ..copy.node_defs import constant_node, convert_op
 from ..functions.library import functions_in_attribute
 from ..graph_parts import adopt_functions
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2
 from ..open.crash_guards import refuse_fatal
 from ..private.functions import functions_of

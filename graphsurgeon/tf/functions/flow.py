@@ -23,7 +23,7 @@ from ...graph.traversal import follow_chain
 from ...graph.types import TFNodeDef, TFTensor
 from ..copy.append import copy_into
 from ..copy.imports import import_nodes
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop

@@ -11,7 +11,7 @@ from ...graph.functions import functions_in_node, reachable_functions
 from ...graph.graph import Graph, TensorInfo
 from ...graph.names import free_name
 from ...graph.types import TFNodeDef
-from ..importing import is_loaded, tf
+from ..import_tensorflow import is_loaded, tf
 from ..messages import graph_pb2, node_def_pb2, tensor_shape_pb2
 from ..open.outputs import dtypes, shape_proto
 from ..protos import encode, lacks_memory

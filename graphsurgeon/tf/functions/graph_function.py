@@ -27,7 +27,7 @@ from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.dependencies import writes
 from ..copy.append import copy_into
 from ..copy.contexts import prepare_gradients
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.eager import eager, keras_trains, note_use
 from ..private.functions import run_along
 from ..protos import empty_graph

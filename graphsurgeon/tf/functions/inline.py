@@ -20,7 +20,7 @@ from ...plan.plan_result import AppliedOps
 from ..copy.attachments import attach_python_state
 from ..copy.imports import import_with_shapes
 from ..copy.node_defs import setter_node
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2
 from ..open.snapshot import snapshot
 from ..private.functions import is_eager, restore_gradients

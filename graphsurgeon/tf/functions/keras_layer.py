@@ -19,7 +19,7 @@ from ...graph.training import ASSIGNING, updates
 from ...graph.traversal import backward, forward
 from ...graph.types import TFGraph
 from ..copy.imports import import_nodes
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import tensor_pb2
 from ..open.crash_guards import refuse_fatal
 from ..open.outputs import array_in

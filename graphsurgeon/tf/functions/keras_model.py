@@ -14,7 +14,7 @@ from ...graph.graph import Graph
 from ...graph.names import free_name, op_name, rename_input
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.eager import eager, has_mask, keras_inputs, keras_layers
 from ..values.variables import fetch
 from .calls import is_stateful

@@ -25,7 +25,7 @@ from ...graph.layers import (
 )
 from ...graph.names import join_scope, op_name
 from ...graph.types import TFGraph
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..open.snapshot import snapshot
 from ..private.eager import (
     KerasNode,

@@ -21,7 +21,7 @@ from ...graph.names import free_name
 from ...graph.types import TFGraph, TFNodeDef
 from ...plan.copy_result import CopyResult
 from ..copy.contexts import prepare_gradients
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import function_pb2, resource_handle_pb2
 from ..private.functions import (
     add_function,

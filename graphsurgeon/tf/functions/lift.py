@@ -17,7 +17,7 @@ from ...graph.selection import Query, Selection
 from ...graph.types import TFGraph, TFSession, TFTensor
 from ...plan.plan import Plan
 from ..copy.append import apply_effect
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..open.snapshot import snapshot
 from ..private.eager import eager, variable_data
 from ..private.functions import functions_of

@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import OpenError, counted, did_you_mean
 from ...graph.names import join_scope
 from ...plan.function_source import code_of
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.eager import (
     eager,
     is_trackable,

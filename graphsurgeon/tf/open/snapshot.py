@@ -20,7 +20,7 @@ from ...plan.copy_result import CopyResult
 from ...plan.step_code import step_text
 from ..copy.attachments import describe_item
 from ..copy.contexts import context_ops
-from ..copy.resources import init_ops
+from ..copy.tables_and_queues import init_ops
 from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of
 from ..messages import graph_pb2, node_def_pb2
 from ..private.functions import functions_of

@@ -5,7 +5,7 @@ Every use is feature-detected, or works in the same way in TensorFlow 2.16 to 2.
 
 from typing import TYPE_CHECKING
 
-from ..importing import lazy_modules, tensorflow
+from ..import_tensorflow import lazy_modules, tensorflow
 
 tensorflow()
 

@@ -16,7 +16,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
-from ..importing import without_log_warnings
+from ..import_tensorflow import without_log_warnings
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from ...graph.training import random_ops, unseeded_ops
 from ...graph.types import TFGraph
 from ..copy.imports import import_nodes
 from ..functions.calls import constant
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..open.outputs import array_in
 from ..private.graphs import set_attribute, token_of

@@ -26,7 +26,7 @@ from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFSession, TFTensor
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.dependencies import READERS, REF_WRITERS
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..open.snapshot import snapshot
 from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
 from ..registry import is_registered_op

@@ -10,7 +10,7 @@ from ...graph.devices import device_parts
 from ...graph.lazy_graph import is_materialized, lazy_graph_of
 from ...graph.security import GraphOrigin, Risks, origins
 from ...graph.types import TFGraph, TFSession
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..open.snapshot import snapshot
 from ..private.graphs import kernel_devices
 from ..private.sessions import config_of

@@ -21,10 +21,10 @@ from ...graph.training import random_ops
 from ...graph.traversal import forward
 from ...graph.types import TFSession
 from ..functions.calls import FunctionCalls
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.graphs import has_op
 from ..registry import op_definition
-from ..values.session_values import run_once, translate_errors
+from ..values.assign_values import run_once, translate_errors
 from ..values.transfer import groups_within
 from .errors import error_text, out_of_memory
 from .probes import Probes

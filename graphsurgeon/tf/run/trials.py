@@ -15,10 +15,10 @@ import numpy as np
 
 from ...errors import PlanError
 from ...graph.types import TFGraph, TFTensor
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..protos import empty_graph, encode
+from ..values.assign_values import fill_tables
 from ..values.initialization import run_initializers
-from ..values.session_values import fill_tables
 from ..values.variables import variable_infos
 from .errors import errors_as
 from .sessions import LOST, devices_of, session_of

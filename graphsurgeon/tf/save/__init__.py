@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..importing import lazy_modules
+from ..import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
     from . import converters, export, freeze, proof, save, saved_model, write

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PlanError, exit_text
-from ...graph.compatibility import MISSING, ConversionResult, ConverterMessage
+from ...graph.conversion_verdict import MISSING, ConversionResult, ConverterMessage
 from ...graph.functions import callees_of, reachable_functions
 from ...graph.types import TFGraphDef
 from ...graph.variables import PLACEHOLDER_TYPES
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..protos import decode, encode
 from .worker import TIMEOUT, WORKER, environment, late_text

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import Kind, PlanError, few
-from ...graph.compatibility import ConversionResult, Unconvertible
 from ...graph.control_flow import ENTERS, MERGES, SWITCHES
+from ...graph.conversion_verdict import ConversionResult, Unconvertible
 from ...graph.functions import callees_of
 from ...graph.graph import Graph
 from ...graph.names import op_name
@@ -28,8 +28,8 @@ from ...plan.fault import warning_kind
 from ...plan.plan import Plan
 from ..copy.append import apply_effect
 from ..copy.imports import LIMIT, import_nodes
-from ..copy.resources import ready_fillers
-from ..importing import tf
+from ..copy.tables_and_queues import ready_fillers
+from ..import_tensorflow import tf
 from ..messages import saver_pb2, variable_pb2
 from ..private.contexts import has_proto, hide_nested
 from ..private.graphs import differently_shaped

@@ -16,17 +16,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import few
-from ...graph.compatibility import VARIABLE, ConverterMessage
+from ...graph.conversion_verdict import VARIABLE, ConverterMessage
 from ...graph.functions import reachable_functions
 from ...graph.names import op_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.variables import ASKING_TYPES, VARIABLE_TYPES
 from ..copy.attachments import copy_shapes
-from ..copy.resources import init_ops
+from ..copy.tables_and_queues import init_ops
 from ..functions.calls import constant
 from ..functions.library import BRANCHING, CALLS, functions_in_node, new_name, rename_calls
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import function_pb2, graph_pb2, op_def_pb2
 from ..open.outputs import expand_arguments
 from ..protos import empty_graph

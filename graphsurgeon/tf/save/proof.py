@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import PlanError, counted, few
 from ...graph.arrays import magnitude, same_numbers, widened
-from ...graph.compatibility import hazards
+from ...graph.conversion_verdict import hazards
 from ...graph.ends import placeholders_in
 from ...graph.graph import Graph
 from ...graph.provenance import orphan_mask
@@ -26,7 +26,7 @@ from ...graph.types import TFTensor
 from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READING_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.dependencies import writes
 from ..functions.library import BRANCHING, CALLS, definition, functions_in_node, reached_functions
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import tensor_pb2
 from ..private.functions import functions_of
 from ..protos import decode, encode

@@ -19,8 +19,8 @@ from google.protobuf import text_format
 
 from ...errors import PlanError, counted, few
 from ...graph.arrays import variable_bytes
-from ...graph.compatibility import Unconvertible, blockers, hazards
 from ...graph.concurrency import gc_paused
+from ...graph.conversion_verdict import Unconvertible, blockers, hazards
 from ...graph.ends import placeholders_in
 from ...graph.graph import Graph
 from ...graph.names import tensors_by_key
@@ -30,10 +30,10 @@ from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select, selection_from
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VariableInfo
-from ..copy.resources import table_fillers
+from ..copy.tables_and_queues import table_fillers
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import nodes_behind
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..open.snapshot import materialize_graph
 from ..protos import encode, naming_memory
 from ..run.sessions import require_trusted

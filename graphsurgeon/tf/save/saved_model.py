@@ -15,8 +15,8 @@ from ...graph.functions import own_gradient
 from ...graph.graph import Graph
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFTensor
-from ..copy.resources import ready_fillers
-from ..importing import tf
+from ..copy.tables_and_queues import ready_fillers
+from ..import_tensorflow import tf
 from ..messages import meta_graph_pb2, saved_model_pb2
 from ..protos import encode
 from ..run.errors import errors_as

@@ -26,7 +26,7 @@ from ...graph.names import free_name, op_name
 from ...graph.security import SAVERS_OWN
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFGraphDef
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.eager import eager
 from ..run.errors import errors_as
 from ..run.progress import Progress

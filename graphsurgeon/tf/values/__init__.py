@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from ..importing import lazy_modules
+from ..import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
     from . import (
+        assign_values,
         checkpoint_folder,
         checkpoint_names,
         checkpoints,
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
         initialization,
         replica_values,
         restore,
-        session_values,
         transfer,
         value_stores,
         variables,

@@ -14,7 +14,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from ...errors import OpenError, counted, few, one_of
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import trackable_object_graph_pb2
 from ..open.file_reader import linked_away, state_checkpoints
 from ..protos import decode

@@ -15,7 +15,7 @@ from ...graph.names import op_name, rename_input
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VARIABLE_TYPES
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import meta_graph_pb2, tensor_pb2, types_pb2
 from ..run.errors import error_text, errors_as, suggested_fix
 from .checkpoints import Checkpoint, StoredValue, refuse_incomplete
@@ -270,7 +270,7 @@ class CheckpointValues(ValueSource):
     def start(self, session: TFSession) -> None:
         """Fills the tables: runs the init op of a SavedModel, or the initializers that a MetaGraph lists."""
         from ..private.graphs import has_op
-        from .session_values import fill_tables
+        from .assign_values import fill_tables
 
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
@@ -314,7 +314,7 @@ class KeyedValues(ValueSource):
 
     def start(self, session: TFSession) -> None:
         """Fills the tables that the graph lists."""
-        from .session_values import fill_tables
+        from .assign_values import fill_tables
 
         fill_tables(session, as_found=True)
 

@@ -19,9 +19,9 @@ from ...graph.names import op_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFSession
 from ...graph.variables import PLACEHOLDER_TYPES, UNHELD, VARIABLE_TYPES, VariableInfo
-from ..copy.resources import ready_fillers
+from ..copy.tables_and_queues import ready_fillers
 from ..functions.library import definition
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..open.file_reader import is_there
 from ..private.functions import functions_of
 from ..private.graphs import has_op

@@ -15,7 +15,7 @@ from ...errors import OpenError, PlanError
 from ...graph.types import TFGraph, TFOp, TFSession, TFTensor
 from ...graph.variables import VariableInfo
 from ...plan.dependencies import REF_WRITERS
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.eager import eager, variable_data
 from ..private.sessions import slice_of
 from ..run.session_tracking import LOOKS

@@ -19,7 +19,7 @@ from ...errors import PlanError, few
 from ...graph.arrays import variable_bytes
 from ...graph.types import TFOp, TFSession
 from ...graph.variables import VariableInfo
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..messages import config_pb2
 from ..private.sessions import callable_of
 from ..run.progress import Progress

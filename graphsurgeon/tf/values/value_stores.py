@@ -16,7 +16,7 @@ from ...graph.names import free_name
 from ...graph.provenance import orphans_of
 from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.eager import eager, keras_layers
 from .checkpoints import Checkpoint, array_of
 from .transfer import assign, batches, no_initializer_error, stream, value_provider, values_of

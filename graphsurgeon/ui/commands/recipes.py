@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import PlanError, SurgeryError, counted, one_of, one_or_all
-from ...graph.compatibility import TARGETS
+from ...graph.conversion_verdict import TARGETS
 from ...graph.names import free_name, tensor_name
 from ...plan.editor_like import EditorLike
 from ...plan.recipe_registry import EDITORS, PLAN, Recipe, RecipeParameter

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...graph.compatibility import TARGETS
+from ...graph.conversion_verdict import TARGETS
 from ...graph.names import invalid_name_fault, valid_name
 from ...plan.plan import CONTROL
 from ..run_results import MEASURES

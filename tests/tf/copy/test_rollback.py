@@ -141,7 +141,7 @@ STAGES = {
     "import": ("tf/copy/imports.py", "tf/private/c_api.py"),
     "contexts": ("tf/copy/contexts.py", "tf/private/contexts.py"),
     "variables": ("tf/values/variables.py", "tf/private/sessions.py"),
-    "collections": ("tf/copy/attachments.py", "tf/copy/resources.py"),
+    "collections": ("tf/copy/attachments.py", "tf/copy/tables_and_queues.py"),
     "shapes, guards, gradients": ("tf/copy/attachments.py", "tf/copy/attachments.py", "tf/private/graphs.py"),
 }
 REST = "reading back and the rest"
@@ -265,7 +265,7 @@ def test_a_failure_while_values_are_set_is_made_good_by_the_next_call(way):
 
     made, session, _ = settle(way)
     found = points(lambda: made.ed.session(session), ("tf/values/", "editor.py"))
-    whole = ("tf/values/session_values.py", "editor.py")
+    whole = ("tf/values/assign_values.py", "editor.py")
     steps = [p for p in found if p.file in whole or p.function in ("assign", "initialize", "_run", "fetch")]
     assert {p.callee for p in steps} >= {"run"}
     each(steps, fails)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.graph.compatibility import Unconvertible
+from graphsurgeon.graph.conversion_verdict import Unconvertible
 from tests.fresh import process
 from tests.graphs import KINDS, look, model
 from tests.hostile import word_rows

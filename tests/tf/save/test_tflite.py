@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.compatibility import Unconvertible
+from graphsurgeon.graph.conversion_verdict import Unconvertible
 from graphsurgeon.tf.save import converters, worker
 from graphsurgeon.tf.save.converters import FrozenPart, convert_to_tflite, run_in_process
 from tests.refusal import refuses

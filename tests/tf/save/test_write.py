@@ -53,7 +53,7 @@ def state(folder):
 @pytest.fixture(scope="module")
 def stopped():
     """A process whose children save, and are stopped."""
-    also = ("open.source", "save.save", "values.session_values", "values.initialization", "run.sessions")
+    also = ("open.source", "save.save", "values.assign_values", "values.initialization", "run.sessions")
     with writers("tests.tf.save.test_write", *(f"graphsurgeon.tf.{name}" for name in also)) as made:
         yield made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.graph.compatibility import (
+from graphsurgeon.graph.conversion_verdict import (
     VARIABLE,
     Compatibility,
     ConversionResult,

@@ -9,7 +9,7 @@ from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp
 from ...graph.variables import HOLDERS, PLACEHOLDER_TYPES, fills_table, makes_table
 from ..functions.library import CALLS, definition, reached_functions
-from ..importing import tf
+from ..import_tensorflow import tf
 from ..private.functions import functions_of
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from graphsurgeon.tf import importing
+from graphsurgeon.tf import import_tensorflow
 from tests.needs import ROOT
 
 KNOWN = [
@@ -37,7 +37,7 @@ KNOWN = [
     "find TensorRT",
 ]
 OTHERS = ["W0000 00:00:1795812798.883003    8747 gpu.cc:1] Your driver is too old", "a line of another library: ä"]
-IMPORT = "from graphsurgeon.tf.importing import tensorflow; tensorflow()"
+IMPORT = "from graphsurgeon.tf.import_tensorflow import tensorflow; tensorflow()"
 CALL = f"import sys; {IMPORT}; print('after', file=sys.stderr)"
 
 
@@ -115,8 +115,8 @@ def test_a_cell_shows_a_line_while_it_imports_and_nothing_after_it(tmp_path):
 
 def test_without_a_notebook_nothing_is_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
-    with importing.show_line("text"):
+    with import_tensorflow.show_line("text"):
         pass
     monkeypatch.delitem(sys.modules, "IPython")
-    with importing.show_line("text"):
+    with import_tensorflow.show_line("text"):
         pass

@@ -1,4 +1,4 @@
-"""Sessions: sets the variables of a session, from values of copies and of earlier sessions; see also transfer.py."""
+"""Sets the variables of a session; `editor/session_values.py` chooses their values. See also transfer.py."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ...graph.names import op_name
 from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ...plan.plan_result import AppliedOps
-from ..copy.resources import ready_fillers
-from ..importing import tf
+from ..copy.tables_and_queues import ready_fillers
+from ..import_tensorflow import tf
 from ..private.graphs import has_op
 from ..private.sessions import load_ops
 from ..protos import empty_graph
