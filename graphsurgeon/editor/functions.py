@@ -37,15 +37,16 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
     also = tuple(map(ReferenceResolver(graph, layers, request).op, also if isinstance(also, list | tuple) else [also]))
     ends = opened.outputs if outputs is None else outputs
     takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", request)
-    _refuse_no_outputs(opened, gives, request)
+    _refuse_no_outputs(editor, gives, request)
     _refuse_unconnected(graph, layers, inputs, takes, gives, also, request)
     if values is None and inputs is None:
         editor.values.refuse_missing(tf.functions.graph_function.tensors_of(gives), request)
     source, defaults = _value_source(editor, values), opened.defaults if inputs is None else {}
-    function = tf.functions.graph_function.graph_function(
-        graph, takes, gives, source, name, packed=packed, also=also, defaults=defaults
-    )
-    updates = tf.functions.graph_function.updates_left_out(graph, takes, gives, also)
+    functions = tf.functions.graph_function
+    notes = _training_facts(editor).left_out(graph, functions.arguments(takes).values(), functions.tensors_of(gives))
+    about: dict[str, Any] = {"packed": packed, "also": also, "defaults": defaults, "notes": notes}
+    function = functions.graph_function(graph, takes, gives, source, name, **about)
+    updates = functions.updates_left_out(graph, takes, gives, also)
     if updates:
         warn(
             f"{request}: {few(map(repr, updates))} keep averages or counts of its results, and do not run: no "
@@ -71,7 +72,7 @@ def layer_of(
     graph, opened, layers = editor.snapshot, described(editor), editor.layers
     request = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
     takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", request)
-    _refuse_no_outputs(opened, gives, request)
+    _refuse_no_outputs(editor, gives, request)
     if values is None and inputs is None:
         editor.values.refuse_missing(tf.functions.graph_function.tensors_of(gives), request)
     run_too = () if inputs is None else tf.functions.graph_function.updates_left_out(graph, takes, gives)
@@ -85,6 +86,8 @@ def layer_of(
     source, facts = _value_source(editor, values), _training_facts(editor)
     layer = tf.functions.keras_layer.keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
     tf.functions.keras_layer.note_separate_weights(graph, layer)
+    for key in opened.defaults if inputs is None else ():
+        layer.add_note(f"the default of {key!r} is not included: give this argument")
     return layer
 
 
@@ -107,6 +110,7 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
     graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
     request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
     takes, gives = _boundary(graph, described(editor), editor.layers, inputs, outputs, "keras_model", request)
+    _refuse_no_outputs(editor, gives, request)
     several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:
@@ -120,10 +124,11 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
     return tf.functions.keras_model.keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
 
 
-def _refuse_no_outputs(opened: OpenedGraph, gives: Any, request: str) -> None:
+def _refuse_no_outputs(editor: EditorLike, gives: Any, request: str) -> None:
     """Refuses a function without outputs. The error lists the signatures of the file."""
     if isinstance(gives, (Mapping, list, tuple)) and not gives:
-        ways = [f"gs.open(..., signature={one.name!r})" for one in opened.serving.signatures]
+        editor.graph  # noqa: B018  # raises an error if the graph can only be viewed
+        ways = [f"gs.open(..., signature={one.name!r})" for one in editor.opened.serving.signatures]
         others = f", or open what is served: {few(ways)}" if ways else ""
         raise PlanError(request, "no outputs are given", f"Name the tensors to return: outputs='softmax:0'{others}")
 

@@ -20,7 +20,7 @@ from ..plan.plan import Plan
 from ..plan.steps import INITIAL
 from .applied import Applied
 from .backend import new_plan
-from .history import Timeline
+from .history import History, Timeline
 from .session_values import Values
 
 
@@ -102,7 +102,19 @@ def save(
         names = map(repr, opened.served_names)
         whole.notes.append(f"signature {' is also '.join(names)}, which the opened file does not have")
     reasons = {n: why for n, why in options.untrained.items() if n in saved.variables}
-    return replace(saved, untrained={**saved.untrained, **reasons}, notes=[*saved.notes, *whole.notes])
+    notes = [*saved.notes, *whole.notes, *_lost_training(timeline, opened, options)]
+    return replace(saved, untrained={**saved.untrained, **reasons}, notes=notes)
+
+
+def _lost_training(timeline: Timeline, opened: OpenedGraph, options: Any) -> list[str]:
+    """Returns notes about properties of the opened Keras model that no file of this request has."""
+    if opened.origin is None or options.kind == "checkpoint":
+        return []
+    base, facts = timeline.snapshot, opened.origin.facts(History(timeline.events).renamed)
+    signatures = options.all_signatures(base).values()
+    ends = ([tensor for side in sides for tensor in side.values()] for sides in zip(*signatures, strict=True))
+    inputs, outputs = ends if signatures else ([], [])
+    return list(facts.left_out(base, inputs, outputs))
 
 
 def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
@@ -174,9 +186,15 @@ def with_signatures(
     """
     whole = WholeModel(timeline, values)
     own = opened.signature or ("" if options.outputs is None else DEFAULT)
+    served = options.kind.startswith(("saved_model", "tflite"))  # the format has a place for a signature
     names = [one.name for one in opened.serving.signatures]
-    names = [name for name in names if name not in (options.signatures or {own})]
-    if not names or options.kind == "checkpoint" or opened.serving.opened.startswith("function "):
+    names = [name for name in names if name not in (options.signatures or ({own} if served else ()))]
+    if options.kind == "checkpoint" or opened.serving.opened.startswith("function "):
+        return whole
+    if opened.serving.functions:
+        functions = few(list(map(repr, opened.serving.functions)))
+        whole.notes.append(f"not included: functions {functions} of the saved object")
+    if not names:
         return whole
     reason = _reason_to_leave_out(timeline.snapshot, options)
     if reason:
@@ -204,7 +222,7 @@ def _named(names: list[str]) -> str:
 def _reason_to_leave_out(graph: Graph, options: Any) -> str:
     """Returns why a file cannot have the other signatures; empty if it can."""
     if not options.kind.startswith("saved_model"):
-        return f"the format {options.kind!r} has no place for them"
+        return f"the format {options.kind!r} has no place for {'more' if options.kind == 'tflite' else 'signatures'}"
     if options.signatures is not None:
         return "signatures= does not list them"
     if options.inputs is not None and options.outputs is not None:

@@ -154,7 +154,8 @@ class GraphFunction(tf.Module):
     """A part of a graph as a TF2 callable: call it, differentiate it, train it, save it. Made by `Editor.function`.
 
     It has its own `tf.Variable` objects, in the order of the graph: `variables`, `trainable_variables`.
-    `tf.saved_model.save(f, folder)` saves it, with its variables and tables.
+    `tf.saved_model.save(f, folder)` saves it, with its variables and tables. `notes` names properties of a Keras model
+    that it does not have.
 
     Example:
         >>> import graphsurgeon as gs
@@ -168,8 +169,13 @@ class GraphFunction(tf.Module):
         3.0
     """
 
-    def __init__(self, name: str, variables: Sequence[Any], tables: Sequence[Any], call: Any) -> None:
+    notes: tuple[str, ...]
+
+    def __init__(
+        self, name: str, variables: Sequence[Any], tables: Sequence[Any], call: Any, notes: Iterable[str] = ()
+    ) -> None:
         super().__init__(name=name)
+        object.__setattr__(self, "notes", tuple(notes))  # otherwise TensorFlow would track it
         self._held, self._tables, self._warned = list(variables), list(tables), False
         # `tf.saved_model.save` looks up the instance attribute; a call in Python looks up the class.
         setattr(self, "__call__", call)  # noqa: B010
@@ -273,6 +279,7 @@ def graph_function(
     request: str = "",
     also: Any = (),
     defaults: Mapping[str, Any] = MappingProxyType({}),
+    notes: Iterable[str] = (),
 ) -> GraphFunction:
     """Returns a TF2 callable that computes `outputs` from `inputs` with the ops of a graph.
 
@@ -288,6 +295,7 @@ def graph_function(
         request: the request, for messages; default: a function of these outputs.
         also: ops to run in addition, by name or object: one or several.
         defaults: argument -> array. Arguments with a default come last.
+        notes: the notes of the function.
 
     Raises:
         SelectionError: a tensor or op does not exist.
@@ -313,7 +321,7 @@ def graph_function(
         plain = re.sub(r"\W", "_", name)
         made_of = packed or partial(pack_outputs, outputs)
         function = trace_region(base, part, variables, tables, plain, made_of, request, defaults=optional)
-    return GraphFunction(plain, list(variables.values()), list(tables.values()), function)
+    return GraphFunction(plain, list(variables.values()), list(tables.values()), function, notes)
 
 
 def trace_region(

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ...errors import few
 from ...graph.graph import Graph, Mask
 from ...graph.layers import LayerCall
 from ...graph.names import op_name, rename_input
 from ...graph.traversal import backward
-from ...graph.variables import FEED_TYPES
+from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,35 @@ class TrainingFacts:
             )
         return notes
 
+    def left_out(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
+        """Returns notes about properties of a part of the model that neither a function nor a file has.
+
+        Args:
+            base: the snapshot.
+            inputs, outputs: the tensors at the boundary of the part; without outputs, the whole graph.
+        """
+        inputs, outputs = list(inputs), list(outputs)
+        cuts = frozenset(map(base.tensor, inputs))
+        goals = base.mask(op for op, port in map(base.tensor, outputs) if (op, port) not in cuts)
+        region = backward(base, goals, cuts) if outputs else ~base.mask([])
+        variables = [base.names[i] for i in np.flatnonzero(region).tolist() if base.types[i] in VARIABLE_TYPES]
+        masked = {self._now(tensor) for tensor in self.masked}
+        losing = [one.layer.name for one in self._within(base, inputs, outputs, region) if one.losses]
+        lost = {
+            "losses": losing,
+            **{f"{word}s": [name for name in variables if self._of_variable(name, word) is not None]
+               for word in ("regularizer", "constraint")},
+            "masks": [tensor for tensor in outputs if tensor in masked],
+        }  # fmt: skip
+        return [f"not included: the {word} of {few(map(repr, dict.fromkeys(names)))}"
+                for word, names in lost.items() if names]  # fmt: skip
+
+    def _of_variable(self, name: str, word: str) -> Any:
+        """Returns the regularizer or constraint of a variable; None if it has none."""
+        was = self._names.get(name, "")
+        thing = getattr(self.variables.get(was), word, None)
+        return self.regularizers.get(was) if thing is None and word == "regularizer" else thing
+
     def of_weight(self, name: str, package: Any) -> tuple[dict[str, Any], list[str]]:
         """Returns the regularizer and the constraint of a variable as data, and notes if one cannot be stored.
 
@@ -124,9 +155,7 @@ class TrainingFacts:
         about: dict[str, Any] = {}
         notes = []
         for word, module in (("regularizer", package.regularizers), ("constraint", package.constraints)):
-            was = self._names.get(name, "")
-            thing = getattr(self.variables.get(was), word, None)
-            thing = self.regularizers.get(was) if thing is None and word == "regularizer" else thing
+            thing = self._of_variable(name, word)
             if thing is None:
                 continue
             data = _serialize_object(thing, module)
