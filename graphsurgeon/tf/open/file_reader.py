@@ -123,6 +123,8 @@ MOST, TRUSTED, DENSEST = 2**31 - 1, 256 << 20, 200
 _PIECE = 16 << 20
 #: The first bytes of a SavedModel that is split into parts, a file in the Riegeli format.
 _SPLIT = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
+#: The first bytes of a small text that Git LFS puts in the place of a file.
+_LFS = b"version https://git-lfs."
 
 
 def refuse_unreachable(path: Path, request: str) -> None:
@@ -202,6 +204,8 @@ def parse(data: bytes, path: Path, request: str) -> Any:
     for magic, file_kind in _MAGIC.items():
         if data.startswith(magic):
             raise OpenError(request, f"this is {file_kind}, not a TensorFlow graph", f"Give {KINDS}")
+    if data.startswith(_LFS):
+        raise OpenError(request, "this is a pointer of Git LFS, not the file itself", "Fetch the file: git lfs pull")
     if data.startswith(_SPLIT) or path.name.removesuffix(".gz").endswith(".cpb"):
         problem = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow for Python cannot read"
         how = "Write it again as saved_model.pb in the code that made it: tf.saved_model.save(model, folder), without "

@@ -79,14 +79,14 @@ def keras_model(path: Path, request: str) -> Any:
         # The message of Keras contains the reason, surrounded by a full description of each outer object.
         reason = error_text(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
         problem = f"Keras {keras.__version__} cannot build the model: {reason[:300]}"
-        raise OpenError(request, problem, _hint(about, keras)) from error
+        raise OpenError(request, problem, _hint(about, keras, str(path))) from error
 
 
-def _hint(about: dict[str, Any], keras: Any) -> str:
+def _hint(about: dict[str, Any], keras: Any, path: str) -> str:
     wrote = str(about.get("keras_version", ""))
     if wrote and wrote != keras.__version__:
         return f"Keras {wrote} wrote the file: install that version, pip install keras=={wrote}"
-    return "Build the model in Python, call its load_weights(), and give it: gs.open(model)"
+    return _model_in_python(path)
 
 
 def _parts(data: bytes, request: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -164,14 +164,23 @@ def _code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_code(config: dict[str, Any], path: str, package: str, request: str) -> None:
-    """Refuses a description with Python code in it."""
-    for layer, _ in _code(config):
-        raise OpenError(
-            request,
-            f"its layer {layer!r} contains Python code (a lambda), which graphsurgeon never runs",
-            f"If you trust the file: model = {package}.saving.load_model({path!r}, safe_mode=False), "
-            "then gs.open(model)",
+    """Refuses a description with Python code in it. Keras itself can load only the code of `Lambda` layers."""
+    places = [layer for layer, _ in _code(config)]
+    if not places:
+        return
+    loadable = {layer for layer, item in _entries(config) if item["class_name"] == "Lambda"}
+    how = _model_in_python(path)
+    if loadable.issuperset(places):
+        how = (
+            f"If you trust the file: model = {package}.saving.load_model({path!r}, compile=False, safe_mode=False), "
+            f"then gs.open(model). If the code uses names of your program: {how[0].lower()}{how[1:]}"
         )
+    problem = f"its layer {places[0]!r} contains Python code (a lambda), which graphsurgeon never runs"
+    raise OpenError(request, problem, how)
+
+
+def _model_in_python(path: str) -> str:
+    return f"Make the model in Python, then type model.load_weights({path!r}) and gs.open(model)"
 
 
 def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str) -> None:
@@ -191,10 +200,14 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str)
             continue
         if all(keras.saving.get_registered_object(str(object_name)) is None for object_name in (registered, name)):
             unknown.setdefault(
-                name.rpartition(">")[2], f"{object_kind} {name!r}" + (f" (of {layer!r})" if layer else "")
+                name if name == "<lambda>" else name.rpartition(">")[2],
+                f"{object_kind} {name!r}" + (f" (of {layer!r})" if layer else ""),
             )
     if unknown:
         first = next(iter(unknown))
+        if "<lambda>" in unknown:  # Keras writes only this name
+            problem = f"it uses {few(unknown.values())}, whose code is not in the file"
+            raise OpenError(request, problem, _model_in_python(path))
         raise OpenError(
             request,
             f"it uses {few(unknown.values())}, not known here; graphsurgeon does not import modules named in a file",

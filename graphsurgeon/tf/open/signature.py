@@ -492,6 +492,24 @@ class _SignatureExtractor:
         return handles
 
     @cached_property
+    def _frozen(self) -> frozenset[int]:
+        """Returns the variables that are not trained, from the lists of Keras: the variables do not have this fact."""
+        nodes = self.meta.object_graph_def.nodes
+
+        def children(number: int) -> dict[str, int]:
+            here = nodes[number].children if number < len(nodes) else ()
+            return {child.local_name: child.node_id for child in here if 0 <= child.node_id < len(nodes)}
+
+        def listed(name: str) -> set[int]:
+            """Returns the variables in a list of the saved object; a variable of Keras 3 contains another variable."""
+            items = children(children(0).get(name, len(nodes))).values()
+            return {number for item in items for number in (item, *children(item).values())}
+
+        if "trainable_variables" not in children(0):
+            return frozenset()
+        return frozenset((listed("variables") | listed("non_trainable_variables")) - listed("trainable_variables"))
+
+    @cached_property
     def _paths(self) -> dict[int, str]:
         return object_paths(self.meta.object_graph_def)
 
@@ -551,7 +569,7 @@ class _SignatureExtractor:
             about = variable_pb2.VariableDef(
                 variable_name=f"{name}:0", initializer_name=assign, initial_value_name=f"{value}:0",
                 snapshot_name=f"{snapshot}:0", is_resource=True,
-                trainable=objects[number].variable.trainable if number is not None else False,
+                trainable=number is not None and objects[number].variable.trainable and number not in self._frozen,
             )  # fmt: skip
             data = encode(about)
             meta.collection_def["variables"].bytes_list.value.append(data)

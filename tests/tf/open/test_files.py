@@ -126,6 +126,7 @@ def _npy() -> bytes:
         (gzip.compress(gzip.compress(binary(), mtime=0), mtime=0), ["this is a gzip file inside a gzip file"]),
         (b"Dear reader,\nthis is a letter.\n", ["this is text, but not of a TensorFlow graph (1:"]),
         (b'{"a": 1}', ["this is"]),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\n", ["this is a pointer", "git lfs pull"]),
         (bytes(range(256)) * 8, ["this is not a TensorFlow graph"]),
         (b"\xff" * 300, ["this is not a TensorFlow graph"]),
         (b"\x00" * 300, ["this is not a TensorFlow graph"]),
@@ -133,7 +134,7 @@ def _npy() -> bytes:
     ],
     ids=[
         *("empty", "HDF5", "zip", "NumPy", "TensorFlow Lite", "PNG", "GGUF", "program", "PDF", "gzip in gzip"),
-        *("letter", "JSON", "every byte", "ones", "zeros", "a number"),
+        *("letter", "JSON", "Git LFS", "every byte", "ones", "zeros", "a number"),
     ],
 )
 @pytest.mark.parametrize("name", ["model.pb", "model.meta", "model.pbtxt"])

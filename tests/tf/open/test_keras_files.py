@@ -103,8 +103,9 @@ def test_a_lambda_is_never_run_but_shown(k, tmp_path, monkeypatch):
     ed = refused(
         path,
         "its layer 'sly' contains Python code (a lambda), which graphsurgeon never runs",
-        f"If you trust the file: model = {k.__name__}.saving.load_model({path!r}, safe_mode=False), "
-        "then gs.open(model)",
+        f"If you trust the file: model = {k.__name__}.saving.load_model({path!r}, compile=False, safe_mode=False), "
+        "then gs.open(model). If the code uses names of your program: make the model in Python, then type "
+        f"model.load_weights({path!r}) and gs.open(model)",
     )
     assert os.environ["GRAPHSURGEON_RAN"] == "no"
     graph = ed.snapshot
@@ -117,6 +118,36 @@ def test_a_lambda_is_never_run_but_shown(k, tmp_path, monkeypatch):
     assert ed.find("layer-type:lambda") == ["sly"]
     assert ed.title == "net.keras"
     assert "Lambda" in ed.to_svg()
+
+
+PLACES = {
+    "layer": lambda k: k.layers.Lambda(lambda x: x * 2.0, output_shape=(4,), name="sly"),
+    "activation": lambda k: k.layers.Dense(4, activation=lambda x: x * 2.0, name="sly"),
+    "constraint": lambda k: k.layers.Dense(4, kernel_constraint=lambda w: w * 1.0, name="sly"),
+    "regularizer": lambda k: k.layers.Dense(4, kernel_regularizer=lambda w: 0.1, name="sly"),
+}
+
+
+@KERAS
+@pytest.mark.parametrize("place", PLACES)
+def test_the_suggestion_for_a_lambda_opens_the_model_at_every_door(k, place, tmp_path):
+    model = k.Sequential([k.Input((4,), name="x"), PLACES[place](k), k.layers.Dense(2, name="head")])
+    model.compile("sgd", loss=lambda y, z: z)  # what a suggestion need not load
+    with warnings.catch_warnings(action="ignore"):  # Keras, of the lambda
+        path = saved(model, tmp_path)
+    rows = np.ones((2, 4), np.float32)
+    ed = gs.open(path)
+    for door in (ed.function, ed.keras_layer, ed.keras_model, lambda: ed.save(tmp_path / "out"), ed.session):
+        with pytest.raises(OpenError) as error:
+            door()
+        *load, weights = re.findall(
+            r"(?:\w+\.saving\.load_model|model\.load_weights)\('[^)]*\)", error.value.suggestion
+        )
+        assert len(load) == (place == "layer")  # Keras loads no other lambda
+        models = [eval(code, {k.__name__: k}) for code in load]
+        eval(weights, {"model": model})
+    for one in (*models, model):
+        np.testing.assert_allclose(gs.open(one).function()(rows), model(rows), rtol=1e-6)
 
 
 @KERAS
