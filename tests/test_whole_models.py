@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from tensorflow.core.protobuf import saved_model_pb2
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from tests.hostile import word_rows
+from tests.needs import ROOT
 from tests.refusal import refuses
+from tests.whole_models import CELLS, THINGS, cells
 
 X = np.array([[1.0, 2.0], [3.0, -4.0]], np.float32)
 FOLDERS = ("saved_model", "saved_model_tf2")
@@ -433,3 +436,23 @@ def test_variables_keep_their_attributes_in_a_folder_of_tf2(tmp_path):
     loaded.inner.kernel.assign([3.0])
     assert loaded.signatures["one"](x=tf.constant([1.0]))["y"].numpy().tolist() == [4.0]
     assert "variables are not attributes under the paths of the opened file: items/0" in str(saved)
+
+
+ROWS = [(thing, way) for thing, about in THINGS.items() for way in about.ways]
+QUICK = {("weights that are not trained", "Keras model"), ("defaults of arguments", "SavedModel")}
+
+
+@pytest.mark.parametrize(
+    ("thing", "way"), [pytest.param(*row, marks=[pytest.mark.deep] * (row not in QUICK)) for row in ROWS]
+)
+def test_each_thing_is_kept_or_named_at_every_door(tmp_path, thing, way):
+    found, seen = cells(thing, way, tmp_path)
+    assert found == CELLS[thing, way], seen
+
+
+def test_the_guide_lists_the_same():
+    assert list(CELLS) == ROWS
+    spec = importlib.util.spec_from_file_location("write_whole_models", ROOT / "tools" / "write_whole_models.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert tool.PAGE.read_text() == tool.written(), "the guide is old: python tools/write_whole_models.py"

@@ -128,7 +128,15 @@ def keras_model(
         layer = keras_layer(graph, takes, targets, value_source, name, remapped, True, request, facts)
         layer.supports_masking = True  # later layers receive their masks as arguments
         layers.append(layer)
-        return list(layer([_cast_input(graph, t, tensors[t]) for t in takes]))
+        try:
+            return list(layer([_cast_input(graph, t, tensors[t]) for t in takes]))
+        except ValueError as error:
+            infos = {t: graph.info(*graph.tensor(t)) for t in targets}
+            unknown = [t for t, about in infos.items() if about is None or about.shape is None]
+            if not unknown:
+                raise
+            how = "Keras needs the number of its dimensions: use ed.keras_layer"
+            raise PlanError(request, f"the result {unknown[0]!r} has an unknown shape", how) from error
 
     sorting.replay(tensors, rebuilt)
     symbols: Any = list(starts.values())
