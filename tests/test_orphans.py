@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.graph.ends import outputs_of
+from graphsurgeon.graph.open_graph import outputs_of
 from graphsurgeon.recipes.signature import rows
 from tests.graphs import tf1
 

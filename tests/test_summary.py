@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.editor.summary import summary
+from graphsurgeon.editor.export import summary
 from graphsurgeon.graph.graph import Graph
 from tests.graphs import model, tf1, tiny
 from tests.plain import chain, net

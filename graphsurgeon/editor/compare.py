@@ -14,10 +14,10 @@ from .. import tf
 from ..errors import Kind, LayoutError, PlanError, SelectionError, SurgeryError, few
 from ..graph.diff import Diff, attribute_bytes, pair
 from ..graph.diff import diff as core_diff
-from ..graph.ends import placeholders_in
 from ..graph.graph import Graph
 from ..graph.lazy_graph import graph_identity
 from ..graph.names import op_name, outer_name, tensor_name
+from ..graph.open_graph import placeholders_in
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.rewiring import graph_without_ops

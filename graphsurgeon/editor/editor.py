@@ -46,14 +46,13 @@ from ..running.convertibility import check, explain_unfreezable
 from ..running.trace import feeds_needed, trace
 from .applied import Applied
 from .backend import new_plan
-from .export import Picture, fold_keys, html_page, infer, svg_of
+from .export import Picture, fold_keys, html_page, infer, summary, svg_of
 from .functions import function_of, inlined, layer_of, model_of
 from .history import Event, History, Log, Timeline, before, log_of, moment
 from .journal import Journal, folder
 from .save import restore, save
 from .serialization import DraftCodec
 from .session_values import Values
-from .summary import summary
 
 if TYPE_CHECKING:
     from ..ui.screen import Screen

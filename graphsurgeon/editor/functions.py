@@ -10,11 +10,10 @@ from .. import tf
 from ..errors import PlanError, SelectionError, counted, few, one_or_all, warn
 from ..graph.boundary import region
 from ..graph.calls import CallTree
-from ..graph.ends import placeholders_in
 from ..graph.graph import Graph
 from ..graph.layers import Layers, update_layers
 from ..graph.names import op_name, tensor_name
-from ..graph.open_graph import OpenedGraph
+from ..graph.open_graph import OpenedGraph, placeholders_in
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..plan.editor_like import EditorLike, described

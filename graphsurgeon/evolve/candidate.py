@@ -13,9 +13,8 @@ from .. import tf
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError, counted, few
-from ..graph.ends import outputs_of
 from ..graph.names import free_name, op_name, tensor_name
-from ..graph.open_graph import OpenedGraph
+from ..graph.open_graph import OpenedGraph, outputs_of
 from ..graph.provenance import COLLECTION
 from ..graph.traversal import backward
 from ..graph.types import GraphSource, TensorLike, TFNodeDef

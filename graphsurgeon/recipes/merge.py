@@ -9,8 +9,8 @@ from ..editor.connect import connect
 from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import few, one_of
-from ..graph.ends import outputs_of
 from ..graph.names import tensor_name
+from ..graph.open_graph import outputs_of
 from ..graph.types import GraphSource, TensorMap, ValueSource
 from .recipe_context import RecipeContext, recipe_context
 from .signature import set_signature

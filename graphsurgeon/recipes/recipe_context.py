@@ -12,10 +12,10 @@ import numpy as np
 from ..editor.editor import Editor
 from ..editor.history import layers_of
 from ..errors import Kind, PlanError, TrustError, few
-from ..graph.ends import outputs_of
 from ..graph.functions import op_types_in_calls
 from ..graph.graph import Graph
 from ..graph.names import free_name, tensor_name
+from ..graph.open_graph import outputs_of
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..editor.editor import Editor
 from ..errors import PlanError, few
-from ..graph.ends import outputs_of, placeholders_in
 from ..graph.names import expand_wildcard, tensor_name
+from ..graph.open_graph import outputs_of, placeholders_in
 from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
 from ..graph.types import TensorLike, TensorsLike

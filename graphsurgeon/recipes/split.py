@@ -12,9 +12,9 @@ from ..editor.open import open
 from ..errors import PlanError, few
 from ..graph.arrays import same_numbers
 from ..graph.boundary import entering_tensors
-from ..graph.ends import placeholders_in
 from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
+from ..graph.open_graph import placeholders_in
 from ..graph.parts import refuse_part, required_ops
 from ..graph.selection import Selection, selection_from
 from ..graph.traversal import forward

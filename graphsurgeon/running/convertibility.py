@@ -23,10 +23,10 @@ from ..graph.conversion_verdict import (
     cut,
     with_advice,
 )
-from ..graph.ends import placeholders_in
 from ..graph.functions import CALLS
 from ..graph.graph import Graph
 from ..graph.names import op_name, tensor_name, tensors_by_key
+from ..graph.open_graph import placeholders_in
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.traversal import backward, forward

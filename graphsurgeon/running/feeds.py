@@ -12,11 +12,11 @@ from .. import tf
 from ..errors import Kind, PlanError, SelectionError, about, few
 from ..graph.arrays import can_be_random, load_arrays
 from ..graph.control_flow import outside_control_flow
-from ..graph.ends import placeholders_in
 from ..graph.functions import BRANCHING, CALLS, callees_of, reachable_functions
 from ..graph.graph import TensorInfo
 from ..graph.names import tensor_name
 from ..graph.op_packages import unknown_words
+from ..graph.open_graph import placeholders_in
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES

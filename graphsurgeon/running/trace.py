@@ -26,11 +26,10 @@ from ..graph.arrays import pack_arrays
 from ..graph.calls import CallTree
 from ..graph.concurrency import gc_paused
 from ..graph.control_flow import outside_control_flow
-from ..graph.ends import placeholders_in
 from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Graph, TensorInfo
 from ..graph.names import op_name, outer_name, placeholder_name, tensor_name
-from ..graph.open_graph import OpenedGraph
+from ..graph.open_graph import OpenedGraph, placeholders_in
 from ..graph.parts import lost_writes, refuse_inner
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection, select

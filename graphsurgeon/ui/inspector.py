@@ -19,8 +19,8 @@ from ..graph.types import TFNodeDef
 from ..graph.variables import VariableInfo
 from ..plan.editor_like import EditorLike
 from ..view.tree import Tree
+from .run_results import numbers
 from .state import Facts, ops_of
-from .values import numbers
 
 _MOST = 60
 """The maximum number of names shown in a list; the total is shown too."""

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from graphsurgeon.ui.values import SIDE, image
+from graphsurgeon.ui.run_results import SIDE, image
 
 
 def pixels(url: str) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphsurgeon.ui.values import BINS, numbers
+from graphsurgeon.ui.run_results import BINS, numbers
 
 
 def rows(array):

@@ -18,8 +18,8 @@ import numpy as np
 from ...errors import PlanError, counted, few
 from ...graph.arrays import magnitude, same_numbers, widened
 from ...graph.conversion_verdict import hazards
-from ...graph.ends import placeholders_in
 from ...graph.graph import Graph
+from ...graph.open_graph import placeholders_in
 from ...graph.provenance import orphan_mask
 from ...graph.traversal import backward, forward
 from ...graph.types import TFTensor

@@ -21,10 +21,9 @@ from ...errors import PlanError, counted, few
 from ...graph.arrays import variable_bytes
 from ...graph.concurrency import gc_paused
 from ...graph.conversion_verdict import Unconvertible, blockers, hazards
-from ...graph.ends import placeholders_in
 from ...graph.graph import Graph
 from ...graph.names import tensors_by_key
-from ...graph.open_graph import Ends, OpenedGraph
+from ...graph.open_graph import Ends, OpenedGraph, placeholders_in
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select, selection_from

@@ -18,9 +18,9 @@ from ...view.tree import find_item, keys_to, ops_named
 from ..inspector import details_of, layer_rows, ops_inside, reasons
 from ..page_data import hits_data, scope_hits
 from ..pane import keys_above
+from ..run_results import numbers
 from ..stage import Stage
 from ..state import Facts, NavEntry, State, ops_of, selected_after, selection_of
-from ..values import numbers
 
 
 def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
