@@ -456,3 +456,21 @@ def test_the_guide_lists_the_same():
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     assert tool.PAGE.read_text() == tool.written(), "the guide is old: python tools/write_whole_models.py"
+
+
+def test_the_signatures_of_a_meta_graph_are_kept_or_named(tmp_path):
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+        y = tf.multiply(x, tf.compat.v1.get_variable("v", initializer=2.0), name="y")
+        session.run(tf.compat.v1.global_variables_initializer())
+        tf.compat.v1.train.Saver().save(session, str(tmp_path / "in"), write_meta_graph=False)
+        meta = tf.compat.v1.train.export_meta_graph(graph=graph, saver_def=tf.compat.v1.train.Saver().as_saver_def())
+        meta.signature_def["one"].CopyFrom(tf.compat.v1.saved_model.predict_signature_def({"a": x}, {"l": y}))
+    (tmp_path / "in.meta").write_bytes(meta.SerializeToString())
+    ed = gs.open(tmp_path / "in.meta")
+    ed.apply(ed.plan().rename({"y": "product"}))
+    saved = ed.save(tmp_path / "out")
+    assert described(saved.path) == {"one": (["a"], ["l"], {})}
+    got = tf.saved_model.load(saved.path).signatures["one"](a=tf.constant(X[0]))
+    assert got["l"].numpy().tolist() == [2.0, 4.0]
+    assert "not included: signature 'one', because the format 'graph_def'" in str(ed.save(tmp_path / "out.pb"))

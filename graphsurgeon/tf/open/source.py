@@ -366,14 +366,15 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
         return replace(_from_served(meta, (), "", None, request, wish), code=wish.code(title))
     if hasattr(proto, "graph_def"):
         notes = bind_inputs(proto.graph_def, proto)
-        file_graph = _read_meta(proto, request, wish)
+        file_graph, signature_list = _read_meta(proto, request, wish), signatures(proto)
         values = _checkpoint_values(proto, path, file_graph)
         lack = ""
         if path is not None and values is None:
             lack = linked_away(str(_prefix(path)), str(path.parent)) or f"there is no {_prefix(path).name}.index"
         return OpenedGraph(
             file_graph.owner, "meta graph", "gs.open(meta_graph)", values=values, lack=lack,
-            other_signatures=_others(proto, signatures(proto), "", file_graph), serving=ServingInfo(notes=notes),
+            other_signatures=_others(proto, signature_list, "", file_graph),
+            serving=ServingInfo(signature_list, notes=notes),
         )  # fmt: skip
     if hasattr(proto, "node"):
         notes = bind_inputs(proto)
