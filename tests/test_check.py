@@ -66,7 +66,7 @@ def test_each_op_has_its_reason_and_what_takes_it_out(begun):
     assert len(begun) <= 1  # it is kept, maybe from an earlier test
     assert proved.passed
     assert not proved
-    assert proved.proof == "run by TFLite's interpreter: 1 output as before on random values for first:0"
+    assert proved.proof == "run by TFLite's interpreter: 1 output as in this graph on random values for first:0"
 
 
 def trained():

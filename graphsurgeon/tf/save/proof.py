@@ -212,7 +212,7 @@ def _compared_text(runs: Sequence[_SourceRun], feeds: Mapping[str, Any]) -> str:
     sizes = sorted({run.size for run in runs} - {0})
     on = f" on random values for {few(list(made_up))}" if made_up else ""
     on += f" (unknown sizes: {' or '.join(map(str, sizes))})" if sizes else ""
-    return f": {counted(equal, 'outputs')} as before{on}" if equal else ""
+    return f": {counted(equal, 'outputs')} as in this graph{on}" if equal else ""
 
 
 def _compare(

@@ -37,7 +37,7 @@ def trained():
 @pytest.mark.parametrize(("path", "options"), FORMATS)
 def test_every_format_is_run_and_says_so(path, options, tmp_path):
     report = trained().save(tmp_path / path, **ENDS, **options)
-    want = "opened again by TensorFlow: 1 output as before on random values for x:0 (unknown sizes: 2)"
+    want = "opened again by TensorFlow: 1 output as in this graph on random values for x:0 (unknown sizes: 2)"
     assert report.proof == want
     assert f"  {want}\n" in f"{report!r}\n"
 
@@ -89,7 +89,7 @@ def test_a_saved_model_is_loaded_as_tf1_and_as_tf2_do(tmp_path, monkeypatch):
             answers_of(patch, lambda *told, other=other: other(*told) if told[0]["kind"] == "served_model" else None)
             report = ed.save(tmp_path / "m", **ENDS, overwrite=True)
         assert any(note.startswith(f"not for tf.saved_model.load: {words}") for note in report.notes), report.notes
-        assert report.proof.startswith("opened again by TensorFlow: 1 output as before")
+        assert report.proof.startswith("opened again by TensorFlow: 1 output as in this graph")
 
 
 # -- the other process -----------------------------------------------------------------------------
@@ -117,12 +117,12 @@ def test_the_other_process_is_kept_and_starts_again(tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "WORKER", process)
     ed, numbers = trained(), []
     for path in ("m.pb", "m"):
-        assert "1 output as before" in ed.save(tmp_path / path, **ENDS).proof
+        assert "1 output as in this graph" in ed.save(tmp_path / path, **ENDS).proof
         numbers.append(process._process.pid)
     assert numbers[0] == numbers[1]
     process._process.kill()
     process._process.wait()
-    assert "1 output as before" in ed.save(tmp_path / "m.pb", **ENDS).proof
+    assert "1 output as in this graph" in ed.save(tmp_path / "m.pb", **ENDS).proof
     assert process._process.pid != numbers[0]
     process.stop()
 
@@ -268,7 +268,7 @@ def test_feeds_are_taken_and_named_ones_must_be_there(tmp_path):
     assert report.notes[-1].endswith("give real values: feeds={'i:0': ...}")
     assert report.proof == "opened again by TensorFlow"
     report = ed.save(tmp_path / "m.pb", outputs="y:0", feeds={"i": [41, 40]})
-    assert report.proof == "opened again by TensorFlow: 1 output as before"
+    assert report.proof == "opened again by TensorFlow: 1 output as in this graph"
     with refuses(SelectionError, "nosuch"):
         ed.save(tmp_path / "m.pb", outputs="y:0", feeds={"nosuch:0": 1})
     with refuses(PlanError, "feeds= cannot be combined with verify=False", "Leave out feeds="):
@@ -338,7 +338,7 @@ def test_a_whole_training_graph_is_run_up_to_what_writes(tmp_path):
     before = ed.session().run("net/w/Read/ReadVariableOp:0" if "net/w/Read/ReadVariableOp" in ed.snapshot.index
                               else "net/w:0")  # fmt: skip
     report = ed.save(tmp_path / "m.meta")
-    assert "as before on random values for x:0" in report.proof
+    assert "as in this graph on random values for x:0" in report.proof
     name = "net/w/Read/ReadVariableOp:0" if "net/w/Read/ReadVariableOp" in ed.snapshot.index else "net/w:0"
     np.testing.assert_array_equal(ed.session().run(name), before)
 
@@ -351,7 +351,7 @@ def test_a_local_variable_is_in_the_file_too(tmp_path):
         trained = local.assign(5.0, read_value=False, name="trained")
     ed = gs.open(made)
     ed.session().run(trained)
-    assert "1 output as before" in ed.save(tmp_path / "m.meta", outputs="y:0").proof
+    assert "1 output as in this graph" in ed.save(tmp_path / "m.meta", outputs="y:0").proof
     assert gs.open(tmp_path / "m.meta").session().run("y:0") == 10.0
 
 
@@ -369,7 +369,7 @@ def test_values_in_a_mapping(tmp_path):
     values = {v: np.full(ed.tensor(v + ":0").op.get_attr("shape").as_list() if False else [2, 3], 0.5, np.float32)
               for v in ("net/w",)} | {"net/b": np.full([3], 0.25, np.float32)}  # fmt: skip
     report = ed.save(tmp_path / "m.pb", outputs="net/y:0", freeze=True, values=values)
-    assert "1 output as before" in report.proof
+    assert "1 output as in this graph" in report.proof
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ def test_tables_go_into_functions_and_saved_models(kind, tmp_path):
     assert ed.function("words:0", "y:0")(tf.constant(WORDS)).numpy().tolist() == WANT
     for format in ("saved_model", "saved_model_tf2"):
         report = ed.save(tmp_path / format, inputs={"words": "words:0"}, outputs={"y": "y:0"}, format=format)
-        assert "1 output as before" in report.proof
+        assert "1 output as in this graph" in report.proof
         loaded = tf.saved_model.load(str(tmp_path / format)).signatures["serving_default"]
         assert loaded(words=tf.constant(WORDS))["y"].numpy().tolist() == WANT
 
@@ -431,7 +431,7 @@ def test_a_frozen_file_says_what_must_run_first(kind, tmp_path):
     report = ed.save(tmp_path / "m.pb", outputs="y:0", freeze=True, values="initial")
     (note,) = [note for note in report.notes if note.startswith("run first: ")]
     first = note.removeprefix("run first: ").partition(", to fill ")[0]
-    assert "1 output as before" in report.proof
+    assert "1 output as in this graph" in report.proof
     with tf.Graph().as_default(), tf1.Session() as session:
         tf1.import_graph_def(tf1.GraphDef.FromString((tmp_path / "m.pb").read_bytes()), name="")
         session.run(first)
@@ -471,7 +471,7 @@ def test_overridden_gradients_do_not_stop_a_saved_model(tmp_path, capfd):
         "the gradient registered as GuidedReluOfTheTest is not included, because TensorFlow cannot trace it: "
         "register it again in the program that loads the model, before you differentiate the model"
     ]
-    assert "1 output as before" in report.proof
+    assert "1 output as in this graph" in report.proof
     assert "Traceback" not in capfd.readouterr().err
     loaded = tf.saved_model.load(str(tmp_path / "f")).signatures["serving_default"]
     assert loaded(x=tf.ones([1, 4, 4, 1]))["y"].numpy().tolist() == [[[[1.0], [1.0]], [[1.0], [1.0]]]]
@@ -516,7 +516,7 @@ def test_a_differentiated_loop_in_a_cond_of_tf1(end, path, tmp_path):
     finally:
         tf1.enable_control_flow_v2()
     report = gs.open(made).save(tmp_path / path, outputs=end)
-    assert "1 output as before" in report.proof
+    assert "1 output as in this graph" in report.proof
     assert gs.open(made).save(tmp_path / "f.pb", outputs=end, freeze=True, values="initial").proof == report.proof
 
 
@@ -538,4 +538,4 @@ def test_a_function_with_a_gradient_function_goes_into_every_format(tmp_path):
     ed = gs.open(made.as_graph_def())
     for path, options in FORMATS:
         report = ed.save(tmp_path / path, inputs={"x": "x:0"}, outputs={"y": "y:0"}, **options)
-        assert report.proof == "opened again by TensorFlow: 1 output as before on random values for x:0"
+        assert report.proof == "opened again by TensorFlow: 1 output as in this graph on random values for x:0"

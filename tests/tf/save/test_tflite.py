@@ -36,7 +36,7 @@ def test_a_model_gives_the_numbers_of_its_graph(net, tmp_path):
     path = tmp_path / "net.tflite"
     saved = net.save(path, outputs=["y:0", "best:0"])
     assert saved.format == "tflite"
-    assert saved.proof.startswith("run by TFLite's interpreter: 2 outputs as before on random values for ")
+    assert saved.proof.startswith("run by TFLite's interpreter: 2 outputs as in this graph on random values for ")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # newer TensorFlow says that another package has it too
         interpreter = tf.lite.Interpreter(model_path=str(path))
