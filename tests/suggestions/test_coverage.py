@@ -31,7 +31,7 @@ WITHOUT = {
 }  # fmt: skip
 
 #: How many places of the other folders have no `Way` yet. Lower a number whenever you add one.
-REST = {"": 431, "tf": 180, "recipes": 69}
+REST = {"": 429, "tf": 179, "recipes": 69}
 
 
 def test_each_suggestion_about_a_plan_or_a_graph_is_followed():

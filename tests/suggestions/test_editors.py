@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -55,6 +56,21 @@ def unlike() -> Any:
     return _after_written("v")
 
 
+def shapeless() -> Any:
+    """A graph whose result has an unknown number of dimensions."""
+    with tf.Graph().as_default() as graph:
+        sizes = tf1.placeholder(tf.int32, [None], name="sizes")
+        tf.reshape(tf1.placeholder(tf.float32, [None], name="x"), sizes, name="y")
+    return opened(graph)
+
+
+def sly() -> Any:
+    """A file of Keras with Python code in it."""
+    net = keras.Sequential([keras.Input((4,)), keras.layers.Lambda(lambda x: x * 2.0, output_shape=(4,))])
+    net.save("sly.keras")
+    return gs.open("sly.keras")
+
+
 def queued() -> Any:
     with tf.Graph().as_default() as graph:
         size = tf1.FIFOQueue(3, tf.float32, name="queue").size(name="count")
@@ -101,6 +117,16 @@ def joined(ed: Any, connections: Any = None, **options: Any) -> Any:
 
 #: File, the place in it, a piece of the suggestion, the request, what to do, and the editor: `net` if it is left out.
 TABLE: list[tuple[Any, ...]] = [
+    (
+        "tf/functions/keras_model.py:keras_model.rebuilt#2", "use ed.keras_layer",
+        lambda ed: ed.keras_model(["x:0", "sizes:0"], "y:0"),
+        lambda ed, said: ed.keras_layer(["x:0", "sizes:0"], "y:0"), shapeless,
+    ),
+    (
+        "tf/open/layers.py:_refuse_code", "keras.saving.load_model('sly.keras', compile=False, safe_mode=False)",
+        lambda ed: gs.open("sly.keras").function(),
+        lambda ed, said: gs.open(eval(said.partition("model = ")[2].partition(", then")[0])).function(), sly,
+    ),
     # -- open
     ("tf/open/source.py:_refuse_options", "Leave out signature=", lambda ed: gs.open(ed.graph, signature="x"),
      lambda ed, _: gs.open(ed.graph)),

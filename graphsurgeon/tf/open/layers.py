@@ -200,14 +200,10 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str)
             continue
         if all(keras.saving.get_registered_object(str(object_name)) is None for object_name in (registered, name)):
             unknown.setdefault(
-                name if name == "<lambda>" else name.rpartition(">")[2],
-                f"{object_kind} {name!r}" + (f" (of {layer!r})" if layer else ""),
+                name.rpartition(">")[2], f"{object_kind} {name!r}" + (f" (of {layer!r})" if layer else "")
             )
     if unknown:
         first = next(iter(unknown))
-        if "<lambda>" in unknown:  # Keras writes only this name
-            problem = f"it uses {few(unknown.values())}, whose code is not in the file"
-            raise OpenError(request, problem, _model_in_python(path))
         raise OpenError(
             request,
             f"it uses {few(unknown.values())}, not known here; graphsurgeon does not import modules named in a file",

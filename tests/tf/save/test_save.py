@@ -389,6 +389,13 @@ def test_arguments_of_another_kind(tmp_path, path, options, words):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_path_that_is_not_free_is_refused_before_the_graph_is_copied(tmp_path, monkeypatch):
+    (tmp_path / "m.pb").write_bytes(b"old")
+    monkeypatch.setattr("graphsurgeon.editor.save.with_signatures", None)
+    with pytest.raises(PlanError, match="overwrite=True"):
+        gs.open(model("ref").session).save(tmp_path / "m.pb")
+
+
 def test_a_file_that_lists_ops_where_loops_are_meant_is_saved(tmp_path):
     with tf.Graph().as_default():
         tf1.placeholder(tf.float32, [], name="x")
